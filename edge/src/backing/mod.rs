@@ -1,0 +1,66 @@
+//! Where an edge gets what it does not hold, and where its scans go.
+
+use std::future::Future;
+
+use shared::{
+    redirect::RedirectKey,
+    wire::{
+        scan::{ScanBatch, ScanReceipt},
+        stream::{Fill, Hello, ToControl, ToEdge},
+    },
+};
+
+/// Why the backing gave no answer; the edge serves on with what it holds.
+#[derive(Debug, thiserror::Error)]
+pub enum BackingError {
+    /// Nothing answered in time, or the connection broke.
+    #[error("the backing is unreachable: {0}")]
+    Unreachable(String),
+    /// The other side refused, for a reason that a repeat does not mend.
+    #[error("the backing refused: {0}")]
+    Refused(String),
+}
+
+/// The control plane as an edge sees it (design: house, decision 7).
+///
+/// Two implementations pass one conformance suite: Redis with the network stream, and in process.
+pub trait Backing: Send + Sync + 'static {
+    /// An open change stream.
+    type Changes: Changes;
+
+    /// Reads one key and the watermark of the view it came from, in one atomic step.
+    ///
+    /// # Errors
+    /// Nothing answered in time.
+    fn get(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
+
+    /// Opens the change stream after `hello.applied`; its first message is a `Welcome`.
+    ///
+    /// # Errors
+    /// Nothing answered, or the edge is not let in.
+    fn changes(&self, hello: Hello) -> impl Future<Output = Result<Self::Changes, BackingError>> + Send;
+
+    /// Hands over scans; a batch seen before is acknowledged and not counted again.
+    ///
+    /// # Errors
+    /// Nothing answered (repeat), or the batch is refused (an alarm: it will never be taken).
+    fn record_scans(
+        &self,
+        batch: &ScanBatch,
+    ) -> impl Future<Output = Result<ScanReceipt, BackingError>> + Send;
+}
+
+/// Both directions of one change stream.
+pub trait Changes: Send + 'static {
+    /// The next message; cancel-safe.
+    ///
+    /// # Errors
+    /// The stream ended; the edge connects anew.
+    fn next(&mut self) -> impl Future<Output = Result<ToEdge, BackingError>> + Send;
+
+    /// Sends an acknowledgement or a wish to resync.
+    ///
+    /// # Errors
+    /// The stream ended.
+    fn send(&mut self, message: ToControl) -> impl Future<Output = Result<(), BackingError>> + Send;
+}

@@ -1,0 +1,16 @@
+//! What the edge and the control plane hold in common: identifiers, short URLs, the wire, QR rendering.
+//!
+//! Invariants of this crate: no I/O, no clock, no randomness, no async runtime. Time and random bytes
+//! are arguments; every function gives the same answer for the same input.
+
+pub mod id;
+pub mod identifier;
+pub mod negotiate;
+pub mod problem;
+pub mod qr;
+pub mod redirect;
+pub mod short_id;
+pub mod short_url;
+pub mod target;
+pub mod time;
+pub mod wire;

@@ -1,0 +1,127 @@
+//! The error body that every part of the product answers with, and the table of its codes.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $status:literal, $text:literal;)*) => {
+        /// Stable numbers of the kinds of error, each with its status and one fixed sentence.
+        ///
+        /// Clients may rely on the numbers; the sentences in `errors` may change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u32)]
+        pub enum Code {
+            $($(#[$doc])* $name = $number,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &[Code] = &[$(Code::$name,)*];
+
+            /// The HTTP status that goes with the code.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Code::$name => $status,)* }
+            }
+
+            /// One sentence about the code, for the docs and as the text of 5xx answers.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Code::$name => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Members or parameters are missing or wrong.
+    Invalid = 40001, 400, "The request has missing or wrong members.";
+    /// The body is not JSON.
+    MalformedJson = 40002, 400, "The body is not well-formed JSON.";
+    /// A query parameter is out of its range.
+    InvalidParameter = 40003, 400, "A query parameter is out of its range.";
+    /// The page token was not made by this service for this query.
+    InvalidPageToken = 40004, 400, "The page token does not belong to this query.";
+    /// No API key was sent.
+    KeyMissing = 40101, 401, "No API key was sent.";
+    /// The API key is not known.
+    KeyUnknown = 40102, 401, "The API key is not known.";
+    /// The key is known but may not do this.
+    Forbidden = 40301, 403, "The API key may not do this.";
+    /// The resource does not exist in this account.
+    NotFound = 40401, 404, "The resource was not found.";
+    /// No operation has this path.
+    NoSuchPath = 40402, 404, "No operation has this path.";
+    /// The short id is not known.
+    ShortIdUnknown = 40403, 404, "The short id was not found.";
+    /// The path exists, the method does not.
+    MethodNotAllowed = 40501, 405, "The method is not allowed here.";
+    /// The request conflicts with what is stored.
+    Conflict = 40901, 409, "The request conflicts with what is stored.";
+    /// The short id is taken.
+    ShortIdTaken = 40902, 409, "The short id is taken on this domain.";
+    /// The idempotency key was used for another request.
+    IdempotencyMismatch = 40903, 409, "The Idempotency-Key was used for another request.";
+    /// The body is larger than allowed.
+    TooLarge = 41301, 413, "The body is larger than allowed.";
+    /// The body is not of a type the operation takes.
+    UnsupportedMediaType = 41501, 415, "The body must be application/json.";
+    /// The host is not one of the short domains.
+    MisdirectedHost = 42101, 421, "This host is not served here.";
+    /// The code cannot be rendered as asked.
+    CannotRender = 42201, 422, "The code cannot be rendered as asked.";
+    /// Too many requests.
+    TooManyRequests = 42901, 429, "Too many requests.";
+    /// The service failed.
+    Internal = 50001, 500, "The service failed; the request id names the entry in its log.";
+    /// The service cannot answer now.
+    Unavailable = 50301, 503, "The service cannot answer now.";
+    /// An operation took longer than allowed.
+    Timeout = 50302, 503, "The operation took longer than allowed.";
+    /// The control plane cannot be reached from the edge.
+    ControlUnreachable = 50303, 503, "The control plane did not answer.";
+}
+
+/// The error body, the same everywhere (decisions 1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: u16,
+    /// Every fault found, each naming its member or parameter; never empty.
+    pub errors: Vec<String>,
+    /// A number of [`Code`].
+    pub code: u32,
+    /// Where the code is explained.
+    pub more_info: String,
+}
+
+impl Problem {
+    /// The body for `code` with the faults found; without any, the code's own sentence.
+    ///
+    /// `docs_url` is the address of the docs page without a fragment.
+    #[must_use]
+    pub fn new(code: Code, errors: Vec<String>, docs_url: &str) -> Self {
+        let errors = if errors.is_empty() { vec![code.text().to_owned()] } else { errors };
+        let number = code as u32;
+        Self { status: code.status(), errors, code: number, more_info: format!("{docs_url}#error-{number}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_begins_with_its_status() {
+        for code in Code::ALL {
+            assert_eq!(*code as u32 / 100, u32::from(code.status()), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn errors_are_never_empty() {
+        let problem = Problem::new(Code::Internal, vec![], "https://api.example/docs");
+        assert_eq!(problem.errors, [Code::Internal.text()]);
+        assert_eq!(problem.more_info, "https://api.example/docs#error-50001");
+    }
+}

@@ -1,0 +1,1 @@
+//! QR codes of short URLs.

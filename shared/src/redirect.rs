@@ -1,0 +1,100 @@
+//! What control stores and an edge serves of one redirection.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::{ProductId, ResourceId, ThngId},
+    short_id::ShortId,
+    short_url::Host,
+    time::UnixMillis,
+};
+
+/// What kind of resource a redirection belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceType {
+    /// A Thng.
+    Thng,
+    /// A product.
+    Product,
+    /// A collection.
+    Collection,
+    /// A place.
+    Place,
+}
+
+impl ResourceType {
+    /// The type as it stands in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Thng => "thng",
+            Self::Product => "product",
+            Self::Collection => "collection",
+            Self::Place => "place",
+        }
+    }
+}
+
+impl std::str::FromStr for ResourceType {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "thng" => Ok(Self::Thng),
+            "product" => Ok(Self::Product),
+            "collection" => Ok(Self::Collection),
+            "place" => Ok(Self::Place),
+            _ => Err(()),
+        }
+    }
+}
+
+/// The key by which an edge finds a redirection: host and folded short id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RedirectKey {
+    /// Host of the short domain.
+    pub domain: Arc<str>,
+    /// The short id, folded as the domain says.
+    pub folded: Arc<str>,
+}
+
+impl RedirectKey {
+    /// The key of a folded short id on a host.
+    #[must_use]
+    pub fn new(domain: &str, folded: &str) -> Self {
+        Self { domain: domain.into(), folded: folded.into() }
+    }
+}
+
+/// A redirection as both sides hold it; without counters and access lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Redirect {
+    /// Host of the short domain.
+    pub domain: Host,
+    /// The short id as it was given out.
+    pub short_id: ShortId,
+    /// Kind of the resource behind.
+    #[serde(rename = "type")]
+    pub resource_type: ResourceType,
+    /// The resource behind: `platformId`, alias `evrythngId`.
+    pub platform_id: ResourceId,
+    /// The Thng behind, for `{thngId}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thng_id: Option<ThngId>,
+    /// The product behind (the Thng's own, when it has one), for `{productId}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product_id: Option<ProductId>,
+    /// The target as stored, tags not expanded; validated when it was written.
+    pub target: Box<str>,
+    /// Whether the request's query is appended to the target.
+    #[serde(default)]
+    pub forward_query: bool,
+    /// When it was created.
+    pub created_at: UnixMillis,
+    /// When it was last changed.
+    pub updated_at: UnixMillis,
+}

@@ -1,0 +1,168 @@
+//! Short ids: the part of a short URL behind the domain.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Letters of generated short ids: the upper-case letters and digits of the id alphabet.
+///
+/// Upper case only, so that a short URL fits a version 2 symbol at level Q in alphanumeric mode.
+pub const GENERATED_ALPHABET: &[u8; 31] = b"0123456789ABCDEFGHKMNPQRSTUVWXY";
+
+/// Length of a generated short id: 31^10 is 49.5 bits.
+pub const GENERATED_LEN: usize = 10;
+
+/// Longest custom short id in characters.
+pub const MAX_LEN: usize = 64;
+
+/// Words that a custom short id may not be: first path segments that the short domain serves itself.
+pub const RESERVED: &[&str] = &[
+    "ACCESS",
+    "ACTIONS",
+    "API",
+    "APPLE-APP-SITE-ASSOCIATION",
+    "AUTH",
+    "DOCS",
+    "FAVICON",
+    "HEALTH",
+    "INTERNAL",
+    "LIVE",
+    "METRICS",
+    "OPENAPI",
+    "PRODUCTS",
+    "READY",
+    "REDIRECTIONS",
+    "REDIRECTOR",
+    "ROBOTS",
+    "STATUS",
+    "THNGS",
+    "V1",
+    "V2",
+    "V3",
+    "WELL-KNOWN",
+];
+
+/// Why a text is not a short id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidShortId {
+    /// Length or characters are wrong.
+    #[error("a short id has 1 to 64 characters of A-Z a-z 0-9 _ -")]
+    Form,
+    /// The word is served by the short domain itself.
+    #[error("this short id is a reserved word")]
+    Reserved,
+}
+
+/// A short id as it was given: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+///
+/// Two short ids of one domain are the same link when they fold to the same text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShortId(Box<str>);
+
+impl ShortId {
+    /// Makes a random short id of 10 characters from 128 random bits.
+    #[must_use]
+    pub fn generate(random: [u8; 16]) -> Self {
+        let mut value = u128::from_be_bytes(random);
+        let mut out = String::with_capacity(GENERATED_LEN);
+        for _ in 0..GENERATED_LEN {
+            out.push(char::from(GENERATED_ALPHABET[(value % 31) as usize]));
+            value /= 31;
+        }
+        Self(out.into())
+    }
+
+    /// Parses a custom short id of a create request.
+    ///
+    /// # Errors
+    /// Refuses a wrong form and reserved words.
+    pub fn parse_custom(text: &str) -> Result<Self, InvalidShortId> {
+        let parsed: Self = text.parse()?;
+        if RESERVED.binary_search(&&*parsed.folded()).is_ok() {
+            return Err(InvalidShortId::Reserved);
+        }
+        Ok(parsed)
+    }
+
+    /// The short id as given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The short id with letters in upper case: what uniqueness and lookup go by.
+    #[must_use]
+    pub fn folded(&self) -> Box<str> {
+        self.0.to_ascii_uppercase().into()
+    }
+}
+
+impl FromStr for ShortId {
+    type Err = InvalidShortId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidShortId> {
+        let well_formed = (1..=MAX_LEN).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if well_formed { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
+    }
+}
+
+impl fmt::Display for ShortId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for ShortId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ShortId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn custom_ids_are_checked() {
+        for (text, expected) in [
+            ("SUMMER-24", Ok(())),
+            ("a", Ok(())),
+            ("_", Ok(())),
+            ("", Err(InvalidShortId::Form)),
+            ("a b", Err(InvalidShortId::Form)),
+            ("é", Err(InvalidShortId::Form)),
+            ("a.png", Err(InvalidShortId::Form)),
+            ("redirections", Err(InvalidShortId::Reserved)),
+            ("V2", Err(InvalidShortId::Reserved)),
+        ] {
+            assert_eq!(ShortId::parse_custom(text).map(|_| ()), expected, "{text:?}");
+        }
+        assert!(ShortId::parse_custom(&"a".repeat(64)).is_ok());
+        assert!(ShortId::parse_custom(&"a".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn reserved_words_are_sorted_for_the_search() {
+        assert!(RESERVED.is_sorted());
+    }
+
+    proptest! {
+        #[test]
+        fn generated_ids_fold_to_themselves(random: [u8; 16]) {
+            let id = ShortId::generate(random);
+            prop_assert_eq!(id.as_str().len(), GENERATED_LEN);
+            prop_assert_eq!(&*id.folded(), id.as_str());
+            prop_assert!(id.as_str().parse::<ShortId>().is_ok());
+        }
+    }
+}

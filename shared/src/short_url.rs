@@ -1,0 +1,196 @@
+//! Short domains, short URLs and the text that a QR code carries.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::short_id::ShortId;
+
+/// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Plain HTTP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme as it stands in a URL.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    const fn default_port(self) -> &'static str {
+        match self {
+            Self::Http => ":80",
+            Self::Https => ":443",
+        }
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = InvalidHost;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHost> {
+        match text {
+            "http" => Ok(Self::Http),
+            "https" => Ok(Self::Https),
+            _ => Err(InvalidHost),
+        }
+    }
+}
+
+/// Why a text is not a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a host has 1 to 253 characters: a DNS name or an address, with :port when it is not the default")]
+pub struct InvalidHost;
+
+/// The host of a short domain: lower case, with the port when it is not the scheme's default.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Host(Box<str>);
+
+impl Host {
+    /// The host as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Host {
+    type Err = InvalidHost;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHost> {
+        if text.is_empty() || text.len() > 253 {
+            return Err(InvalidHost);
+        }
+        let (name, port) = match text.rsplit_once(':') {
+            // An IPv6 literal holds colons itself and ends with a bracket.
+            Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+            Some(_) | None => (text, None),
+        };
+        let name_fits = match name.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
+            Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => name.split('.').all(|label| {
+                !label.is_empty()
+                    && label.len() <= 63
+                    && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+                    && !label.starts_with('-')
+                    && !label.ends_with('-')
+            }),
+        };
+        let port_fits = port.is_none_or(|port| {
+            port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port != 0)
+        });
+        if name_fits && port_fits { Ok(Self(text.to_ascii_lowercase().into())) } else { Err(InvalidHost) }
+    }
+}
+
+impl TryFrom<String> for Host {
+    type Error = InvalidHost;
+
+    fn try_from(text: String) -> Result<Self, InvalidHost> {
+        text.parse()
+    }
+}
+
+impl From<Host> for String {
+    fn from(host: Host) -> Self {
+        host.0.into()
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A domain under which short ids are given out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortDomain {
+    /// Host, with the port when it is not the scheme's default.
+    pub host: Host,
+    /// Scheme of its short URLs and QR payloads.
+    pub scheme: Scheme,
+    /// Imported mixed-case ids: exact match only, and the QR payload is in byte mode.
+    pub case_sensitive: bool,
+}
+
+impl ShortDomain {
+    /// A domain that ignores case; a default port in `host` is cut.
+    ///
+    /// # Errors
+    /// Refuses what is not a host.
+    pub fn new(scheme: Scheme, host: &str) -> Result<Self, InvalidHost> {
+        let host = host.strip_suffix(scheme.default_port()).unwrap_or(host).parse()?;
+        Ok(Self { host, scheme, case_sensitive: false })
+    }
+
+    /// The text by which a short id is looked up on this domain.
+    #[must_use]
+    pub fn fold(&self, short_id: &ShortId) -> Box<str> {
+        if self.case_sensitive { short_id.as_str().into() } else { short_id.folded() }
+    }
+
+    /// The short URL, for people and JSON: `https://tn.gg/K7Q2M4XA9R`.
+    #[must_use]
+    pub fn short_url(&self, short_id: &ShortId) -> String {
+        format!("{}://{}/{}", self.scheme.as_str(), self.host, short_id)
+    }
+
+    /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric.
+    ///
+    /// 24 characters on `tn.gg`, which is version 2 at level Q (design: QR, facts).
+    #[must_use]
+    pub fn qr_payload(&self, short_id: &ShortId) -> String {
+        let url = self.short_url(short_id);
+        if self.case_sensitive { url } else { url.to_ascii_uppercase() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_checked_and_lowered() {
+        for (text, expected) in [
+            ("TN.GG", Some("tn.gg")),
+            ("127.0.0.1:8081", Some("127.0.0.1:8081")),
+            ("[::1]:8081", Some("[::1]:8081")),
+            ("localhost", Some("localhost")),
+            ("", None),
+            ("a..b", None),
+            ("tn.gg/x", None),
+            ("tn.gg:", None),
+            ("tn.gg:0", None),
+            ("tn.gg:70000", None),
+            ("tn.gg:+1", None),
+            ("tn gg", None),
+            ("user@tn.gg", None),
+        ] {
+            assert_eq!(text.parse::<Host>().ok().as_ref().map(Host::as_str), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_payload_is_24_upper_case_characters() {
+        let domain = ShortDomain::new(Scheme::Https, "tn.gg:443").unwrap();
+        let id: ShortId = "K7Q2M4XA9R".parse().unwrap();
+        assert_eq!(domain.short_url(&id), "https://tn.gg/K7Q2M4XA9R");
+        assert_eq!(domain.qr_payload(&id), "HTTPS://TN.GG/K7Q2M4XA9R");
+        assert_eq!(domain.qr_payload(&id).len(), 24);
+        let exact = ShortDomain { case_sensitive: true, ..domain };
+        let id: ShortId = "aBcDeFgH".parse().unwrap();
+        assert_eq!(exact.qr_payload(&id), "https://tn.gg/aBcDeFgH");
+        assert_eq!(&*exact.fold(&id), "aBcDeFgH");
+    }
+}

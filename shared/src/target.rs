@@ -1,0 +1,256 @@
+//! Target URLs: what a redirection leads to, validated when it is written.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::Url;
+
+/// Longest target in bytes, as stored (decisions 5).
+pub const MAX_BYTES: usize = 2_048;
+
+/// Tags that a target may hold in braces; each is replaced by the percent-encoded value.
+pub const TAGS: [&str; 5] = ["shortId", "platformId", "evrythngId", "thngId", "productId"];
+
+/// Unreserved characters of RFC 3986 stay as they are in a tag's value.
+const TAG_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Why a text is not a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTarget {
+    /// Longer than [`MAX_BYTES`].
+    #[error("must have at most 2048 bytes")]
+    TooLong,
+    /// A byte outside printable ASCII, or a space.
+    #[error("must be printable ASCII without spaces; percent-encode other characters")]
+    Characters,
+    /// Not an absolute `http` or `https` URL.
+    #[error("must be an absolute http or https URL")]
+    NotHttp,
+    /// User name or password inside.
+    #[error("must not hold a user name or password")]
+    Credentials,
+    /// A brace that is not one of [`TAGS`].
+    #[error(
+        "holds an unknown tag; allowed are {{shortId}} {{platformId}} {{evrythngId}} {{thngId}} {{productId}}"
+    )]
+    UnknownTag,
+    /// A tag in the scheme or host.
+    #[error("must not hold a tag in the scheme or host")]
+    TagInHost,
+}
+
+/// A validated target, as it was given, tags not expanded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target(Box<str>);
+
+/// Values for the tags of a target; an absent one expands to nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TagValues<'a> {
+    /// `{shortId}`.
+    pub short_id: &'a str,
+    /// `{platformId}` and `{evrythngId}`.
+    pub platform_id: &'a str,
+    /// `{thngId}`.
+    pub thng_id: Option<&'a str>,
+    /// `{productId}`.
+    pub product_id: Option<&'a str>,
+}
+
+impl Target {
+    /// Checks a target: absolute `http`/`https`, printable ASCII, no credentials, known tags only.
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn parse(text: &str) -> Result<Self, InvalidTarget> {
+        if text.len() > MAX_BYTES {
+            return Err(InvalidTarget::TooLong);
+        }
+        let forbidden =
+            |b: u8| !b.is_ascii_graphic() || matches!(b, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'|');
+        if text.bytes().any(forbidden) {
+            return Err(InvalidTarget::Characters);
+        }
+        let mut has_bad_tag = false;
+        let sample = replace_tags(text, |tag, out| match TAGS.contains(&tag) {
+            true => out.push('0'),
+            false => has_bad_tag = true,
+        });
+        if has_bad_tag || sample.contains(['{', '}']) {
+            return Err(InvalidTarget::UnknownTag);
+        }
+        let url = parse_http(&sample)?;
+        let authority_end = authority_end(text);
+        if text[..authority_end].contains('{') {
+            return Err(InvalidTarget::TagInHost);
+        }
+        if !url.username().is_empty() || url.password().is_some() || text[..authority_end].contains('@') {
+            return Err(InvalidTarget::Credentials);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The target as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The target with its tags replaced: the bytes of `Location`.
+    #[must_use]
+    pub fn expand(&self, values: &TagValues<'_>) -> String {
+        replace_tags(&self.0, |tag, out| {
+            let value = match tag {
+                "shortId" => Some(values.short_id),
+                "platformId" | "evrythngId" => Some(values.platform_id),
+                "thngId" => values.thng_id,
+                "productId" => values.product_id,
+                _ => None,
+            };
+            out.extend(utf8_percent_encode(value.unwrap_or_default(), TAG_VALUE));
+        })
+    }
+
+    /// Host with a port that is not the default, and first path segment, if that is all the path.
+    ///
+    /// Serves to find targets that are short URLs themselves.
+    #[must_use]
+    pub fn as_short_url(&self) -> Option<(String, String)> {
+        let url = Url::parse(&self.0).ok()?;
+        let mut host = url.host_str()?.to_ascii_lowercase();
+        if let Some(port) = url.port() {
+            host = format!("{host}:{port}");
+        }
+        let mut segments = url.path_segments()?;
+        let segment = segments.next().filter(|segment| !segment.is_empty())?;
+        segments.next().is_none().then(|| (host, segment.to_owned()))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn parse_http(text: &str) -> Result<Url, InvalidTarget> {
+    // `http:/x` and `http:x` are repaired by the URL standard; a client may not, so `//` is required.
+    let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+    if !lower.starts_with("http://") && !lower.starts_with("https://") {
+        return Err(InvalidTarget::NotHttp);
+    }
+    let url = Url::parse(text).map_err(|_| InvalidTarget::NotHttp)?;
+    if authority_end(text) == lower.find("//").map_or(0, |at| at + 2) {
+        Err(InvalidTarget::NotHttp)
+    } else {
+        Ok(url)
+    }
+}
+
+/// Index behind the authority (`scheme://authority`) of a URL text.
+fn authority_end(text: &str) -> usize {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at)
+}
+
+/// Copies `text`, giving each `{tag}` to `replace` with the output so far.
+fn replace_tags(text: &str, mut replace: impl FnMut(&str, &mut String)) -> String {
+    let mut out = String::with_capacity(text.len() + 32);
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let Some(length) = rest[open..].find('}') else { break };
+        out.push_str(&rest[..open]);
+        replace(&rest[open + 1..open + length], &mut out);
+        rest = &rest[open + length + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn targets_are_checked() {
+        use InvalidTarget as Bad;
+        for (text, expected) in [
+            ("https://example.com", Ok(())),
+            ("HTTP://EXAMPLE.COM:8080/a?b=c#d", Ok(())),
+            ("https://example.com/{shortId}?t={thngId}&p={productId}", Ok(())),
+            ("https://example.com?x={platformId}", Ok(())),
+            ("https://[::1]:8443/x", Ok(())),
+            ("https://example.com/a@b", Ok(())),
+            ("javascript:alert(1)", Err(Bad::NotHttp)),
+            ("data:text/html,hi", Err(Bad::NotHttp)),
+            ("ftp://example.com/", Err(Bad::NotHttp)),
+            ("//example.com/", Err(Bad::NotHttp)),
+            ("/relative", Err(Bad::NotHttp)),
+            ("example.com", Err(Bad::NotHttp)),
+            ("", Err(Bad::NotHttp)),
+            ("https://", Err(Bad::NotHttp)),
+            ("https:///path", Err(Bad::NotHttp)),
+            ("https:example.com", Err(Bad::NotHttp)),
+            ("https://exa mple.com", Err(Bad::Characters)),
+            ("https://example.com/\r\nSet-Cookie: a=b", Err(Bad::Characters)),
+            ("https://example.com/\u{7f}", Err(Bad::Characters)),
+            ("https://example.com/ü", Err(Bad::Characters)),
+            ("https://example.com\\@evil.example", Err(Bad::Characters)),
+            ("https://user@example.com/", Err(Bad::Credentials)),
+            ("https://user:pass@example.com/", Err(Bad::Credentials)),
+            ("https://:@example.com/", Err(Bad::Credentials)),
+            ("https://{shortId}.example.com/", Err(Bad::TagInHost)),
+            ("https://example.com/{shortID}", Err(Bad::UnknownTag)),
+            ("https://example.com/{", Err(Bad::UnknownTag)),
+            ("https://example.com/}", Err(Bad::UnknownTag)),
+            ("https://example.com/{{shortId}}", Err(Bad::UnknownTag)),
+            ("https://example.com:99999/", Err(Bad::NotHttp)),
+        ] {
+            assert_eq!(Target::parse(text).map(|_| ()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn length_is_bounded_to_the_byte() {
+        let base = "https://example.com/";
+        let fits = format!("{base}{}", "a".repeat(MAX_BYTES - base.len()));
+        assert!(Target::parse(&fits).is_ok());
+        assert_eq!(Target::parse(&format!("{fits}a")), Err(InvalidTarget::TooLong));
+    }
+
+    #[test]
+    fn tags_expand_to_encoded_values() {
+        let target =
+            Target::parse("https://e.com/{shortId}?a={evrythngId}&t={thngId}&p={productId}").unwrap();
+        let values =
+            TagValues { short_id: "A_b-1", platform_id: "x y&z", thng_id: Some("é"), product_id: None };
+        assert_eq!(target.expand(&values), "https://e.com/A_b-1?a=x%20y%26z&t=%C3%A9&p=");
+    }
+
+    #[test]
+    fn short_urls_are_recognised() {
+        for (text, expected) in [
+            ("https://TN.gg/ABC", Some(("tn.gg", "ABC"))),
+            ("http://127.0.0.1:8081/abc?x=1#y", Some(("127.0.0.1:8081", "abc"))),
+            ("https://tn.gg/a/b", None),
+            ("https://tn.gg/", None),
+        ] {
+            let found = Target::parse(text).unwrap().as_short_url();
+            assert_eq!(found, expected.map(|(h, s)| (h.to_owned(), s.to_owned())), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_accepted_is_a_safe_header_value(text in ".{0,80}") {
+            for candidate in [text.clone(), format!("https://e.com/{text}")] {
+                if let Ok(target) = Target::parse(&candidate) {
+                    let location = target.expand(&TagValues::default());
+                    prop_assert!(location.bytes().all(|b| b.is_ascii_graphic()), "{location:?}");
+                    prop_assert!(Url::parse(&location).is_ok());
+                }
+            }
+        }
+    }
+}

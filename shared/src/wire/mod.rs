@@ -1,0 +1,7 @@
+//! Everything that travels between control and edge, versioned (design: push, 2 and 6).
+
+pub mod scan;
+pub mod stream;
+
+/// Version of the protocol; an edge and a control one apart work together.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,69 @@
+//! Scan records: what an edge writes down of each redirect, and the batches it ships.
+
+use std::{net::IpAddr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::UnixMillis;
+
+/// Longest user agent kept, in bytes; phones send 110 to 180.
+pub const MAX_USER_AGENT: usize = 256;
+/// Longest referer kept, in bytes.
+pub const MAX_REFERER: usize = 128;
+/// Longest entry URL kept, in bytes: host, short id and the start of the query.
+pub const MAX_ENTRY_URL: usize = 256;
+
+/// One redirect as an edge saw it.
+///
+/// Texts are cut to the maxima above, so a record takes at most 0.8 KiB and typically under 200 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScanRecord {
+    /// When the redirect was answered, by the edge's clock.
+    pub at: UnixMillis,
+    /// Host of the short domain.
+    pub domain: Arc<str>,
+    /// The folded short id.
+    pub folded: Arc<str>,
+    /// The client's address.
+    pub ip: IpAddr,
+    /// `User-Agent`, if sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<Box<str>>,
+    /// `Referer`, if sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub referer: Option<Box<str>>,
+    /// The short URL as requested, without `access_token`.
+    pub entry_url: Box<str>,
+}
+
+/// A run of records of one boot of an edge, in order and without a gap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScanBatch {
+    /// Name of the edge.
+    pub edge: Arc<str>,
+    /// Which boot of the edge: on its disk before the first record of it.
+    pub boot: u64,
+    /// Sequence number of the first record; the next records follow without a gap.
+    pub first_seq: u64,
+    /// At most [`MAX_BATCH`] records.
+    pub records: Vec<ScanRecord>,
+}
+
+/// Most records in a batch.
+pub const MAX_BATCH: usize = 1_000;
+
+/// Answer to a batch: everything below `next_seq` of this boot is stored, and may be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScanReceipt {
+    /// The sequence number that control expects next.
+    pub next_seq: u64,
+}
+
+/// Cuts a text to at most `max` bytes at a character boundary.
+#[must_use]
+pub fn cut(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}

@@ -1,0 +1,176 @@
+//! The change stream from control to edge, its acknowledgements, and the answer of one read.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    redirect::{Redirect, RedirectKey},
+    short_url::ShortDomain,
+};
+
+/// A revision: gapless, in commit order, 0 before the first change.
+pub type Rev = u64;
+
+/// A random id that changes whenever history may have been cut.
+pub type Epoch = Arc<str>;
+
+/// Time between two heartbeats in milliseconds, sent always, after all events up to `head`.
+pub const HEARTBEAT_MS: u64 = 250;
+
+/// First message of an edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`super::PROTOCOL`] of the edge.
+    pub proto: u32,
+    /// Name of the edge, unique in the fleet.
+    pub edge_id: Arc<str>,
+    /// Region of the edge.
+    pub region: Arc<str>,
+    /// Build of the edge, for people.
+    pub build: Arc<str>,
+    /// The epoch the edge is in, if it ever was in one.
+    pub epoch: Option<Epoch>,
+    /// The revision up to which the edge has applied everything.
+    pub applied: Rev,
+}
+
+/// What is changed by one revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// A redirection was created or changed; or deleted, without a value.
+    Redirect(RedirectKey, Option<Arc<Redirect>>),
+    /// A short domain was added or changed.
+    Domain(ShortDomain),
+}
+
+/// One revision of the change log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// The revision.
+    pub rev: Rev,
+    /// What it changed.
+    pub change: Change,
+}
+
+/// A run of events without a gap: applied only onto `prev`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// The revision before the first item.
+    pub prev: Rev,
+    /// The revisions in order.
+    pub items: Vec<Event>,
+    /// The revision of the last item.
+    pub last: Rev,
+}
+
+/// How the stream goes on from where the edge is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Start {
+    /// Events after `applied` follow.
+    Resume,
+    /// History was cut: everything known from before `at_rev` is stale; events after it follow.
+    Snapshot {
+        /// The revision the edge continues from.
+        at_rev: Rev,
+    },
+}
+
+/// Answer to [`Hello`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The epoch of control.
+    pub epoch: Epoch,
+    /// The newest revision.
+    pub head: Rev,
+    /// Revisions up to this one are no longer in the log.
+    pub compacted: Rev,
+    /// How the stream goes on.
+    pub start: Start,
+    /// Every short domain, as of some revision at or after the start.
+    pub domains: Vec<ShortDomain>,
+}
+
+/// Messages from control to an edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToEdge {
+    /// First message of a connection.
+    Welcome(Welcome),
+    /// Changes.
+    Events(Arc<Events>),
+    /// Life sign, after all events up to `head`.
+    Heartbeat {
+        /// Counts up from 1 within a connection.
+        seq: u64,
+        /// The newest revision; the edge has been sent all of it.
+        head: Rev,
+    },
+    /// The edge shall connect anew.
+    Goaway {
+        /// Why, for the log.
+        reason: String,
+        /// How long to wait, before jitter, in milliseconds.
+        retry_after_ms: u64,
+    },
+}
+
+/// A revision that an edge refused; the old value stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// The revision.
+    pub rev: Rev,
+    /// Why, for the alarm.
+    pub reason: String,
+}
+
+/// Messages from an edge to control after [`Hello`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToControl {
+    /// Everything up to `applied` is live on the edge, save what was rejected. Renews the lease.
+    Ack {
+        /// The newest revision applied.
+        applied: Rev,
+        /// Revisions refused since the last ack.
+        rejected: Vec<Rejected>,
+    },
+    /// The edge saw a gap and wants the stream from `applied` on.
+    Resync {
+        /// The newest revision applied.
+        applied: Rev,
+        /// Why, for the log.
+        reason: String,
+    },
+}
+
+/// One atomic read of a key together with the watermark of the view it came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fill {
+    /// The epoch of the view.
+    pub epoch: Epoch,
+    /// Whether the view holds every key.
+    pub complete: bool,
+    /// The revision up to which the view has everything.
+    pub watermark: Rev,
+    /// The revision of the value and the value, if the key is there.
+    pub value: Option<(Rev, Arc<Redirect>)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_wire() {
+        let message = ToEdge::Events(Arc::new(Events {
+            prev: 4,
+            items: vec![Event { rev: 5, change: Change::Redirect(RedirectKey::new("tn.gg", "ABC"), None) }],
+            last: 5,
+        }));
+        let text = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<ToEdge>(&text).unwrap(), message);
+    }
+}
