@@ -1,0 +1,70 @@
+//! The errors of the crate: what a service function may fail with.
+
+use shared::problem::Code;
+
+use crate::store::StoreError;
+
+/// Why an operation was not carried out; says nothing about HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The caller did something that `code` names; `errors` hold every fault, for the caller to read.
+    #[error("{code:?}: {errors:?}")]
+    Refused {
+        /// What kind of fault it is; never one of 5xx.
+        code: Code,
+        /// Every fault found, each naming its member.
+        errors: Vec<String>,
+    },
+    /// The store failed; the details are for the log only.
+    #[error("store: {0}")]
+    Store(#[from] StoreError),
+    /// A part of the service is stopping or broken; the text is for the log only.
+    #[error("internal: {0}")]
+    Internal(String),
+}
+
+impl ServiceError {
+    /// A refusal with one fault.
+    pub fn refused(code: Code, error: impl Into<String>) -> Self {
+        Self::Refused { code, errors: vec![error.into()] }
+    }
+
+    /// A resource that is absent, or in another account.
+    #[must_use]
+    pub fn not_found(kind: &str, id: impl std::fmt::Display) -> Self {
+        Self::refused(Code::NotFound, format!("The {kind} {id} was not found."))
+    }
+
+    /// The code that goes out; chosen here and nowhere else.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Refused { code, .. } => *code,
+            Self::Store(StoreError::Timeout) => Code::Timeout,
+            Self::Store(StoreError::Busy | StoreError::Stopped) => Code::Unavailable,
+            Self::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
+            | Self::Internal(_) => Code::Internal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_code() {
+        for (error, code) in [
+            (ServiceError::not_found("thng", "x"), Code::NotFound),
+            (ServiceError::Store(StoreError::Timeout), Code::Timeout),
+            (ServiceError::Store(StoreError::Busy), Code::Unavailable),
+            (ServiceError::Store(StoreError::Stopped), Code::Unavailable),
+            (ServiceError::Store(StoreError::Row("x".into())), Code::Internal),
+            (ServiceError::Store(StoreError::Unique("x".into())), Code::Internal),
+            (ServiceError::Store(StoreError::Sql(sqlx::Error::RowNotFound)), Code::Internal),
+            (ServiceError::Internal("x".into()), Code::Internal),
+        ] {
+            assert_eq!(error.code(), code, "{error}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The one task that writes redirections: many requests share a transaction and its fsync.
+//!
+//! Commits are serial, since each holds the row of the log's head to its end (design: push, 1). A group
+//! takes urgent single changes first, then chunks of imports, until its time is used up; each request
+//! stands in a savepoint of its own, so that one refusal takes nobody else along.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::hub::Hub;
+use crate::{
+    error::ServiceError,
+    store::{Db, StoreError, Tx},
+};
+
+/// Longest run of one transaction before it commits: an urgent change waits for at most one such group.
+const GROUP_TIME: Duration = Duration::from_millis(20);
+
+/// Most requests in one transaction.
+const GROUP_SIZE: usize = 256;
+
+/// Requests that may wait in each lane; past it the caller hears that the service is busy.
+const LANE: usize = 1_024;
+
+/// Which requests go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// A change that somebody waits for.
+    Urgent,
+    /// A chunk of an import.
+    Bulk,
+}
+
+type Work = Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Finish> + Send>;
+
+/// What is left to do for a request: `keep` says whether its savepoint stands.
+struct Finish {
+    keep: bool,
+    settle: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+/// Handle of the writer task.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    urgent: mpsc::Sender<Work>,
+    bulk: mpsc::Sender<Work>,
+}
+
+/// The other end of a [`Writer`], to be run once.
+pub struct WriterTask {
+    urgent: mpsc::Receiver<Work>,
+    bulk: mpsc::Receiver<Work>,
+}
+
+/// Makes a writer and its task.
+#[must_use]
+pub fn writer() -> (Writer, WriterTask) {
+    let (urgent, urgent_in) = mpsc::channel(LANE);
+    let (bulk, bulk_in) = mpsc::channel(LANE);
+    (Writer { urgent, bulk }, WriterTask { urgent: urgent_in, bulk: bulk_in })
+}
+
+impl Writer {
+    /// Runs `work` inside a shared transaction; the answer comes after its commit.
+    ///
+    /// # Errors
+    /// What `work` says (then nothing of it stays), or that the commit failed or the lane is full.
+    pub async fn submit<T, F>(&self, lane: Lane, work: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, ServiceError>> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let work: Work = Box::new(move |tx| {
+            Box::pin(async move {
+                let result = work(tx).await;
+                let keep = result.is_ok();
+                // A caller that went away does not hear of it; the change stands all the same.
+                let settle = Box::new(move |committed: Result<(), StoreError>| {
+                    let _ = answer.send(match committed {
+                        Ok(()) => result,
+                        Err(error) => result.and(Err(error.into())),
+                    });
+                });
+                Finish { keep, settle }
+            })
+        });
+        let lane = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Bulk => &self.bulk,
+        };
+        lane.try_send(work).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
+            mpsc::error::TrySendError::Closed(_) => StoreError::Stopped,
+        })?;
+        answered.await.unwrap_or(Err(StoreError::Stopped.into()))
+    }
+}
+
+impl WriterTask {
+    /// Writes until `shutdown` and the queues are empty.
+    pub async fn run(mut self, db: Db, hub: Hub, shutdown: CancellationToken) {
+        loop {
+            let first = tokio::select! {
+                biased;
+                Some(work) = self.urgent.recv() => work,
+                Some(work) = self.bulk.recv() => work,
+                () = shutdown.cancelled() => {
+                    self.urgent.close();
+                    self.bulk.close();
+                    match self.urgent.recv().await {
+                        Some(work) => work,
+                        None => match self.bulk.recv().await {
+                            Some(work) => work,
+                            None => return,
+                        },
+                    }
+                }
+                else => return,
+            };
+            self.write_group(&db, first).await;
+            hub.wake();
+        }
+    }
+
+    async fn write_group(&mut self, db: &Db, first: Work) {
+        let begun = Instant::now();
+        let mut tx = match db.begin().await {
+            Ok(tx) => tx,
+            Err(error) => {
+                tracing::error!(%error, "cannot begin a write transaction");
+                // The request is dropped, and its caller hears that the service cannot answer.
+                drop(first);
+                return;
+            }
+        };
+        let mut finished = Vec::new();
+        let mut next = Some(first);
+        let mut broken = None;
+        while let Some(work) = next.take() {
+            match run_one(&mut tx, work).await {
+                Ok(finish) => finished.push(finish),
+                Err((finish, error)) => {
+                    finished.extend(finish);
+                    broken = Some(error);
+                    break;
+                }
+            }
+            if finished.len() < GROUP_SIZE && begun.elapsed() < GROUP_TIME {
+                next = self.urgent.try_recv().or_else(|_| self.bulk.try_recv()).ok();
+            }
+        }
+        let committed = match broken {
+            None => tx.commit().await,
+            Some(error) => Err(error),
+        };
+        if let Err(error) = &committed {
+            tracing::error!(%error, requests = finished.len(), "a group of changes was not written");
+        }
+        for finish in finished {
+            (finish.settle)(match &committed {
+                Ok(()) => Ok(()),
+                Err(StoreError::Timeout) => Err(StoreError::Timeout),
+                Err(_) => Err(StoreError::Busy),
+            });
+        }
+    }
+}
+
+/// Runs one request in a savepoint; an error means that the whole transaction is unusable.
+async fn run_one(tx: &mut Tx, work: Work) -> Result<Finish, (Option<Finish>, StoreError)> {
+    if let Err(error) = tx.savepoint().await {
+        return Err((None, error));
+    }
+    let finish = work(tx).await;
+    let closed = if finish.keep { tx.release_savepoint().await } else { tx.rollback_to_savepoint().await };
+    match closed {
+        Ok(()) => Ok(finish),
+        Err(error) => Err((Some(finish), error)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Operations: one function each, called by HTTP handlers and workers alike.
+
+use std::sync::Arc;
+
+use shared::{id::AccountId, time::Clock};
+
+use crate::{
+    error::ServiceError,
+    publish::{hub::Hub, writer::Writer},
+    store::{Db, StoreError, log, secrets},
+};
+
+/// Where random bits come from; the system's source lives in the binaries.
+pub trait Random: Send + Sync + 'static {
+    /// Fills `out` with random bytes fit for keys.
+    ///
+    /// # Errors
+    /// The system has none to give.
+    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable>;
+}
+
+/// The system's source of random bits failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no random bits")]
+pub struct RandomUnavailable;
+
+impl From<RandomUnavailable> for ServiceError {
+    fn from(error: RandomUnavailable) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+/// Keys that all replicas share, from the store.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Authenticates page tokens.
+    pub page_token: [u8; 32],
+    /// Makes the ids of scan actions unguessable and the same on a repeat.
+    pub scan_id: [u8; 32],
+}
+
+/// Everything an operation needs; one for each process, shared.
+pub struct App {
+    /// The store.
+    pub db: Db,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Random bits.
+    pub random: Arc<dyn Random>,
+    /// Shared keys.
+    pub secrets: Secrets,
+    /// Writes redirections.
+    pub writer: Writer,
+    /// The change stream.
+    pub hub: Hub,
+    /// Address of the docs page without a fragment, for `moreInfo`.
+    pub docs_url: String,
+}
+
+impl App {
+    /// 128 random bits.
+    ///
+    /// # Errors
+    /// The system has none to give.
+    pub fn random16(&self) -> Result<[u8; 16], RandomUnavailable> {
+        let mut out = [0; 16];
+        self.random.fill(&mut out)?;
+        Ok(out)
+    }
+}
+
+/// What the store must hold before the service opens.
+pub struct Prepared {
+    /// Shared keys.
+    pub secrets: Secrets,
+    /// The account that was made first, if there is one.
+    pub first_account: Option<AccountId>,
+}
+
+/// Sets up the log and the shared keys; safe to run at each start and from several processes.
+///
+/// `history_file_id` is the id in the file beside a SQLite database; on Postgres the server's own history
+/// id serves. A copy of the database thus gets a new epoch.
+///
+/// # Errors
+/// The database failed, or there are no random bits.
+pub async fn prepare(
+    db: &Db,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    history_file_id: &str,
+) -> Result<Prepared, ServiceError> {
+    let now = clock.now().0;
+    let mut fresh = [[0; 32]; 2];
+    for key in &mut fresh {
+        random.fill(key)?;
+    }
+    let mut epoch = [0; 16];
+    random.fill(&mut epoch)?;
+    let epoch = shared::id::ActionId::new(now, epoch).to_string();
+    let mut tx = db.begin().await?;
+    let history = crate::store::dialect::find_history_id(&mut tx).await?;
+    log::bind(&mut tx, &epoch, history.as_deref().unwrap_or(history_file_id)).await?;
+    let secrets = Secrets {
+        page_token: secrets::find_or_insert(&mut tx, "page-token", fresh[0], now).await?,
+        scan_id: secrets::find_or_insert(&mut tx, "scan-id", fresh[1], now).await?,
+    };
+    let first_account = crate::store::accounts::find_first(&mut tx).await?;
+    tx.commit().await.map_err(StoreError::from)?;
+    Ok(Prepared { secrets, first_account })
+}

@@ -1,0 +1,127 @@
+//! Accounts, their short domains and their operators.
+
+use shared::{
+    id::{AccountId, OperatorId},
+    short_url::ShortDomain,
+};
+
+use super::{Conn, StoreError, Tx, on_db, parse};
+
+const INSERT: &str =
+    "INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)";
+const FIRST: &str = "SELECT id FROM accounts ORDER BY seq LIMIT 1";
+const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, first_name, last_name, created_at, \
+    updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)";
+const FIRST_OPERATOR: &str = "SELECT id, account_id FROM operators ORDER BY seq LIMIT 1";
+const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
+    VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
+const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive FROM short_domains WHERE account_id = $1 \
+    ORDER BY position";
+const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive FROM short_domains ORDER BY host";
+
+type DomainRow = (String, String, bool);
+
+/// Adds an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn insert(
+    tx: &mut Tx,
+    id: AccountId,
+    name: &str,
+    enterprise: bool,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(id.as_str())
+        .bind(name)
+        .bind(enterprise)
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// The account that was made first, if there is one.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_first(conn: &mut Conn) -> Result<Option<AccountId>, StoreError> {
+    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIRST).fetch_optional(c).await)?;
+    row.map(|(id,)| parse("id", &id)).transpose()
+}
+
+/// Adds an operator.
+///
+/// # Errors
+/// The database failed.
+pub async fn insert_operator(
+    tx: &mut Tx,
+    id: OperatorId,
+    account: AccountId,
+    email: &str,
+    names: (&str, &str),
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT_OPERATOR)
+        .bind(id.as_str())
+        .bind(account.as_str())
+        .bind(email)
+        .bind(names.0)
+        .bind(names.1)
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// The operator that was made first, with its account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_first_operator(conn: &mut Conn) -> Result<Option<(OperatorId, AccountId)>, StoreError> {
+    let row: Option<(String, String)> =
+        on_db!(conn, |c| sqlx::query_as(FIRST_OPERATOR).fetch_optional(c).await)?;
+    row.map(|(id, account)| Ok((parse("id", &id)?, parse("account_id", &account)?))).transpose()
+}
+
+/// Adds a short domain behind those that the account has.
+///
+/// # Errors
+/// [`StoreError::Unique`] when some account has the host.
+pub async fn insert_domain(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT_DOMAIN)
+        .bind(domain.host.as_str())
+        .bind(account.as_str())
+        .bind(domain.scheme.as_str())
+        .bind(domain.case_sensitive)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// The short domains of an account, its first one first.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
+    let rows: Vec<DomainRow> =
+        on_db!(conn, |c| sqlx::query_as(DOMAINS_OF).bind(account.as_str()).fetch_all(c).await)?;
+    rows.into_iter().map(domain).collect()
+}
+
+/// The short domains of every account.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
+    let rows: Vec<DomainRow> = on_db!(conn, |c| sqlx::query_as(ALL_DOMAINS).fetch_all(c).await)?;
+    rows.into_iter().map(domain).collect()
+}
+
+fn domain((host, scheme, case_sensitive): DomainRow) -> Result<ShortDomain, StoreError> {
+    Ok(ShortDomain { host: parse("host", &host)?, scheme: parse("scheme", &scheme)?, case_sensitive })
+}

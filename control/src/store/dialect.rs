@@ -1,0 +1,213 @@
+//! The statements that the two engines spell differently, side by side.
+//!
+//! Rows in bulk go to Postgres as one array a column (`UNNEST`) and to SQLite as one JSON array
+//! (`json_each`): binding value by value is what makes mass inserts slow on both.
+
+use serde_json::{Value, json};
+use shared::wire::stream::Event;
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, actions::NewAction, log::signed, redirections::NewRow};
+
+const PG_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
+    SELECT rev, $2, change FROM UNNEST($1::bigint[], $3::jsonb[]) AS t (rev, change)";
+const SQLITE_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
+    SELECT value ->> '$[0]', $2, value -> '$[1]' FROM json_each($1)";
+
+/// Appends to the change log.
+pub(super) async fn insert_log(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
+    let change = |event: &Event| {
+        serde_json::to_value(&event.change).map_err(|error| StoreError::Row(format!("change: {error}")))
+    };
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            let revs: Vec<i64> = events.iter().map(|event| signed(event.rev)).collect();
+            let changes = events.iter().map(|e| change(e).map(Json)).collect::<Result<Vec<_>, _>>()?;
+            sqlx::query(PG_LOG).bind(revs).bind(at_ms).bind(changes).execute(&mut **c).await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows = events
+                .iter()
+                .map(|event| Ok(json!([event.rev, change(event)?])))
+                .collect::<Result<Vec<Value>, StoreError>>()?;
+            sqlx::query(SQLITE_LOG).bind(Json(rows)).bind(at_ms).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
+    }
+    Ok(())
+}
+
+const PG_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, platform_id, \
+    thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev) \
+    SELECT $1, folded, short_id, $2, type, platform_id, thng_id, product_id, target, forward_query, scopes, 0, $3, \
+    $3, rev FROM UNNEST($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], \
+    $11::boolean[], $12::jsonb[], $13::bigint[]) AS t (folded, short_id, type, platform_id, thng_id, product_id, \
+    target, forward_query, scopes, rev)";
+const SQLITE_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, \
+    platform_id, thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev) \
+    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
+    value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value -> '$[8]', 0, $3, $3, value ->> '$[9]' \
+    FROM json_each($4)";
+
+/// Adds redirections of one domain and account.
+pub(super) async fn insert_redirections(
+    tx: &mut Tx,
+    domain: &str,
+    account: &str,
+    at_ms: i64,
+    rows: &[NewRow<'_>],
+) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_REDIRECTIONS)
+                .bind(domain)
+                .bind(account)
+                .bind(at_ms)
+                .bind(rows.iter().map(|r| r.folded.to_owned()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.short_id.to_string()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.resource_type.as_str().to_owned()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.platform_id.to_string()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.thng_id.map(|id| id.to_string())).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.product_id.map(|id| id.to_string())).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.target.to_string()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.forward_query).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| Json(r.scopes.clone())).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| signed(r.rev)).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> = rows
+                .iter()
+                .map(|r| {
+                    json!([
+                        r.folded,
+                        r.redirect.short_id,
+                        r.redirect.resource_type,
+                        r.redirect.platform_id,
+                        r.redirect.thng_id,
+                        r.redirect.product_id,
+                        r.redirect.target,
+                        r.redirect.forward_query,
+                        r.scopes,
+                        r.rev
+                    ])
+                })
+                .collect();
+            sqlx::query(SQLITE_REDIRECTIONS)
+                .bind(domain)
+                .bind(account)
+                .bind(at_ms)
+                .bind(Json(rows))
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
+    }
+    Ok(())
+}
+
+const PG_HITS: &str = "UPDATE redirections SET hits = hits + t.n \
+    FROM UNNEST($2::text[], $3::bigint[]) AS t (folded, n) \
+    WHERE redirections.domain = $1 AND redirections.folded = t.folded";
+const SQLITE_HITS: &str = "UPDATE redirections SET hits = hits + t.n \
+    FROM (SELECT value ->> '$[0]' AS folded, value ->> '$[1]' AS n FROM json_each($2)) AS t \
+    WHERE redirections.domain = $1 AND redirections.folded = t.folded";
+
+/// Adds to the hits of redirections of one domain; each key at most once in `counts`.
+pub(super) async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            let keys: Vec<String> = counts.iter().map(|(key, _)| (*key).to_owned()).collect();
+            let amounts: Vec<i64> = counts.iter().map(|(_, n)| *n).collect();
+            sqlx::query(PG_HITS).bind(domain).bind(keys).bind(amounts).execute(&mut **c).await?;
+        }
+        Conn::SqliteTx(c) => {
+            sqlx::query(SQLITE_HITS).bind(domain).bind(Json(counts)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
+    }
+    Ok(())
+}
+
+const PG_ACTIONS: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc) \
+    SELECT id, account_id, type, thng_id, product_id, ts, $1, doc FROM UNNEST($2::text[], $3::text[], $4::text[], \
+    $5::text[], $6::text[], $7::bigint[], $8::jsonb[]) AS t (id, account_id, type, thng_id, product_id, ts, doc)";
+const SQLITE_ACTIONS: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
+    doc) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
+    value ->> '$[5]', $1, value -> '$[6]' FROM json_each($2)";
+
+/// Adds actions.
+pub(super) async fn insert_actions(tx: &mut Tx, at_ms: i64, actions: &[NewAction]) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_ACTIONS)
+                .bind(at_ms)
+                .bind(actions.iter().map(|a| a.id.to_string()).collect::<Vec<_>>())
+                .bind(actions.iter().map(|a| a.account.to_string()).collect::<Vec<_>>())
+                .bind(actions.iter().map(|a| a.kind.clone()).collect::<Vec<_>>())
+                .bind(actions.iter().map(|a| a.thng.map(|id| id.to_string())).collect::<Vec<_>>())
+                .bind(actions.iter().map(|a| a.product.map(|id| id.to_string())).collect::<Vec<_>>())
+                .bind(actions.iter().map(|a| a.timestamp.0).collect::<Vec<_>>())
+                .bind(actions.iter().map(|a| Json(a.doc.clone())).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> = actions
+                .iter()
+                .map(|a| json!([a.id, a.account, a.kind, a.thng, a.product, a.timestamp, a.doc]))
+                .collect();
+            sqlx::query(SQLITE_ACTIONS).bind(at_ms).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
+    }
+    Ok(())
+}
+
+/// What a connection outlives a copy of the database by: Postgres's system identifier and timeline.
+///
+/// `None` on SQLite, where a file beside the database serves.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_history_id(conn: &mut Conn) -> Result<Option<String>, StoreError> {
+    const PG_HISTORY: &str = "SELECT s.system_identifier::text || '/' || c.timeline_id::text \
+        FROM pg_control_system() s, pg_control_checkpoint() c";
+    match conn {
+        Conn::Pg(c) => Ok(sqlx::query_scalar(PG_HISTORY).fetch_one(&mut **c).await?),
+        Conn::PgTx(c) => Ok(sqlx::query_scalar(PG_HISTORY).fetch_one(&mut **c).await?),
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => Ok(None),
+    }
+}
+
+/// Locks the cursor row of a boot until the transaction ends; SQLite has one writer anyway.
+pub(super) const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
+    match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => pg,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => sqlite,
+    }
+}
+
+/// Fetches the rows of a statement whose last parameter is a list of texts.
+///
+/// The statement compares with `= ANY($n)` on Postgres and `IN (SELECT value FROM json_each($n))` on SQLite.
+macro_rules! fetch_in_list {
+    ($conn:expr, $row:ty, $pg:expr, $sqlite:expr, [$($bind:expr),*], $list:expr) => {
+        match $conn {
+            $crate::store::Conn::Pg(c) => sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($list).fetch_all(&mut **c).await,
+            $crate::store::Conn::PgTx(c) => sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($list).fetch_all(&mut **c).await,
+            $crate::store::Conn::Sqlite(c) => {
+                sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($list)).fetch_all(&mut **c).await
+            }
+            $crate::store::Conn::SqliteTx(c) => {
+                sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($list)).fetch_all(&mut **c).await
+            }
+        }
+    };
+}
+pub(super) use fetch_in_list;
+
+fn outside_transaction() -> StoreError {
+    StoreError::Row("a bulk write outside of a transaction".to_owned())
+}

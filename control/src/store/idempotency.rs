@@ -1,0 +1,79 @@
+//! Answers of requests that carried an `Idempotency-Key`, kept for a day.
+
+use serde_json::Value;
+use shared::id::AccountId;
+use sqlx::types::Json;
+
+use super::{StoreError, Tx, on_db};
+
+/// How long an answer is kept.
+pub const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+
+const FIND: &str =
+    "SELECT request, response FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at > $3";
+const DELETE_OLD: &str = "DELETE FROM idempotency WHERE account_id = $1 AND key = $2";
+const INSERT: &str =
+    "INSERT INTO idempotency (account_id, key, request, response, created_at) VALUES ($1, $2, $3, $4, $5)";
+const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= $1";
+
+/// The request's hash and the answer kept under a key, if it is not older than a day.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(
+    tx: &mut Tx,
+    account: AccountId,
+    key: &str,
+    now_ms: i64,
+) -> Result<Option<(Vec<u8>, Value)>, StoreError> {
+    let row: Option<(Vec<u8>, Json<Value>)> = on_db!(&mut **tx, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(key)
+        .bind(now_ms - KEPT_MS)
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(request, Json(response))| (request, response)))
+}
+
+/// Keeps an answer in the transaction that carries the request out.
+///
+/// # Errors
+/// [`StoreError::Unique`] when another replica answers the same key at this moment.
+pub async fn insert(
+    tx: &mut Tx,
+    account: AccountId,
+    key: &str,
+    request: &[u8; 32],
+    response: &Value,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    // What `find` no longer gives makes room.
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
+        .bind(account.as_str())
+        .bind(key)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(account.as_str())
+        .bind(key)
+        .bind(&request[..])
+        .bind(Json(response))
+        .bind(now_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes answers older than a day; gives how many.
+///
+/// # Errors
+/// The database failed.
+pub async fn purge(tx: &mut Tx, now_ms: i64) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
+        .bind(now_ms - KEPT_MS)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}

@@ -1,0 +1,74 @@
+//! API keys by their hash.
+
+use shared::id::AccountId;
+
+use super::{Conn, StoreError, Tx, on_db, parse};
+use crate::domain::access::{Actor, ActorKind};
+
+const INSERT: &str =
+    "INSERT INTO api_keys (hash, account_id, kind, actor_id, created_at) VALUES ($1, $2, $3, $4, $5)";
+const FIND: &str = "SELECT k.account_id, k.kind, k.actor_id, a.enterprise FROM api_keys k \
+    JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1 AND k.revoked_at IS NULL";
+const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
+    AND revoked_at IS NULL";
+
+/// Adds a key by its SHA-256.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the key exists.
+pub async fn insert(
+    tx: &mut Tx,
+    hash: &[u8; 32],
+    account: AccountId,
+    kind: ActorKind,
+    actor_id: &str,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(&hash[..])
+        .bind(account.as_str())
+        .bind(kind.as_str())
+        .bind(actor_id)
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Finds who owns a key that is not revoked.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, StoreError> {
+    let row: Option<(String, String, String, bool)> =
+        on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
+    row.map(|(account, kind, actor_id, enterprise)| {
+        Ok(Actor {
+            account: parse("account_id", &account)?,
+            kind: parse("kind", &kind)?,
+            id: actor_id,
+            enterprise,
+        })
+    })
+    .transpose()
+}
+
+/// Revokes every key of an actor; gives how many there were.
+///
+/// # Errors
+/// The database failed.
+pub async fn revoke_all(
+    tx: &mut Tx,
+    account: AccountId,
+    actor_id: &str,
+    at_ms: i64,
+) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE_ALL)
+        .bind(account.as_str())
+        .bind(actor_id)
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}

@@ -1,0 +1,143 @@
+//! The change log: one order of all that edges hear of (design: push, 1).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use shared::wire::stream::{Change, Event, Rev};
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, dialect, on_db};
+
+const TAKE: &str = "UPDATE log_head SET head = head + $1 WHERE id = 1 RETURNING head";
+const HEAD: &str = "SELECT epoch, bound_to, head, compacted FROM log_head WHERE id = 1";
+const INIT: &str = "INSERT INTO log_head (id, epoch, bound_to, head, compacted) VALUES (1, $1, $2, 0, 0) \
+    ON CONFLICT (id) DO NOTHING";
+const BIND: &str = "UPDATE log_head SET epoch = $1, bound_to = $2 WHERE id = 1";
+const AFTER: &str = "SELECT rev, change FROM redirect_log WHERE rev > $1 ORDER BY rev LIMIT $2";
+const OLD: &str = "SELECT COALESCE(MAX(rev), 0) FROM redirect_log WHERE at < $1 AND rev <= $2";
+const RAISE_COMPACTED: &str = "UPDATE log_head SET compacted = $1 WHERE id = 1 AND compacted < $1";
+const DELETE_UP_TO: &str = "DELETE FROM redirect_log WHERE rev > $1 AND rev <= $2";
+
+/// The head of the change log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Random id of this history.
+    pub epoch: Arc<str>,
+    /// What the epoch is bound to outside of the tables: a copy of the database differs in it.
+    pub bound_to: String,
+    /// The newest revision.
+    pub head: Rev,
+    /// Revisions up to this one are deleted.
+    pub compacted: Rev,
+}
+
+/// Takes `count` revisions; the first of them comes back.
+///
+/// The row lock is held to commit, so revisions are gapless and in commit order.
+///
+/// # Errors
+/// The database failed, or the log was never set up.
+pub async fn take_revs(tx: &mut Tx, count: u64) -> Result<Rev, StoreError> {
+    let (head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(TAKE).bind(signed(count)).fetch_one(c).await)?;
+    Ok(unsigned(head) + 1 - count)
+}
+
+/// Appends changes; their revisions must have been taken in this transaction.
+///
+/// # Errors
+/// The database failed.
+pub async fn append(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
+    dialect::insert_log(tx, at_ms, events).await
+}
+
+/// The head, if the log was set up.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
+    let row: Option<(String, String, i64, i64)> =
+        on_db!(conn, |c| sqlx::query_as(HEAD).fetch_optional(c).await)?;
+    Ok(row.map(|(epoch, bound_to, head, compacted)| Head {
+        epoch: epoch.into(),
+        bound_to,
+        head: unsigned(head),
+        compacted: unsigned(compacted),
+    }))
+}
+
+/// Sets the log up, unless it is; a binding that differs from the stored one mints the new epoch.
+///
+/// # Errors
+/// The database failed.
+pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head, StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INIT).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
+    let head = load_head(tx).await?;
+    if head.bound_to == bound_to {
+        return Ok(head);
+    }
+    on_db!(&mut **tx, |c| sqlx::query(BIND).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
+    load_head(tx).await
+}
+
+/// The head of a log that was set up.
+///
+/// # Errors
+/// The database failed, or the log was never set up.
+pub async fn load_head(conn: &mut Conn) -> Result<Head, StoreError> {
+    find_head(conn).await?.ok_or_else(|| StoreError::Row("log_head is empty".to_owned()))
+}
+
+/// Up to `limit` changes after `cursor`, in order.
+///
+/// # Errors
+/// The database failed, or a stored change cannot be read.
+pub async fn list_after(conn: &mut Conn, cursor: Rev, limit: u32) -> Result<Vec<Event>, StoreError> {
+    let rows: Vec<(i64, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(AFTER)
+        .bind(signed(cursor))
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter()
+        .map(|(rev, Json(change))| {
+            let change: Change = serde_json::from_value(change)
+                .map_err(|error| StoreError::Row(format!("change {rev}: {error}")))?;
+            Ok(Event { rev: unsigned(rev), change })
+        })
+        .collect()
+}
+
+/// Deletes changes that are older than `before_ms` and not among the last `keep`; at most `limit` of them.
+///
+/// Gives how many revisions went.
+///
+/// # Errors
+/// The database failed.
+pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Result<u64, StoreError> {
+    let head = load_head(tx).await?;
+    let highest = head.head.saturating_sub(keep).min(head.compacted + limit);
+    let (up_to,): (i64,) =
+        on_db!(&mut **tx, |c| sqlx::query_as(OLD).bind(before_ms).bind(signed(highest)).fetch_one(c).await)?;
+    let up_to = unsigned(up_to);
+    if up_to <= head.compacted {
+        return Ok(0);
+    }
+    // The mark is raised in the same transaction: a reader never misses rows that it was promised.
+    on_db!(&mut **tx, |c| sqlx::query(RAISE_COMPACTED).bind(signed(up_to)).execute(c).await.map(|_| ()))?;
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_UP_TO)
+        .bind(signed(head.compacted))
+        .bind(signed(up_to))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(up_to - head.compacted)
+}
+
+/// A revision as the databases hold it; they count to 2^63.
+pub(super) fn signed(rev: Rev) -> i64 {
+    i64::try_from(rev).unwrap_or(i64::MAX)
+}
+
+/// A stored revision; the tables hold none below 0.
+pub(super) fn unsigned(rev: i64) -> Rev {
+    rev.max(0).unsigned_abs()
+}

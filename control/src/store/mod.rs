@@ -1,0 +1,285 @@
+//! The store: SQLite or Postgres, one SQL text for both.
+//!
+//! Statements are constants that run on both engines; the few that cannot stand side by side in
+//! [`dialect`]. Every function takes a [`Conn`], be it a pooled connection or the inside of a [`Tx`].
+
+use std::{
+    ops::{Deref, DerefMut},
+    path::Path,
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::{
+    PgPool, Postgres, Sqlite, SqlitePool,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+pub mod accounts;
+pub mod actions;
+pub mod dialect;
+pub mod idempotency;
+pub mod keys;
+pub mod log;
+pub mod redirections;
+pub mod resources;
+pub mod scans;
+pub mod secrets;
+
+/// Longest run of a statement (design: push, 8).
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest wait for a connection: past it the service says that it is busy.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the store may fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A unique constraint was violated; holds its name, or the columns on SQLite.
+    #[error("unique: {0}")]
+    Unique(String),
+    /// A statement ran longer than allowed.
+    #[error("statement timeout")]
+    Timeout,
+    /// No connection became free in time.
+    #[error("no connection became free")]
+    Busy,
+    /// The store is closed.
+    #[error("the store is closed")]
+    Stopped,
+    /// A stored row does not fit its type.
+    #[error("row: {0}")]
+    Row(String),
+    /// Anything else the database said.
+    #[error(transparent)]
+    Sql(sqlx::Error),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut => Self::Busy,
+            sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => Self::Stopped,
+            sqlx::Error::Database(inner) if inner.is_unique_violation() => {
+                Self::Unique(inner.constraint().unwrap_or_else(|| inner.message()).to_owned())
+            }
+            // query_canceled: statement_timeout of Postgres.
+            sqlx::Error::Database(inner) if inner.code().as_deref() == Some("57014") => Self::Timeout,
+            other => Self::Sql(other),
+        }
+    }
+}
+
+/// Reads a stored id (or other parsed text) back; a text that does not parse is a broken row.
+pub(crate) fn parse<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
+    text.parse().map_err(|_| StoreError::Row(format!("{column}: {text:?}")))
+}
+
+/// An open database.
+#[derive(Debug, Clone)]
+pub enum Db {
+    /// Postgres.
+    Pg(PgPool),
+    /// SQLite in write-ahead mode: one writer, many readers.
+    Sqlite {
+        /// The one connection that writes.
+        write: SqlitePool,
+        /// Connections that read.
+        read: SqlitePool,
+    },
+}
+
+/// A connection or transaction of either engine; what store functions take.
+#[derive(Debug)]
+pub enum Conn {
+    /// A pooled Postgres connection.
+    Pg(PoolConnection<Postgres>),
+    /// A Postgres transaction.
+    PgTx(sqlx::Transaction<'static, Postgres>),
+    /// A pooled SQLite connection.
+    Sqlite(PoolConnection<Sqlite>),
+    /// A SQLite transaction.
+    SqliteTx(sqlx::Transaction<'static, Sqlite>),
+}
+
+/// Runs the same body for the connection of either engine.
+macro_rules! on_db {
+    ($conn:expr, |$c:ident| $body:expr) => {
+        match $conn {
+            $crate::store::Conn::Pg(inner) => {
+                let $c: &mut sqlx::PgConnection = &mut *inner;
+                $body
+            }
+            $crate::store::Conn::PgTx(inner) => {
+                let $c: &mut sqlx::PgConnection = &mut *inner;
+                $body
+            }
+            $crate::store::Conn::Sqlite(inner) => {
+                let $c: &mut sqlx::SqliteConnection = &mut *inner;
+                $body
+            }
+            $crate::store::Conn::SqliteTx(inner) => {
+                let $c: &mut sqlx::SqliteConnection = &mut *inner;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use on_db;
+
+/// A write transaction; dropped without [`Tx::commit`] it is rolled back.
+#[derive(Debug)]
+pub struct Tx(Conn);
+
+impl Tx {
+    /// Makes the transaction's effects permanent.
+    ///
+    /// # Errors
+    /// The database refused; nothing was written.
+    pub async fn commit(self) -> Result<(), StoreError> {
+        match self.0 {
+            Conn::PgTx(tx) => tx.commit().await?,
+            Conn::SqliteTx(tx) => tx.commit().await?,
+            Conn::Pg(_) | Conn::Sqlite(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Marks a point to which [`Tx::rollback_to_savepoint`] returns.
+    ///
+    /// # Errors
+    /// The database refused.
+    pub async fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.execute("SAVEPOINT item").await
+    }
+
+    /// Forgets the savepoint and keeps what was done since.
+    ///
+    /// # Errors
+    /// The database refused.
+    pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
+        self.execute("RELEASE SAVEPOINT item").await
+    }
+
+    /// Undoes what was done since the savepoint, and forgets it.
+    ///
+    /// # Errors
+    /// The database refused.
+    pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
+        self.execute("ROLLBACK TO SAVEPOINT item").await?;
+        self.release_savepoint().await
+    }
+
+    async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        on_db!(&mut self.0, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        Ok(())
+    }
+}
+
+impl Deref for Tx {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}
+
+impl Db {
+    /// Opens (and creates) a SQLite database file; what is committed is on disk.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub async fn open_sqlite(path: &Path) -> Result<Self, StoreError> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(STATEMENT_TIMEOUT)
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "MEMORY");
+        let write = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options.clone())
+            .await?;
+        let read = SqlitePoolOptions::new()
+            .max_connections(8)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options.pragma("query_only", "ON"))
+            .await?;
+        Ok(Self::Sqlite { write, read })
+    }
+
+    /// Connects to Postgres; `schema` moves every table into a schema of its own, for tests.
+    ///
+    /// # Errors
+    /// The URL is wrong or nothing answers.
+    pub async fn connect_postgres(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
+        let timeout_ms = STATEMENT_TIMEOUT.as_millis().to_string();
+        let mut options =
+            PgConnectOptions::from_str(url)?.options([("statement_timeout", timeout_ms.as_str())]);
+        if let Some(schema) = schema {
+            options = options.options([("search_path", schema)]);
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(16)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options)
+            .await?;
+        Ok(Self::Pg(pool))
+    }
+
+    /// Brings the schema up to date; safe to run twice and from several processes.
+    ///
+    /// # Errors
+    /// A migration failed, or the database is newer than this build.
+    pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
+        match self {
+            Self::Pg(pool) => sqlx::migrate!("migrations/postgres").run(pool).await,
+            Self::Sqlite { write, .. } => sqlx::migrate!("migrations/sqlite").run(write).await,
+        }
+    }
+
+    /// A connection for reads.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when none becomes free in time.
+    pub async fn read(&self) -> Result<Conn, StoreError> {
+        Ok(match self {
+            Self::Pg(pool) => Conn::Pg(pool.acquire().await?),
+            Self::Sqlite { read, .. } => Conn::Sqlite(read.acquire().await?),
+        })
+    }
+
+    /// Begins a write transaction; on SQLite it holds the one writer from here on.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when the writer or a connection does not become free in time.
+    pub async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(Tx(match self {
+            Self::Pg(pool) => Conn::PgTx(pool.begin().await?),
+            Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
+        }))
+    }
+
+    /// Waits for running statements and closes every connection.
+    pub async fn close(&self) {
+        match self {
+            Self::Pg(pool) => pool.close().await,
+            Self::Sqlite { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Redirections: the rows that edges hold a copy of.
+
+use std::sync::Arc;
+
+use shared::{
+    id::AccountId,
+    redirect::{Redirect, RedirectKey},
+    short_url::{Host, ShortDomain},
+    time::UnixMillis,
+    wire::stream::{Fill, Rev},
+};
+use sqlx::types::Json;
+
+use super::{
+    Conn, StoreError, Tx, dialect,
+    log::{signed, unsigned},
+    on_db, parse,
+};
+use crate::domain::redirection::{Redirection, Scopes};
+
+/// Columns of a redirection with its domain; the statements below differ in what follows.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
+             r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, \
+             r.updated_at, r.rev FROM redirections r JOIN short_domains d ON d.host = r.domain ",
+            $rest
+        )
+    };
+}
+
+const FIND: &str =
+    select!("WHERE r.domain = $1 AND r.folded = $2 AND r.account_id = $3 AND r.deleted_rev IS NULL");
+const FIND_ANY: &str = select!("WHERE r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL");
+const PG_TAKEN: &str = "SELECT folded FROM redirections WHERE domain = $1 AND folded = ANY($2)";
+const SQLITE_TAKEN: &str =
+    "SELECT folded FROM redirections WHERE domain = $1 AND folded IN (SELECT value FROM json_each($2))";
+const PG_FIND_MANY: &str = select!("WHERE r.domain = $1 AND r.folded = ANY($2)");
+const SQLITE_FIND_MANY: &str =
+    select!("WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($2))");
+const LIST_DESCENDING: &str = select!(
+    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
+     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
+     ORDER BY r.created_at DESC, r.seq DESC LIMIT $6"
+);
+const LIST_ASCENDING: &str = select!(
+    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
+     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) > ($4, $5) \
+     ORDER BY r.created_at, r.seq LIMIT $6"
+);
+const LIST_RESOURCE_DESCENDING: &str = select!(
+    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND r.platform_id = $2 \
+     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
+     ORDER BY r.created_at DESC, r.seq DESC LIMIT $6"
+);
+const LIST_RESOURCE_ASCENDING: &str = select!(
+    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND r.platform_id = $2 \
+     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) > ($4, $5) \
+     ORDER BY r.created_at, r.seq LIMIT $6"
+);
+const UPDATE: &str = "UPDATE redirections SET target = $3, forward_query = $4, scopes = $5, thng_id = $6, \
+    product_id = $7, updated_at = $8, rev = $9 WHERE domain = $1 AND folded = $2 AND deleted_rev IS NULL";
+const DELETE: &str = "UPDATE redirections SET deleted_rev = $3, rev = $3, updated_at = $4 \
+    WHERE domain = $1 AND folded = $2 AND deleted_rev IS NULL";
+const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
+    r.target, r.forward_query, r.created_at, r.updated_at FROM log_head h LEFT JOIN redirections r \
+    ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL WHERE h.id = 1";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    seq: i64,
+    domain: String,
+    scheme: String,
+    case_sensitive: bool,
+    short_id: String,
+    account_id: String,
+    r#type: String,
+    platform_id: String,
+    thng_id: Option<String>,
+    product_id: Option<String>,
+    target: String,
+    forward_query: bool,
+    scopes: Json<Scopes>,
+    hits: i64,
+    created_at: i64,
+    updated_at: i64,
+    rev: i64,
+}
+
+impl TryFrom<Row> for Redirection {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let host: Host = parse("domain", &row.domain)?;
+        Ok(Self {
+            account: parse("account_id", &row.account_id)?,
+            domain: ShortDomain {
+                host: host.clone(),
+                scheme: parse("scheme", &row.scheme)?,
+                case_sensitive: row.case_sensitive,
+            },
+            redirect: Redirect {
+                domain: host,
+                short_id: parse("short_id", &row.short_id)?,
+                resource_type: parse("type", &row.r#type)?,
+                platform_id: parse("platform_id", &row.platform_id)?,
+                thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
+                product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+                target: row.target.into(),
+                forward_query: row.forward_query,
+                created_at: UnixMillis(row.created_at),
+                updated_at: UnixMillis(row.updated_at),
+            },
+            scopes: row.scopes.0,
+            hits: row.hits,
+            rev: unsigned(row.rev),
+            seq: row.seq,
+        })
+    }
+}
+
+/// A redirection to be added; domain, account and time are those of the whole batch.
+#[derive(Debug)]
+pub struct NewRow<'a> {
+    /// The short id, folded as the domain says.
+    pub folded: &'a str,
+    /// What edges hold too.
+    pub redirect: &'a Redirect,
+    /// Access beside operators.
+    pub scopes: &'a Scopes,
+    /// The revision that writes it.
+    pub rev: Rev,
+}
+
+/// Adds redirections of one domain and account, all of one moment.
+///
+/// # Errors
+/// [`StoreError::Unique`] when a short id is taken, by a tombstone too; then none is added.
+pub async fn insert(
+    tx: &mut Tx,
+    domain: &Host,
+    account: AccountId,
+    at: UnixMillis,
+    rows: &[NewRow<'_>],
+) -> Result<(), StoreError> {
+    dialect::insert_redirections(tx, domain.as_str(), account.as_str(), at.0, rows).await
+}
+
+/// A redirection of an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(
+    conn: &mut Conn,
+    domain: &str,
+    folded: &str,
+    account: AccountId,
+) -> Result<Option<Redirection>, StoreError> {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(domain)
+        .bind(folded)
+        .bind(account.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(Redirection::try_from).transpose()
+}
+
+/// A redirection of whatever account: for following chains of short URLs.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_any(
+    conn: &mut Conn,
+    domain: &str,
+    folded: &str,
+) -> Result<Option<Redirection>, StoreError> {
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(domain).bind(folded).fetch_optional(c).await)?;
+    row.map(Redirection::try_from).transpose()
+}
+
+/// Redirections of one domain by folded short id, deleted ones too: for the intake of scans.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_many(
+    conn: &mut Conn,
+    domain: &str,
+    folded: &[String],
+) -> Result<Vec<Redirection>, StoreError> {
+    let rows = dialect::fetch_in_list!(conn, Row, PG_FIND_MANY, SQLITE_FIND_MANY, [domain], folded)?;
+    rows.into_iter().map(Redirection::try_from).collect()
+}
+
+/// Which of some folded short ids were ever given out on a domain.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_taken(conn: &mut Conn, domain: &str, folded: &[String]) -> Result<Vec<String>, StoreError> {
+    let rows = dialect::fetch_in_list!(conn, (String,), PG_TAKEN, SQLITE_TAKEN, [domain], folded)?;
+    Ok(rows.into_iter().map(|(folded,)| folded).collect())
+}
+
+/// Which redirections to list.
+#[derive(Debug, Clone, Copy)]
+pub struct Selection<'a> {
+    /// The account.
+    pub account: AccountId,
+    /// Only those of a resource.
+    pub platform_id: Option<&'a str>,
+    /// Only those of a domain.
+    pub domain: Option<&'a str>,
+    /// Oldest first.
+    pub ascending: bool,
+    /// Behind this creation time and order of insertion.
+    pub after: Option<(i64, i64)>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Redirections in order of creation.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redirection>, StoreError> {
+    // The statement with the resource uses an index of its own.
+    let sql = match (selection.platform_id.is_some(), selection.ascending) {
+        (true, true) => LIST_RESOURCE_ASCENDING,
+        (true, false) => LIST_RESOURCE_DESCENDING,
+        (false, true) => LIST_ASCENDING,
+        (false, false) => LIST_DESCENDING,
+    };
+    let start = if selection.ascending { (i64::MIN, i64::MIN) } else { (i64::MAX, i64::MAX) };
+    let after = selection.after.unwrap_or(start);
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(selection.account.as_str())
+        .bind(selection.platform_id.unwrap_or_default())
+        .bind(selection.domain.unwrap_or_default())
+        .bind(after.0)
+        .bind(after.1)
+        .bind(i64::from(selection.limit))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(Redirection::try_from).collect()
+}
+
+/// Replaces what a redirection leads to; gives whether it is there.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(
+    tx: &mut Tx,
+    folded: &str,
+    redirect: &Redirect,
+    scopes: &Scopes,
+    rev: Rev,
+) -> Result<bool, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(redirect.domain.as_str())
+        .bind(folded)
+        .bind(&*redirect.target)
+        .bind(redirect.forward_query)
+        .bind(Json(scopes))
+        .bind(redirect.thng_id.map(|id| id.to_string()))
+        .bind(redirect.product_id.map(|id| id.to_string()))
+        .bind(redirect.updated_at.0)
+        .bind(signed(rev))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1)
+}
+
+/// Turns a redirection into a tombstone; gives whether it was there.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, key: &RedirectKey, rev: Rev, at: UnixMillis) -> Result<bool, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(&*key.domain)
+        .bind(&*key.folded)
+        .bind(signed(rev))
+        .bind(at.0)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1)
+}
+
+/// Adds to the hits of redirections of one domain; each key at most once in `counts`.
+///
+/// # Errors
+/// The database failed.
+pub async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) -> Result<(), StoreError> {
+    dialect::add_hits(tx, domain, counts).await
+}
+
+#[derive(sqlx::FromRow)]
+struct FillRow {
+    epoch: String,
+    head: i64,
+    rev: Option<i64>,
+    short_id: Option<String>,
+    r#type: Option<String>,
+    platform_id: Option<String>,
+    thng_id: Option<String>,
+    product_id: Option<String>,
+    target: Option<String>,
+    forward_query: Option<bool>,
+    created_at: Option<i64>,
+    updated_at: Option<i64>,
+}
+
+/// One key with the head of the log, in one statement: what an edge's miss reads.
+///
+/// # Errors
+/// The database failed.
+pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, StoreError> {
+    let row: FillRow =
+        on_db!(conn, |c| sqlx::query_as(FILL).bind(&*key.domain).bind(&*key.folded).fetch_one(c).await)?;
+    let value = match row.rev {
+        None => None,
+        Some(rev) => {
+            let missing = || StoreError::Row(format!("redirection {key:?} has an empty column"));
+            let redirect = Redirect {
+                domain: parse("domain", &key.domain)?,
+                short_id: parse("short_id", &row.short_id.ok_or_else(missing)?)?,
+                resource_type: parse("type", &row.r#type.ok_or_else(missing)?)?,
+                platform_id: parse("platform_id", &row.platform_id.ok_or_else(missing)?)?,
+                thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
+                product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+                target: row.target.ok_or_else(missing)?.into(),
+                forward_query: row.forward_query.ok_or_else(missing)?,
+                created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
+                updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
+            };
+            Some((unsigned(rev), Arc::new(redirect)))
+        }
+    };
+    Ok(Fill { epoch: row.epoch.into(), complete: true, watermark: unsigned(row.head), value })
+}

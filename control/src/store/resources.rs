@@ -1,0 +1,58 @@
+//! What a redirection may belong to, by id.
+
+use shared::{
+    id::{AccountId, ProductId, ResourceId, ThngId},
+    redirect::ResourceType,
+};
+
+use super::{Conn, StoreError, dialect, parse};
+
+const PG_THNGS: &str = "SELECT id, product_id FROM thngs WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_THNGS: &str =
+    "SELECT id, product_id FROM thngs WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+const PG_PRODUCTS: &str = "SELECT id FROM products WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_PRODUCTS: &str =
+    "SELECT id FROM products WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+
+/// A resource that exists in the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resource {
+    /// Its id.
+    pub id: ResourceId,
+    /// Its kind.
+    pub kind: ResourceType,
+    /// The Thng, if it is one.
+    pub thng: Option<ThngId>,
+    /// The product, or the Thng's product.
+    pub product: Option<ProductId>,
+}
+
+/// Those of some ids that are Thngs or products of the account.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result<Vec<Resource>, StoreError> {
+    let account = account.as_str();
+    let thngs =
+        dialect::fetch_in_list!(conn, (String, Option<String>), PG_THNGS, SQLITE_THNGS, [account], ids)?;
+    let mut found = Vec::with_capacity(ids.len());
+    for (id, product) in thngs {
+        let thng: ThngId = parse("id", &id)?;
+        let product = product.as_deref().map(|id| parse("product_id", id)).transpose()?;
+        found.push(Resource { id: thng.into(), kind: ResourceType::Thng, thng: Some(thng), product });
+    }
+    if found.len() < ids.len() {
+        let products =
+            dialect::fetch_in_list!(conn, (String,), PG_PRODUCTS, SQLITE_PRODUCTS, [account], ids)?;
+        for (id,) in products {
+            let product: ProductId = parse("id", &id)?;
+            found.push(Resource {
+                id: product.into(),
+                kind: ResourceType::Product,
+                thng: None,
+                product: Some(product),
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,45 @@
+//! How far the scans of each boot of each edge are stored.
+
+use super::{
+    StoreError, Tx, dialect,
+    log::{signed, unsigned},
+    on_db,
+};
+
+const CREATE: &str = "INSERT INTO scan_cursors (edge_id, boot, next_seq) VALUES ($1, $2, 0) ON CONFLICT (edge_id, boot) DO NOTHING";
+const LOAD_PG: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2 FOR UPDATE";
+const LOAD_SQLITE: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2";
+const MOVE: &str = "UPDATE scan_cursors SET next_seq = $4 WHERE edge_id = $1 AND boot = $2 AND next_seq = $3";
+
+/// The sequence number expected next of a boot; the row stays locked until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, StoreError> {
+    let boot = signed(boot);
+    on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(boot).execute(c).await.map(|_| ()))?;
+    let sql = dialect::lock_row(tx, LOAD_PG, LOAD_SQLITE);
+    let (next,): (i64,) =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).bind(boot).fetch_one(c).await)?;
+    Ok(unsigned(next))
+}
+
+/// Moves the cursor from the expected value.
+///
+/// # Errors
+/// The database failed, or the cursor is not where the caller saw it.
+pub async fn move_cursor(tx: &mut Tx, edge: &str, boot: u64, from: u64, to: u64) -> Result<(), StoreError> {
+    let moved = on_db!(&mut **tx, |c| sqlx::query(MOVE)
+        .bind(edge)
+        .bind(signed(boot))
+        .bind(signed(from))
+        .bind(signed(to))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    if moved == 1 {
+        Ok(())
+    } else {
+        Err(StoreError::Row(format!("scan cursor {edge}/{boot} is not at {from}")))
+    }
+}
