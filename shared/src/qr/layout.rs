@@ -1,7 +1,7 @@
 //! Where symbol and caption lie: one set of whole rectangles that every format draws.
 //!
 //! Lengths are in units. On screen a unit is a pixel; in print it is a device dot when a density
-//! is given, else a sixteenth of a module, fine enough to fit a caption of 64 characters.
+//! is given, else a module, or a fraction of it that lets a caption fit.
 
 use super::{
     QrError,
@@ -17,7 +17,8 @@ pub const MIN_CAPTION_MM: f64 = 0.75;
 
 /// Nanometres in an inch.
 const INCH: u64 = 25_400_000;
-const UNITS_PER_MODULE: u32 = 16;
+/// Units of a printed module beside a caption: lets 64 characters fill the width to 2 %.
+const FINE: u32 = 64;
 /// Dots of white beside and below the caption's line; above it lies the quiet zone.
 const CAPTION_MARGIN: u32 = 2;
 const BAND: u32 = GLYPH_HEIGHT + CAPTION_MARGIN;
@@ -168,7 +169,8 @@ impl Symbol<'_> {
                 if low.is_some_and(|low| x < f64::from(low)) || high.is_some_and(|high| x > f64::from(high)) {
                     return Err(self.x_dimension(x));
                 }
-                (self.side() * UNITS_PER_MODULE, UNITS_PER_MODULE, x / f64::from(UNITS_PER_MODULE) / 1e6)
+                let module = if caption.is_some() { FINE } else { 1 };
+                (self.side() * module, module, x / f64::from(module) / 1e6)
             }
         };
         let scale = Scale::Millimetres { unit, dpi };

@@ -28,7 +28,7 @@ pub use self::{
 
 /// The renderer's version, part of every `ETag`: raised whenever the bytes of any image change.
 ///
-/// The golden test in `tests/qr_golden.rs` fails when bytes change and this does not.
+/// The golden test in `tests/qr/golden.rs` fails when bytes change and this does not.
 pub const RENDERER_VERSION: u32 = 1;
 
 /// An image format a QR code is served in.
