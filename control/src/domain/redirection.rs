@@ -1,13 +1,26 @@
 //! Redirections as control holds them, and the rules about their members (decisions 5).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use shared::{
-    id::AccountId,
-    redirect::Redirect,
+    id::{AccountId, ResourceId},
+    redirect::{Redirect, ResourceType},
+    short_id::ShortId,
     short_url::ShortDomain,
-    target::{InvalidTarget, Target},
+    target::Target,
     wire::stream::Rev,
 };
+
+use super::members::Members;
+
+/// Most short URLs that may lead to each other before a real target.
+pub const MAX_CHAIN: usize = 5;
+
+/// Most redirections that one request may create, change or delete.
+pub const MAX_BULK: usize = 1_000;
+
+/// Most entries in each list of a scope.
+const MAX_SCOPES: usize = 100;
 
 /// Who may see and change a resource beside operators; `users` holds ids or the word `all`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,11 +33,8 @@ pub struct Scopes {
     pub projects: Vec<String>,
 }
 
-/// Most short URLs that may lead to each other before a real target (decisions 5, loops).
-pub const MAX_CHAIN: usize = 5;
-
 /// A redirection with what only control holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirection {
     /// The account it belongs to.
     pub account: AccountId,
@@ -50,11 +60,199 @@ impl Redirection {
     }
 }
 
-/// Parses `defaultRedirectUrl`; the fault names the member.
-///
-/// # Errors
-/// What is wrong, as a sentence for the caller.
-pub fn parse_target(text: Option<&str>) -> Result<Target, String> {
-    let Some(text) = text else { return Err("defaultRedirectUrl is required.".to_owned()) };
-    Target::parse(text).map_err(|fault: InvalidTarget| format!("defaultRedirectUrl {fault}."))
+/// What a PUT replaces: the rest of a redirection is its identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writable {
+    /// Where the short URL leads.
+    pub target: Target,
+    /// Whether the request's query is appended to the target.
+    pub forward_query: bool,
+    /// Access beside operators.
+    pub scopes: Scopes,
+}
+
+impl Writable {
+    /// Reads the body of a PUT.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let writable = Self::read(&mut members);
+        members.finish(writable)
+    }
+
+    fn read(members: &mut Members<'_>) -> Option<Self> {
+        let target = match (members.raw("defaultRedirectUrl").is_some(), members.text("defaultRedirectUrl")) {
+            (false, _) => {
+                members.fault("defaultRedirectUrl is required.");
+                None
+            }
+            (true, None) => None,
+            (true, Some(text)) => Target::parse(text)
+                .map_err(|fault| members.fault(format!("defaultRedirectUrl {fault}.")))
+                .ok(),
+        };
+        let forward_query = members.boolean("forwardQuery").unwrap_or_default();
+        let scopes = read_scopes(members);
+        Some(Self { target: target?, forward_query, scopes })
+    }
+}
+
+/// A redirection as a create request asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The resource it shall belong to: `platformId` or its alias `evrythngId`.
+    pub platform_id: ResourceId,
+    /// The kind of the resource, if the request names it.
+    pub resource_type: Option<ResourceType>,
+    /// A short id of the caller's choice.
+    pub short_id: Option<ShortId>,
+    /// The short domain, if the request names it.
+    pub short_domain: Option<String>,
+    /// What may be replaced later.
+    pub writable: Writable,
+}
+
+impl Draft {
+    /// Reads the body of a create request; `resource` comes from the path or query and wins.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value, resource: Option<(ResourceId, ResourceType)>) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let platform_id = match resource {
+            Some((id, _)) => Some(id),
+            None => read_platform_id(&mut members),
+        };
+        let named_type = members.text("type").map(|text| {
+            text.parse::<ResourceType>()
+                .map_err(|()| members.fault("type must be thng, product, collection or place."))
+                .ok()
+        });
+        let resource_type = resource.map(|(_, kind)| kind).or(named_type.flatten());
+        let short_id = members.text("shortId").and_then(|text| {
+            ShortId::parse_custom(text).map_err(|error| members.fault(format!("shortId: {error}."))).ok()
+        });
+        let short_domain = members.text("shortDomain").map(str::to_ascii_lowercase);
+        let writable = Writable::read(&mut members);
+        let draft = platform_id.zip(writable).map(|(platform_id, writable)| Self {
+            platform_id,
+            resource_type,
+            short_id,
+            short_domain,
+            writable,
+        });
+        members.finish(draft)
+    }
+}
+
+fn read_platform_id(members: &mut Members<'_>) -> Option<ResourceId> {
+    let given = members.raw("platformId").is_some() || members.raw("evrythngId").is_some();
+    if !given {
+        members.fault("platformId is required.");
+    }
+    let platform: Option<ResourceId> = members.parsed("platformId");
+    let alias: Option<ResourceId> = members.parsed("evrythngId");
+    if let (Some(platform), Some(alias)) = (platform, alias)
+        && platform != alias
+    {
+        members.fault("platformId and evrythngId must be the same.");
+    }
+    platform.or(alias)
+}
+
+pub(super) fn read_scopes(members: &mut Members<'_>) -> Scopes {
+    let Some(value) = members.raw("scopes") else { return Scopes::default() };
+    let read = value.is_object().then(|| serde_json::from_value::<Scopes>(value.clone()).ok()).flatten();
+    match read {
+        Some(scopes) if scopes.users.len() <= MAX_SCOPES && scopes.projects.len() <= MAX_SCOPES => {
+            if scopes.users.iter().chain(&scopes.projects).any(|id| id != "all" && !shared::id::is_valid(id))
+            {
+                members.fault("scopes must hold ids of 24 characters.");
+            }
+            scopes
+        }
+        Some(_) => {
+            members.fault(format!("scopes must hold at most {MAX_SCOPES} users and projects each."));
+            Scopes::default()
+        }
+        None => {
+            members.fault("scopes must be an object with users and projects, both arrays of strings.");
+            Scopes::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+    #[test]
+    fn drafts_name_every_fault() {
+        let url = "https://example.com/{shortId}";
+        for (body, expected) in [
+            (json!({"platformId": ID, "defaultRedirectUrl": url}), vec![]),
+            (json!({"evrythngId": ID, "defaultRedirectUrl": url, "type": "thng", "unknown": 1}), vec![]),
+            (json!({"platformId": ID, "evrythngId": ID, "defaultRedirectUrl": url, "shortId": null}), vec![]),
+            (json!({}), vec!["platformId is required", "defaultRedirectUrl is required"]),
+            (
+                json!({"platformId": "x", "defaultRedirectUrl": 1}),
+                vec!["platformId: an id", "defaultRedirectUrl must be a string"],
+            ),
+            (
+                json!({"platformId": ID, "evrythngId": "UKXAGyEf8SQ5eTDmVgGpHqAb", "defaultRedirectUrl": url}),
+                vec!["must be the same"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": "javascript:alert(1)"}),
+                vec!["defaultRedirectUrl must be an absolute"],
+            ),
+            (json!({"platformId": ID, "defaultRedirectUrl": url, "type": "box"}), vec!["type must be"]),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "shortId": "a b"}),
+                vec!["shortId: a short id"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "shortId": "v2"}),
+                vec!["shortId: this short id is a reserved word"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "forwardQuery": "yes"}),
+                vec!["forwardQuery must be true or false"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "scopes": []}),
+                vec!["scopes must be an object"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "scopes": {"users": "all"}}),
+                vec!["scopes must be an object"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "scopes": {"users": ["all", "x"]}}),
+                vec!["scopes must hold ids"],
+            ),
+            (json!([]), vec!["The body must be a JSON object"]),
+        ] {
+            let faults = Draft::parse(&body, None).err().unwrap_or_default();
+            assert_eq!(faults.len(), expected.len(), "{body}: {faults:?}");
+            for (fault, start) in faults.iter().zip(&expected) {
+                assert!(fault.contains(start), "{body}: {fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_path_names_the_resource() {
+        let id: ResourceId = ID.parse().unwrap();
+        let draft =
+            Draft::parse(&json!({"defaultRedirectUrl": "https://e.com"}), Some((id, ResourceType::Product)))
+                .unwrap();
+        assert_eq!((draft.platform_id, draft.resource_type), (id, Some(ResourceType::Product)));
+    }
 }

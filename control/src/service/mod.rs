@@ -1,5 +1,8 @@
 //! Operations: one function each, called by HTTP handlers and workers alike.
 
+pub mod idempotency;
+pub mod redirections;
+
 use std::sync::Arc;
 
 use shared::{id::AccountId, time::Clock};
@@ -7,7 +10,7 @@ use shared::{id::AccountId, time::Clock};
 use crate::{
     error::ServiceError,
     publish::{hub::Hub, writer::Writer},
-    store::{Db, StoreError, log, secrets},
+    store::{Db, log, secrets},
 };
 
 /// Where random bits come from; the system's source lives in the binaries.
@@ -106,6 +109,6 @@ pub async fn prepare(
         scan_id: secrets::find_or_insert(&mut tx, "scan-id", fresh[1], now).await?,
     };
     let first_account = crate::store::accounts::find_first(&mut tx).await?;
-    tx.commit().await.map_err(StoreError::from)?;
+    tx.commit().await?;
     Ok(Prepared { secrets, first_account })
 }

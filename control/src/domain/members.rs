@@ -1,0 +1,110 @@
+//! Reads the members of a JSON object and collects every fault, each naming its member.
+
+use serde_json::{Map, Value};
+
+/// A reader over one object; `null` counts as absent, unknown members are ignored (decisions 1).
+#[derive(Debug)]
+pub struct Members<'a> {
+    object: &'a Map<String, Value>,
+    faults: Vec<String>,
+}
+
+impl<'a> Members<'a> {
+    /// A reader over `value`.
+    ///
+    /// # Errors
+    /// The value is not an object.
+    pub fn of(value: &'a Value) -> Result<Self, Vec<String>> {
+        match value {
+            Value::Object(object) => Ok(Self { object, faults: Vec::new() }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(vec!["The body must be a JSON object.".to_owned()])
+            }
+        }
+    }
+
+    /// Adds a fault.
+    pub fn fault(&mut self, text: impl Into<String>) {
+        self.faults.push(text.into());
+    }
+
+    /// A member that is there and not `null`.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A text.
+    pub fn text(&mut self, name: &str) -> Option<&'a str> {
+        self.typed(name, "a string", Value::as_str)
+    }
+
+    /// A truth value.
+    pub fn boolean(&mut self, name: &str) -> Option<bool> {
+        self.typed(name, "true or false", Value::as_bool)
+    }
+
+    /// An array of texts.
+    pub fn texts(&mut self, name: &str) -> Option<Vec<&'a str>> {
+        self.typed(name, "an array of strings", |value| value.as_array()?.iter().map(Value::as_str).collect())
+    }
+
+    /// A text that parses; the parser's error becomes the fault.
+    pub fn parsed<T: std::str::FromStr>(&mut self, name: &str) -> Option<T>
+    where
+        T::Err: std::fmt::Display,
+    {
+        let text = self.text(name)?;
+        text.parse().map_err(|error| self.fault(format!("{name}: {error}."))).ok()
+    }
+
+    /// A value of the type that `read` expects.
+    pub fn typed<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.raw(name)?;
+        let read = read(value);
+        if read.is_none() {
+            self.fault(format!("{name} must be {expected}."));
+        }
+        read
+    }
+
+    /// `value` if no fault was found.
+    ///
+    /// # Errors
+    /// Every fault found.
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, Vec<String>> {
+        match value {
+            Some(value) if self.faults.is_empty() => Ok(value),
+            Some(_) | None => Err(self.faults),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_is_named() {
+        let value = json!({"a": 1, "b": "x", "c": null, "d": ["x", 1]});
+        let mut members = Members::of(&value).unwrap();
+        assert_eq!(members.text("a"), None);
+        assert_eq!(members.boolean("b"), None);
+        assert_eq!(members.text("c"), None);
+        assert_eq!(members.texts("d"), None);
+        assert_eq!(members.text("e"), None);
+        let faults = members.finish(Some(())).unwrap_err();
+        assert_eq!(
+            faults,
+            ["a must be a string.", "b must be true or false.", "d must be an array of strings."]
+        );
+        assert!(Members::of(&json!([])).is_err());
+    }
+}

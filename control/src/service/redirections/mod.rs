@@ -1,0 +1,413 @@
+//! Redirections: create, read, list, replace, delete, one or many (decisions 5).
+
+mod plan;
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::FutureExt;
+use serde::{Deserialize, Serialize};
+use shared::{
+    id::AccountId,
+    problem::Code,
+    redirect::RedirectKey,
+    short_id::ShortId,
+    short_url::ShortDomain,
+    time::UnixMillis,
+    wire::stream::{Change, Event, Rev},
+};
+
+use self::plan::{Ready, check_chain, key_of, owners, plan};
+use super::{
+    App,
+    idempotency::{IdempotencyKey, keep, replay},
+};
+use crate::{
+    domain::{
+        access::Actor,
+        redirection::{Draft, MAX_BULK, Redirection, Writable},
+    },
+    error::ServiceError,
+    publish::writer::Lane,
+    store::{Conn, Tx, accounts, log, redirections as table},
+};
+
+/// A value together with the revision that made it; edges acknowledge the revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written<T> {
+    /// What was written.
+    pub value: T,
+    /// The newest revision of the write.
+    pub rev: Rev,
+}
+
+/// Which short domain a request means, by what it says of it.
+#[derive(Debug, Clone, Default)]
+pub struct DomainChoice {
+    /// `?domain=` or the body's `shortDomain`: must be the account's.
+    pub named: Option<String>,
+    /// The `Host` of the request: taken when it is one of the account's short domains.
+    pub host: Option<String>,
+}
+
+/// What became of one item of a bulk create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", untagged)]
+pub enum ItemResult {
+    /// The redirection was created.
+    #[serde(rename_all = "camelCase")]
+    Created {
+        /// 201.
+        status: u16,
+        /// Its short id.
+        short_id: ShortId,
+        /// Its short URL.
+        short_url: String,
+    },
+    /// The item was refused; the others are not touched by it.
+    Refused {
+        /// 400 or 409.
+        status: u16,
+        /// Every fault found.
+        errors: Vec<String>,
+        /// A number of the table of codes.
+        code: u32,
+    },
+}
+
+impl ItemResult {
+    fn refused(code: Code, errors: Vec<String>) -> Self {
+        Self::Refused { status: code.status(), errors, code: code as u32 }
+    }
+}
+
+/// Creates one redirection.
+///
+/// # Errors
+/// 400 for a domain or resource that is not the account's and for loops, 409 when the short id is taken or
+/// the idempotency key belongs to another request.
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    draft: Draft,
+    choice: DomainChoice,
+    idempotency: Option<IdempotencyKey>,
+) -> Result<Written<Redirection>, ServiceError> {
+    let candidates = vec![app.random16()?, app.random16()?];
+    let (account, at) = (actor.account, app.clock.now());
+    app.writer
+        .submit(Lane::Urgent, move |tx| {
+            async move {
+                if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
+                    return Ok(Written { rev: kept.rev, value: kept });
+                }
+                let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
+                let items = vec![Ok(draft)];
+                let mut planned = plan(tx, account, &domain, items, candidates, at).await?;
+                let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
+                let ready = ready.map_err(|(code, errors)| ServiceError::Refused { code, errors })?;
+                let rev = insert(tx, account, &domain, &[&ready], at).await?;
+                let value = table::find(tx, domain.host.as_str(), &ready.folded, account)
+                    .await?
+                    .ok_or_else(|| ServiceError::Internal("a created redirection is gone".to_owned()))?;
+                keep(tx, account, idempotency.as_ref(), &value, at).await?;
+                Ok(Written { value, rev })
+            }
+            .boxed()
+        })
+        .await
+}
+
+/// Creates up to 1,000 redirections on one domain; each item stands or falls by itself.
+///
+/// `items` are the drafts, or the faults found while reading them. The answer is in their order.
+///
+/// # Errors
+/// 400 for a domain that is not the account's or a wrong count, 409 for a foreign idempotency key.
+pub async fn create_many(
+    app: &App,
+    actor: &Actor,
+    items: Vec<Result<Draft, Vec<String>>>,
+    choice: DomainChoice,
+    idempotency: Option<IdempotencyKey>,
+) -> Result<Written<Vec<ItemResult>>, ServiceError> {
+    if items.is_empty() || items.len() > MAX_BULK {
+        let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {}.", items.len());
+        return Err(ServiceError::refused(Code::Invalid, text));
+    }
+    let mut candidates = Vec::with_capacity(items.len());
+    for _ in 0..items.len() {
+        candidates.push(app.random16()?);
+    }
+    let (account, at) = (actor.account, app.clock.now());
+    app.writer
+        .submit(Lane::Bulk, move |tx| {
+            async move {
+                if let Some(kept) =
+                    replay::<(Rev, Vec<ItemResult>)>(tx, account, idempotency.as_ref(), at).await?
+                {
+                    return Ok(Written { rev: kept.0, value: kept.1 });
+                }
+                let domain = resolve_domain(tx, account, &choice, None).await?;
+                let planned = plan(tx, account, &domain, items, candidates, at).await?;
+                let ready: Vec<&Ready> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
+                let rev = insert(tx, account, &domain, &ready, at).await?;
+                let results: Vec<ItemResult> = planned
+                    .into_iter()
+                    .map(|item| match item {
+                        Ok(ready) => ItemResult::Created {
+                            status: 201,
+                            short_url: domain.short_url(&ready.redirect.short_id),
+                            short_id: ready.redirect.short_id,
+                        },
+                        Err((code, errors)) => ItemResult::refused(code, errors),
+                    })
+                    .collect();
+                let kept = (rev, results);
+                keep(tx, account, idempotency.as_ref(), &kept, at).await?;
+                Ok(Written { rev, value: kept.1 })
+            }
+            .boxed()
+        })
+        .await
+}
+
+/// A redirection of the account.
+///
+/// # Errors
+/// 404 when it is absent, deleted, or another account's.
+pub async fn find(
+    app: &App,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_id: &str,
+) -> Result<Redirection, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
+    load(&mut conn, actor.account, &domain, short_id).await
+}
+
+/// Which redirections to list.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Only those of a resource.
+    pub platform_id: Option<String>,
+    /// Only those of a short domain of the account.
+    pub domain: Option<String>,
+    /// Oldest first.
+    pub ascending: bool,
+    /// Behind this creation time and order of insertion.
+    pub after: Option<(i64, i64)>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Redirections of the account in order of creation.
+///
+/// # Errors
+/// 400 for a domain that is not the account's.
+pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Vec<Redirection>, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let domain = match &listing.domain {
+        None => None,
+        Some(named) => {
+            let choice = DomainChoice { named: Some(named.clone()), host: None };
+            Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
+        }
+    };
+    let selection = table::Selection {
+        account: actor.account,
+        platform_id: listing.platform_id.as_deref(),
+        domain: domain.as_ref().map(|domain| domain.host.as_str()),
+        ascending: listing.ascending,
+        after: listing.after,
+        limit: listing.limit,
+    };
+    Ok(table::list(&mut conn, selection).await?)
+}
+
+/// Replaces what redirections lead to; all of them or none.
+///
+/// # Errors
+/// 404 that names every absent one, 400 for loops.
+pub async fn replace(
+    app: &App,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_ids: Vec<String>,
+    writable: Writable,
+) -> Result<Written<Vec<Redirection>>, ServiceError> {
+    let (account, at) = (actor.account, app.clock.now());
+    app.writer
+        .submit(Lane::Urgent, move |tx| {
+            async move {
+                let (domain, found) = load_many(tx, account, &choice, &short_ids).await?;
+                let domains = accounts::list_all_domains(tx).await?;
+                let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
+                let owners = owners(tx, account, &ids).await?;
+                let mut changed = Vec::with_capacity(found.len());
+                for mut item in found {
+                    let key = key_of(&domain, &item.redirect.short_id);
+                    check_chain(tx, &domains, &HashMap::new(), &key, &writable.target).await?;
+                    item.redirect.target = writable.target.as_str().into();
+                    item.redirect.forward_query = writable.forward_query;
+                    item.scopes = writable.scopes.clone();
+                    item.redirect.updated_at = at;
+                    if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
+                        item.redirect.product_id = owner.product;
+                    }
+                    changed.push((key, item));
+                }
+                let rev = write_changed(tx, &mut changed, at).await?;
+                Ok(Written { rev, value: changed.into_iter().map(|(_, item)| item).collect() })
+            }
+            .boxed()
+        })
+        .await
+}
+
+/// Deletes redirections, all of them or none; their short ids are never given out again.
+///
+/// # Errors
+/// 404 that names every absent one.
+pub async fn delete(
+    app: &App,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_ids: Vec<String>,
+) -> Result<Written<()>, ServiceError> {
+    let (account, at) = (actor.account, app.clock.now());
+    app.writer
+        .submit(Lane::Urgent, move |tx| {
+            async move {
+                let (domain, found) = load_many(tx, account, &choice, &short_ids).await?;
+                let first = log::take_revs(tx, found.len() as u64).await?;
+                let mut events = Vec::with_capacity(found.len());
+                for (rev, item) in (first..).zip(&found) {
+                    let key = key_of(&domain, &item.redirect.short_id);
+                    table::delete(tx, &key, rev, at).await?;
+                    events.push(Event { rev, change: Change::Redirect(key, None) });
+                }
+                log::append(tx, at.0, &events).await?;
+                Ok(Written { value: (), rev: first + found.len() as u64 - 1 })
+            }
+            .boxed()
+        })
+        .await
+}
+
+/// The short domain that a request means: the named one, else the host's, else the account's first.
+async fn resolve_domain(
+    conn: &mut Conn,
+    account: AccountId,
+    choice: &DomainChoice,
+    in_body: Option<&str>,
+) -> Result<ShortDomain, ServiceError> {
+    let domains = accounts::list_domains(conn, account).await?;
+    let by_name = |name: &str| {
+        domains.iter().find(|domain| {
+            ShortDomain::new(domain.scheme, name).is_ok_and(|wanted| wanted.host == domain.host)
+        })
+    };
+    if let Some(name) = in_body.or(choice.named.as_deref()) {
+        return by_name(name).cloned().ok_or_else(|| {
+            let text = format!("shortDomain: {name} is not a short domain of this account.");
+            ServiceError::refused(Code::Invalid, text)
+        });
+    }
+    let by_host = choice.host.as_deref().and_then(by_name);
+    by_host
+        .or(domains.first())
+        .cloned()
+        .ok_or_else(|| ServiceError::refused(Code::Conflict, "The account has no short domain."))
+}
+
+async fn load(
+    conn: &mut Conn,
+    account: AccountId,
+    domain: &ShortDomain,
+    short_id: &str,
+) -> Result<Redirection, ServiceError> {
+    let absent = || ServiceError::not_found("redirection", short_id);
+    let parsed: ShortId = short_id.parse().map_err(|_| absent())?;
+    table::find(conn, domain.host.as_str(), &domain.fold(&parsed), account).await?.ok_or_else(absent)
+}
+
+/// Loads each of some redirections once; every absent one is named.
+async fn load_many(
+    conn: &mut Conn,
+    account: AccountId,
+    choice: &DomainChoice,
+    short_ids: &[String],
+) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
+    let domain = resolve_domain(conn, account, choice, None).await?;
+    let (mut found, mut absent, mut seen) = (Vec::with_capacity(short_ids.len()), Vec::new(), HashSet::new());
+    for short_id in short_ids {
+        match load(conn, account, &domain, short_id).await {
+            Ok(item) => {
+                if seen.insert(item.seq) {
+                    found.push(item);
+                }
+            }
+            Err(ServiceError::Refused { errors, .. }) => absent.extend(errors),
+            Err(error) => return Err(error),
+        }
+    }
+    if absent.is_empty() {
+        Ok((domain, found))
+    } else {
+        Err(ServiceError::Refused { code: Code::NotFound, errors: absent })
+    }
+}
+
+/// Writes new rows and their log entries; gives the newest revision.
+async fn insert(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: &ShortDomain,
+    ready: &[&Ready],
+    at: UnixMillis,
+) -> Result<Rev, ServiceError> {
+    if ready.is_empty() {
+        return Ok(log::load_head(tx).await?.head);
+    }
+    let first = log::take_revs(tx, ready.len() as u64).await?;
+    let rows: Vec<table::NewRow<'_>> = (first..)
+        .zip(ready)
+        .map(|(rev, item)| table::NewRow {
+            folded: &item.folded,
+            redirect: &item.redirect,
+            scopes: &item.scopes,
+            rev,
+        })
+        .collect();
+    table::insert(tx, &domain.host, account, at, &rows).await?;
+    let events: Vec<Event> = (first..)
+        .zip(ready)
+        .map(|(rev, item)| {
+            let key = RedirectKey::new(domain.host.as_str(), &item.folded);
+            Event { rev, change: Change::Redirect(key, Some(item.redirect.clone().into())) }
+        })
+        .collect();
+    log::append(tx, at.0, &events).await?;
+    Ok(first + ready.len() as u64 - 1)
+}
+
+/// Writes changed rows and their log entries; gives the newest revision.
+async fn write_changed(
+    tx: &mut Tx,
+    changed: &mut [(RedirectKey, Redirection)],
+    at: UnixMillis,
+) -> Result<Rev, ServiceError> {
+    let first = log::take_revs(tx, changed.len() as u64).await?;
+    let mut events = Vec::with_capacity(changed.len());
+    for (rev, (key, item)) in (first..).zip(changed.iter_mut()) {
+        item.rev = rev;
+        if !table::update(tx, &key.folded, &item.redirect, &item.scopes, rev).await? {
+            return Err(ServiceError::not_found("redirection", &item.redirect.short_id));
+        }
+        let change = Change::Redirect(key.clone(), Some(item.redirect.clone().into()));
+        events.push(Event { rev, change });
+    }
+    log::append(tx, at.0, &events).await?;
+    Ok(first + changed.len() as u64 - 1)
+}

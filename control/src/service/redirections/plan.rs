@@ -1,0 +1,188 @@
+//! Checks of redirections before they are written: against the store, and against each other.
+
+use std::collections::{HashMap, HashSet};
+
+use shared::{
+    id::AccountId,
+    problem::Code,
+    redirect::{Redirect, RedirectKey},
+    short_id::ShortId,
+    short_url::ShortDomain,
+    target::Target,
+    time::UnixMillis,
+};
+
+use crate::{
+    domain::redirection::{Draft, MAX_CHAIN, Scopes},
+    error::ServiceError,
+    store::{
+        Conn, Tx, accounts, redirections as table,
+        resources::{self, Resource},
+    },
+};
+
+/// The key by which edges find a short id.
+pub(super) fn key_of(domain: &ShortDomain, short_id: &ShortId) -> RedirectKey {
+    RedirectKey::new(domain.host.as_str(), &domain.fold(short_id))
+}
+
+/// Resources of the account by id.
+pub(super) async fn owners(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[String],
+) -> Result<HashMap<String, Resource>, ServiceError> {
+    let found = resources::list(conn, account, ids).await?;
+    Ok(found.into_iter().map(|resource| (resource.id.to_string(), resource)).collect())
+}
+
+/// A redirection that passed every check and has its short id.
+pub(super) struct Ready {
+    pub(super) folded: Box<str>,
+    pub(super) redirect: Redirect,
+    pub(super) scopes: Scopes,
+}
+
+pub(super) type Planned = Vec<Result<Ready, (Code, Vec<String>)>>;
+
+/// Checks drafts against the store and against each other, and gives out short ids.
+pub(super) async fn plan(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: &ShortDomain,
+    items: Vec<Result<Draft, Vec<String>>>,
+    candidates: Vec<[u8; 16]>,
+    at: UnixMillis,
+) -> Result<Planned, ServiceError> {
+    let mut generated = candidates.into_iter().map(ShortId::generate);
+    let wanted: Vec<Option<ShortId>> = items
+        .iter()
+        .map(|item| item.as_ref().ok().and_then(|draft| draft.short_id.clone().or_else(|| generated.next())))
+        .collect();
+    let spare: Vec<ShortId> = generated.collect();
+    let folded: Vec<String> =
+        wanted.iter().flatten().chain(&spare).map(|id| domain.fold(id).into()).collect();
+    let mut taken: HashSet<String> =
+        table::list_taken(tx, domain.host.as_str(), &folded).await?.into_iter().collect();
+    let ids: Vec<String> = items.iter().flatten().map(|draft| draft.platform_id.to_string()).collect();
+    let owners = owners(tx, account, &ids).await?;
+    let domains = accounts::list_all_domains(tx).await?;
+    let overlay: HashMap<RedirectKey, Target> = items
+        .iter()
+        .zip(&wanted)
+        .filter_map(|(item, id)| {
+            let (draft, id) = (item.as_ref().ok()?, id.as_ref()?);
+            Some((key_of(domain, id), draft.writable.target.clone()))
+        })
+        .collect();
+    let mut spare = spare.into_iter();
+    let mut planned = Vec::with_capacity(items.len());
+    for (item, id) in items.into_iter().zip(wanted) {
+        let (draft, mut id) = match (item, id) {
+            (Ok(draft), Some(id)) => (draft, id),
+            (Ok(_), None) => return Err(ServiceError::Internal("a draft without a short id".to_owned())),
+            (Err(faults), _) => {
+                planned.push(Err((Code::Invalid, faults)));
+                continue;
+            }
+        };
+        if draft.short_id.is_none() && taken.contains(&*domain.fold(&id)) {
+            // One in 10^6 at 10^9 links: another candidate, else the caller repeats.
+            id = spare.find(|other| !taken.contains(&*domain.fold(other))).unwrap_or(id);
+        }
+        let folded = domain.fold(&id);
+        let mut faults = Vec::new();
+        let owner = owners.get(draft.platform_id.as_str());
+        match owner {
+            None => faults.push(format!("platformId: {} was not found in this account.", draft.platform_id)),
+            Some(owner) if draft.resource_type.is_some_and(|kind| kind != owner.kind) => {
+                faults.push(format!("type: {} is a {}.", draft.platform_id, owner.kind.as_str()));
+            }
+            Some(_) => {}
+        }
+        if draft
+            .short_domain
+            .as_deref()
+            .is_some_and(|named| !named.eq_ignore_ascii_case(domain.host.as_str()))
+        {
+            faults.push(format!("shortDomain must be {} in this request.", domain.host));
+        }
+        let key = RedirectKey::new(domain.host.as_str(), &folded);
+        match check_chain(tx, &domains, &overlay, &key, &draft.writable.target).await {
+            Ok(()) => {}
+            Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
+            Err(error) => return Err(error),
+        }
+        let Some(owner) = owner.filter(|_| faults.is_empty()) else {
+            planned.push(Err((Code::Invalid, faults)));
+            continue;
+        };
+        if !taken.insert(folded.to_string()) {
+            let text = format!("shortId: {id} is taken on {}.", domain.host);
+            planned.push(Err((Code::ShortIdTaken, vec![text])));
+            continue;
+        }
+        planned.push(Ok(Ready {
+            folded,
+            redirect: redirect(domain, id, owner, &draft, at),
+            scopes: draft.writable.scopes,
+        }));
+    }
+    Ok(planned)
+}
+
+fn redirect(
+    domain: &ShortDomain,
+    short_id: ShortId,
+    owner: &Resource,
+    draft: &Draft,
+    at: UnixMillis,
+) -> Redirect {
+    Redirect {
+        domain: domain.host.clone(),
+        short_id,
+        resource_type: owner.kind,
+        platform_id: draft.platform_id,
+        thng_id: owner.thng,
+        product_id: owner.product,
+        target: draft.writable.target.as_str().into(),
+        forward_query: draft.writable.forward_query,
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+/// Follows a target through short URLs of ours: it must not come back, nor be longer than a few steps.
+///
+/// `overlay` holds what the same request is about to write.
+pub(super) async fn check_chain(
+    conn: &mut Conn,
+    domains: &[ShortDomain],
+    overlay: &HashMap<RedirectKey, Target>,
+    start: &RedirectKey,
+    target: &Target,
+) -> Result<(), ServiceError> {
+    let refuse =
+        |text: &str| Err(ServiceError::refused(Code::Invalid, format!("defaultRedirectUrl {text}.")));
+    let mut target = target.clone();
+    for _ in 0..MAX_CHAIN {
+        let Some((host, segment)) = target.as_short_url() else { return Ok(()) };
+        let Some(domain) = domains.iter().find(|domain| domain.host.as_str() == host) else { return Ok(()) };
+        let Ok(short_id) = segment.parse::<ShortId>() else { return Ok(()) };
+        let key = key_of(domain, &short_id);
+        if key == *start {
+            return refuse("leads back to the short URL itself");
+        }
+        target = match overlay.get(&key) {
+            Some(target) => target.clone(),
+            None => match table::find_any(conn, &key.domain, &key.folded).await? {
+                None => return Ok(()),
+                Some(next) => match Target::parse(&next.redirect.target) {
+                    Ok(target) => target,
+                    Err(_) => return Ok(()),
+                },
+            },
+        };
+    }
+    refuse("leads through more than 5 short URLs")
+}
