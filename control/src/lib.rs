@@ -8,3 +8,4 @@ pub mod error;
 pub mod publish;
 pub mod service;
 pub mod store;
+pub mod worker;

@@ -1,4 +1,15 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
 pub mod access;
+pub mod action;
+pub mod filter;
+pub mod limits;
+pub mod members;
+pub mod page;
+pub mod permission;
 pub mod redirection;
+pub mod reference;
+pub mod resource;
+pub mod resource_body;
+pub mod scan;
+pub mod tenant;

@@ -11,6 +11,7 @@ use crate::{
     error::ServiceError,
     publish::{hub::Hub, writer::Writer},
     store::{Db, log, secrets},
+    worker::ingest_scans::{Counters, GeoIp},
 };
 
 /// Where random bits come from; the system's source lives in the binaries.
@@ -56,6 +57,12 @@ pub struct App {
     pub writer: Writer,
     /// The change stream.
     pub hub: Hub,
+    /// Geography of addresses.
+    pub geo_ip: Arc<dyn GeoIp>,
+    /// Reads user agents.
+    pub agents: woothee::parser::Parser,
+    /// What the intake of scans counted.
+    pub intake: Counters,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
 }

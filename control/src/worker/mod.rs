@@ -1,0 +1,4 @@
+//! Work that no caller waits for.
+
+pub mod ingest_scans;
+pub mod upkeep;

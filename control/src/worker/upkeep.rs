@@ -1,0 +1,43 @@
+//! Housekeeping: the change log and kept answers grow no further than they must.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    service::App,
+    store::{StoreError, idempotency},
+};
+
+/// Time between two rounds.
+const PERIOD: Duration = Duration::from_secs(15 * 60);
+
+/// Cleans up every 15 minutes until `shutdown`.
+pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+    let mut ticks = tokio::time::interval(PERIOD);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = shutdown.cancelled() => return,
+        }
+        match clean(&app).await {
+            Ok((revisions, answers)) if revisions + answers > 0 => {
+                tracing::info!(revisions, answers, "removed what need not be kept");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "upkeep failed and is tried again later"),
+        }
+    }
+}
+
+/// One round; gives how many revisions and kept answers went.
+///
+/// # Errors
+/// The database failed; what was removed stays removed.
+pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
+    let revisions = app.hub.compact(&*app.clock).await?;
+    let mut tx = app.db.begin().await?;
+    let answers = idempotency::purge(&mut tx, app.clock.now().0).await?;
+    tx.commit().await?;
+    Ok((revisions, answers))
+}
