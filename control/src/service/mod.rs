@@ -1,7 +1,14 @@
 //! Operations: one function each, called by HTTP handlers and workers alike.
 
+pub mod access;
+pub mod actions;
 pub mod idempotency;
+pub mod listing;
+pub mod products;
 pub mod redirections;
+pub mod references;
+pub mod tenants;
+pub mod thngs;
 
 use std::sync::Arc;
 
@@ -118,4 +125,9 @@ pub async fn prepare(
     let first_account = crate::store::accounts::find_first(&mut tx).await?;
     tx.commit().await?;
     Ok(Prepared { secrets, first_account })
+}
+
+/// A create request without a name.
+fn name_required() -> ServiceError {
+    ServiceError::refused(shared::problem::Code::Invalid, "name is required.")
 }

@@ -18,15 +18,21 @@ use sqlx::{
 };
 
 pub mod accounts;
+pub mod action_lists;
 pub mod actions;
 pub mod dialect;
 pub mod idempotency;
+pub mod identifiers;
 pub mod keys;
+pub mod listing;
 pub mod log;
+pub mod products;
 pub mod redirections;
 pub mod resources;
 pub mod scans;
 pub mod secrets;
+pub mod tenants;
+pub mod thngs;
 
 /// Longest run of a statement (design: push, 8).
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,98 @@
+//! Actions as they are read, and the types that are built in (decisions 3 and 4).
+
+use serde_json::{Map, Value};
+use shared::{
+    id::{ActionId, ProductId, ThngId},
+    time::UnixMillis,
+};
+
+use super::page::Position;
+
+/// The types that every account has, in the order of decisions 3.
+pub const BUILT_IN: [&str; 12] = [
+    "scans",
+    "implicitScans",
+    "checkins",
+    "shares",
+    "encodings",
+    "commissions",
+    "decommissions",
+    "invalidScans",
+    "inspectorScans",
+    "supplyChainScans",
+    "authenticationConfirmations",
+    "authenticationResults",
+];
+
+/// Which actions of an account a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionType<'a> {
+    /// Those of every type: the path says `all`.
+    All,
+    /// Those of one type.
+    Of(&'a str),
+}
+
+impl<'a> ActionType<'a> {
+    /// Reads the part of a path that names a type; `None` when there is no such type.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
+        match text {
+            "all" => Some(Self::All),
+            name if BUILT_IN.contains(&name) => Some(Self::Of(name)),
+            _ => None,
+        }
+    }
+
+    /// The type's name; `None` for all.
+    #[must_use]
+    pub const fn name(self) -> Option<&'a str> {
+        match self {
+            Self::All => None,
+            Self::Of(name) => Some(name),
+        }
+    }
+}
+
+/// What happened to a Thng or product.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Action {
+    /// Its id.
+    pub id: ActionId,
+    /// Order of insertion.
+    pub seq: i64,
+    /// When it was recorded.
+    pub created_at: UnixMillis,
+    /// When it happened.
+    pub timestamp: UnixMillis,
+    /// Its type.
+    pub kind: String,
+    /// The Thng it is about.
+    pub thng: Option<ThngId>,
+    /// The product it is about.
+    pub product: Option<ProductId>,
+    /// Its other members by name: `customFields`, `tags`, `context`, `location`…
+    pub members: Map<String, Value>,
+}
+
+impl Action {
+    /// Its place in a list.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        Position { at: self.created_at, seq: self.seq }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_types() {
+        assert_eq!(ActionType::parse("all"), Some(ActionType::All));
+        assert_eq!(ActionType::parse("scans").and_then(ActionType::name), Some("scans"));
+        for text in ["", "Scans", "_own", "scans "] {
+            assert_eq!(ActionType::parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Products and Thngs: their members, and how a change merges into them (decisions 1 and 4).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::{
+    id::{ProductId, ThngId},
+    identifier::Identifier,
+    time::UnixMillis,
+};
+
+use super::{filter::Filter, page::Position, redirection::Scopes};
+
+/// When a resource counts as updated: later than its creation, never earlier than before.
+#[must_use]
+pub fn updated_at(now: UnixMillis, created_at: UnixMillis, before: UnixMillis) -> UnixMillis {
+    now.max(UnixMillis(created_at.0.saturating_add(1))).max(before)
+}
+
+/// The members that products and Thngs have in common; stored as one document.
+///
+/// As a change, a member that is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Common {
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// The caller's own members, without history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_fields: Option<Map<String, Value>>,
+    /// Names outside of the platform, by key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identifiers: Option<BTreeMap<String, String>>,
+    /// When it was activated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activated_at: Option<UnixMillis>,
+    /// Who may see it beside operators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Scopes>,
+}
+
+impl Common {
+    fn merge(self, change: Self) -> Self {
+        Self {
+            description: change.description.or(self.description),
+            tags: change.tags.or(self.tags),
+            custom_fields: change.custom_fields.or(self.custom_fields),
+            identifiers: change.identifiers.or(self.identifiers),
+            activated_at: change.activated_at.or(self.activated_at),
+            scopes: change.scopes.or(self.scopes),
+        }
+    }
+
+    fn has(&self, identifier: &Identifier) -> bool {
+        self.identifiers.as_ref().and_then(|all| all.get(&identifier.key)) == Some(&identifier.value)
+    }
+}
+
+/// The members of a product beside its name; stored as one document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProductDetails {
+    /// What Thngs have too.
+    #[serde(flatten)]
+    pub common: Common,
+    /// Brand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brand: Option<String>,
+    /// Categories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub categories: Option<Vec<String>>,
+    /// URLs of photos.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub photos: Option<Vec<String>>,
+    /// URL of its page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// The members of a Thng beside its name and product; stored as one document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ThngDetails {
+    /// What products have too.
+    #[serde(flatten)]
+    pub common: Common,
+    /// A kind that the caller chose.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// What every stored resource has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Order of insertion.
+    pub seq: i64,
+    /// When it was created.
+    pub created_at: UnixMillis,
+    /// When it was last changed.
+    pub updated_at: UnixMillis,
+}
+
+impl Stamp {
+    /// Its place in a list.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        Position { at: self.created_at, seq: self.seq }
+    }
+
+    /// The stamp after a change at `now`.
+    #[must_use]
+    pub fn touch(self, now: UnixMillis) -> Self {
+        Self { updated_at: updated_at(now, self.created_at, self.updated_at), ..self }
+    }
+}
+
+/// A product: what Thngs are instances of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Product {
+    /// Its id.
+    pub id: ProductId,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Its name, also read as `fn`.
+    pub name: String,
+    /// Everything else.
+    pub details: ProductDetails,
+}
+
+/// What a create or update of a product says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProductChange {
+    /// Its name, required on create.
+    pub name: Option<String>,
+    /// Everything else.
+    pub details: ProductDetails,
+}
+
+impl Product {
+    /// Tells whether a filter lets the product through.
+    #[must_use]
+    pub fn matches(&self, filter: &Filter) -> bool {
+        match filter {
+            Filter::Name(name) => self.name == *name,
+            Filter::Identifier(identifier) => self.details.common.has(identifier),
+            Filter::Product(_) => false,
+        }
+    }
+
+    /// The product after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: ProductChange, now: UnixMillis) -> Self {
+        let (old, new) = (self.details, change.details);
+        let details = ProductDetails {
+            common: old.common.merge(new.common),
+            brand: new.brand.or(old.brand),
+            categories: new.categories.or(old.categories),
+            photos: new.photos.or(old.photos),
+            url: new.url.or(old.url),
+        };
+        Self { id: self.id, stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details }
+    }
+}
+
+/// A Thng: one tracked item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thng {
+    /// Its id.
+    pub id: ThngId,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Its name.
+    pub name: String,
+    /// The product it is an instance of.
+    pub product: Option<ProductId>,
+    /// Everything else.
+    pub details: ThngDetails,
+}
+
+/// What a create or update of a Thng says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ThngChange {
+    /// Its name, required on create.
+    pub name: Option<String>,
+    /// Its product, which must exist.
+    pub product: Option<ProductId>,
+    /// Everything else.
+    pub details: ThngDetails,
+}
+
+impl Thng {
+    /// Tells whether a filter lets the Thng through.
+    #[must_use]
+    pub fn matches(&self, filter: &Filter) -> bool {
+        match filter {
+            Filter::Name(name) => self.name == *name,
+            Filter::Identifier(identifier) => self.details.common.has(identifier),
+            Filter::Product(id) => self.product == Some(*id),
+        }
+    }
+
+    /// The Thng after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: ThngChange, now: UnixMillis) -> Self {
+        let (old, new) = (self.details, change.details);
+        let details = ThngDetails { common: old.common.merge(new.common), kind: new.kind.or(old.kind) };
+        Self {
+            id: self.id,
+            stamp: self.stamp.touch(now),
+            name: change.name.unwrap_or(self.name),
+            product: change.product.or(self.product),
+            details,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_is_later_than_the_creation_and_never_goes_back() {
+        for (now, created, before, expected) in [
+            (100, 100, 100, 101),
+            (99, 100, 100, 101),
+            (150, 100, 100, 150),
+            (120, 100, 150, 150),
+            (i64::MAX, 0, 0, i64::MAX),
+        ] {
+            let at = updated_at(UnixMillis(now), UnixMillis(created), UnixMillis(before));
+            assert_eq!(at, UnixMillis(expected), "now {now}, created {created}, before {before}");
+        }
+    }
+
+    #[test]
+    fn a_change_replaces_what_it_says_and_keeps_the_rest() {
+        let product = Product {
+            id: ProductId::new(1, [1; 16]),
+            stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },
+            name: "a".to_owned(),
+            details: ProductDetails {
+                common: Common {
+                    tags: Some(vec!["old".to_owned()]),
+                    description: Some("kept".to_owned()),
+                    ..Common::default()
+                },
+                brand: Some("kept".to_owned()),
+                ..ProductDetails::default()
+            },
+        };
+        let change = ProductChange {
+            name: None,
+            details: ProductDetails {
+                common: Common { tags: Some(vec![]), ..Common::default() },
+                url: Some("https://example.com".to_owned()),
+                ..ProductDetails::default()
+            },
+        };
+        let changed = product.clone().apply(change, UnixMillis(5));
+        assert_eq!(changed.name, "a");
+        assert_eq!(changed.details.common.tags, Some(vec![]));
+        assert_eq!(changed.details.common.description.as_deref(), Some("kept"));
+        assert_eq!(changed.details.brand.as_deref(), Some("kept"));
+        assert_eq!(changed.details.url.as_deref(), Some("https://example.com"));
+        assert_eq!(changed.stamp.updated_at, UnixMillis(6));
+        assert_eq!(changed.stamp.created_at, product.stamp.created_at);
+    }
+
+    #[test]
+    fn a_stored_document_reads_back_and_an_old_one_too() {
+        let details = ThngDetails {
+            common: Common {
+                custom_fields: Some(Map::from_iter([("Serial".to_owned(), Value::from(1))])),
+                scopes: Some(Scopes { users: vec!["all".to_owned()], projects: vec![] }),
+                ..Common::default()
+            },
+            kind: Some("k".to_owned()),
+        };
+        let text = serde_json::to_string(&details).unwrap();
+        assert_eq!(serde_json::from_str::<ThngDetails>(&text).unwrap(), details);
+        assert_eq!(serde_json::from_str::<ThngDetails>("{}").unwrap(), ThngDetails::default());
+    }
+}

@@ -1,0 +1,250 @@
+//! Reads the bodies of creates and updates of products, Thngs, accounts and operators.
+//!
+//! Every fault is named; read-only and unknown members are ignored, `null` counts as absent (decisions 1).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use shared::time::UnixMillis;
+
+use super::{
+    limits::{self, MAX_DESCRIPTION, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
+    members::Members,
+    redirection::read_scopes,
+    resource::{Common, ProductChange, ProductDetails, ThngChange, ThngDetails},
+    tenant::{AccountChange, OperatorChange},
+};
+
+/// Whether a body makes a resource or changes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Required members must be there.
+    Create,
+    /// Every member may be left out.
+    Update,
+}
+
+impl ProductChange {
+    /// Reads the body of `POST /products` and `PUT /products/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let name = name(&mut members, purpose);
+        let details = ProductDetails {
+            common: common(&mut members),
+            brand: text(&mut members, "brand", 0, MAX_NAME),
+            categories: texts(&mut members, "categories", MAX_TAG),
+            photos: texts(&mut members, "photos", MAX_URL),
+            url: text(&mut members, "url", 0, MAX_URL),
+        };
+        members.finish(Some(Self { name, details }))
+    }
+}
+
+impl ThngChange {
+    /// Reads the body of `POST /thngs` and `PUT /thngs/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let name = name(&mut members, purpose);
+        let product = members.parsed("product");
+        let details =
+            ThngDetails { common: common(&mut members), kind: text(&mut members, "type", 0, MAX_NAME) };
+        members.finish(Some(Self { name, product, details }))
+    }
+}
+
+impl AccountChange {
+    /// Reads the body of `PUT /accounts/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let change =
+            Self { name: name(&mut members, Purpose::Update), custom_fields: custom_fields(&mut members) };
+        members.finish(Some(change))
+    }
+}
+
+impl OperatorChange {
+    /// Reads the body of `PUT /operators/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let change = Self {
+            first_name: text(&mut members, "firstName", 0, MAX_NAME),
+            last_name: text(&mut members, "lastName", 0, MAX_NAME),
+            custom_fields: custom_fields(&mut members),
+        };
+        members.finish(Some(change))
+    }
+}
+
+fn common(members: &mut Members<'_>) -> Common {
+    Common {
+        description: text(members, "description", 0, MAX_DESCRIPTION),
+        tags: texts(members, "tags", MAX_TAG),
+        custom_fields: custom_fields(members),
+        identifiers: identifiers(members),
+        activated_at: millis(members, "activatedAt"),
+        scopes: members.raw("scopes").is_some().then(|| read_scopes(members)),
+    }
+}
+
+fn name(members: &mut Members<'_>, purpose: Purpose) -> Option<String> {
+    if purpose == Purpose::Create && members.raw("name").is_none() {
+        members.fault("name is required.");
+    }
+    text(members, "name", 1, MAX_NAME)
+}
+
+fn text(members: &mut Members<'_>, member: &str, min: usize, max: usize) -> Option<String> {
+    let text = members.text(member)?;
+    match limits::check_text(text, min, max) {
+        Ok(()) => Some(text.to_owned()),
+        Err(fault) => {
+            members.fault(format!("{member} {fault}."));
+            None
+        }
+    }
+}
+
+fn texts(members: &mut Members<'_>, member: &str, max: usize) -> Option<Vec<String>> {
+    let texts = members.texts(member)?;
+    if texts.len() > MAX_LIST {
+        members.fault(format!("{member} must have at most {MAX_LIST} items, not {}.", texts.len()));
+        return None;
+    }
+    for (index, text) in texts.iter().enumerate() {
+        if let Err(fault) = limits::check_text(text, 1, max) {
+            members.fault(format!("{member}[{index}] {fault}."));
+        }
+    }
+    Some(texts.into_iter().map(str::to_owned).collect())
+}
+
+fn custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {
+    let fields = members.typed("customFields", "an object", Value::as_object)?;
+    match limits::check_custom_fields(fields) {
+        Ok(()) => Some(fields.clone()),
+        Err(fault) => {
+            members.fault(format!("customFields {fault}."));
+            None
+        }
+    }
+}
+
+fn identifiers(members: &mut Members<'_>) -> Option<BTreeMap<String, String>> {
+    let given = members.typed("identifiers", "an object", Value::as_object)?;
+    let mut found = BTreeMap::new();
+    for (key, value) in given {
+        match value {
+            Value::Null => {}
+            Value::String(text) => {
+                found.insert(key.clone(), text.clone());
+            }
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                members.fault(format!("identifiers.{} must be a string.", limits::shorten(key)));
+            }
+        }
+    }
+    if let Err(faults) = limits::check_identifiers(&found) {
+        faults.into_iter().for_each(|fault| members.fault(fault));
+    }
+    Some(found)
+}
+
+fn millis(members: &mut Members<'_>, member: &str) -> Option<UnixMillis> {
+    members.typed(member, "an integer, in milliseconds since 1970", |value| {
+        value.as_i64().filter(|at| *at >= 0).map(UnixMillis)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+    fn check(body: &Value, faults: &[&str], found: &Vec<String>) {
+        assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+        for (fault, part) in found.iter().zip(faults) {
+            assert!(fault.contains(part), "{body}: {fault}");
+        }
+    }
+
+    #[test]
+    fn each_fault_of_a_product_is_named() {
+        for (body, faults) in [
+            (json!({"name": "x"}), vec![]),
+            (json!({"name": "x", "fn": 7, "id": 1, "createdAt": "x", "unknown": {}}), vec![]),
+            (json!({"name": "x", "description": null, "tags": null}), vec![]),
+            (json!({}), vec!["name is required"]),
+            (json!({"name": null}), vec!["name is required"]),
+            (json!({"name": ""}), vec!["name must not be empty"]),
+            (json!({"name": 1}), vec!["name must be a string"]),
+            (json!({"name": "ü".repeat(256)}), vec![]),
+            (json!({"name": "ü".repeat(257)}), vec!["name must have at most 256 characters, not 257"]),
+            (json!({"name": "a\u{0}b"}), vec!["name must not hold"]),
+            (json!({"name": "x", "tags": "a"}), vec!["tags must be an array"]),
+            (json!({"name": "x", "tags": ["a", ""]}), vec!["tags[1] must not be empty"]),
+            (json!({"name": "x", "tags": vec!["a"; 101]}), vec!["tags must have at most 100 items"]),
+            (json!({"name": "x", "customFields": []}), vec!["customFields must be an object"]),
+            (
+                json!({"name": "x", "identifiers": {"k": 1, "l": null}}),
+                vec!["identifiers.k must be a string"],
+            ),
+            (json!({"name": "x", "activatedAt": 1.5}), vec!["activatedAt must be an integer"]),
+            (json!({"name": "x", "activatedAt": -1}), vec!["activatedAt must be an integer"]),
+            (json!({"name": "x", "scopes": {"users": 1}}), vec!["scopes"]),
+            (json!({"name": 1, "brand": 2, "url": 3}), vec!["name", "brand", "url"]),
+            (json!("x"), vec!["The body must be a JSON object"]),
+        ] {
+            let found = ProductChange::parse(&body, Purpose::Create).err().unwrap_or_default();
+            check(&body, &faults, &found);
+        }
+    }
+
+    #[test]
+    fn each_fault_of_a_thng_is_named() {
+        for (body, purpose, faults) in [
+            (json!({"name": "x", "product": ID, "type": "t"}), Purpose::Create, vec![]),
+            (
+                json!({"product": "gs1:01:1"}),
+                Purpose::Create,
+                vec!["name is required", "product: an id has 24"],
+            ),
+            (json!({}), Purpose::Update, vec![]),
+            (json!({"name": ""}), Purpose::Update, vec!["name must not be empty"]),
+            (json!({"product": null, "name": null}), Purpose::Update, vec![]),
+        ] {
+            let found = ThngChange::parse(&body, purpose).err().unwrap_or_default();
+            check(&body, &faults, &found);
+        }
+    }
+
+    #[test]
+    fn each_fault_of_an_account_or_operator_is_named() {
+        for (body, faults) in [
+            (json!({"customFields": {"a": 1}}), vec![]),
+            (json!({"customFields": 1, "name": 2}), vec!["name", "customFields"]),
+        ] {
+            check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());
+        }
+        for (body, faults) in [
+            (json!({"firstName": "", "email": 1}), vec![]),
+            (json!({"firstName": 1, "lastName": []}), vec!["firstName", "lastName"]),
+        ] {
+            check(&body, &faults, &OperatorChange::parse(&body).err().unwrap_or_default());
+        }
+    }
+}

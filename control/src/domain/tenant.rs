@@ -1,0 +1,94 @@
+//! Accounts and the operators that work in them.
+
+use serde_json::{Map, Value};
+use shared::{
+    id::{AccountId, OperatorId},
+    time::UnixMillis,
+};
+
+use super::resource::updated_at;
+
+/// An account: the tenant that everything else belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// Its id.
+    pub id: AccountId,
+    /// Its name.
+    pub name: String,
+    /// Whether it may use the enterprise parts.
+    pub enterprise: bool,
+    /// The caller's own members.
+    pub custom_fields: Option<Map<String, Value>>,
+    /// When it was created.
+    pub created_at: UnixMillis,
+    /// When it was last changed.
+    pub updated_at: UnixMillis,
+}
+
+/// What an update of an account says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AccountChange {
+    /// Its name.
+    pub name: Option<String>,
+    /// The caller's own members, replaced as a whole.
+    pub custom_fields: Option<Map<String, Value>>,
+}
+
+impl Account {
+    /// The account after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: AccountChange, now: UnixMillis) -> Self {
+        Self {
+            name: change.name.unwrap_or(self.name),
+            custom_fields: change.custom_fields.or(self.custom_fields),
+            updated_at: updated_at(now, self.created_at, self.updated_at),
+            ..self
+        }
+    }
+}
+
+/// A person or program that works in an account.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operator {
+    /// Its id.
+    pub id: OperatorId,
+    /// Its account.
+    pub account: AccountId,
+    /// Address it is known by; not changed through the API.
+    pub email: String,
+    /// First name.
+    pub first_name: String,
+    /// Last name.
+    pub last_name: String,
+    /// The caller's own members.
+    pub custom_fields: Option<Map<String, Value>>,
+    /// When it was created.
+    pub created_at: UnixMillis,
+    /// When it was last changed.
+    pub updated_at: UnixMillis,
+}
+
+/// What an update of an operator says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OperatorChange {
+    /// First name.
+    pub first_name: Option<String>,
+    /// Last name.
+    pub last_name: Option<String>,
+    /// The caller's own members, replaced as a whole.
+    pub custom_fields: Option<Map<String, Value>>,
+}
+
+impl Operator {
+    /// The operator after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: OperatorChange, now: UnixMillis) -> Self {
+        Self {
+            first_name: change.first_name.unwrap_or(self.first_name),
+            last_name: change.last_name.unwrap_or(self.last_name),
+            custom_fields: change.custom_fields.or(self.custom_fields),
+            updated_at: updated_at(now, self.created_at, self.updated_at),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Accounts, their domains and their operators.
+
+use shared::{id::AccountId, short_url::ShortDomain};
+use tracing::instrument;
+
+use super::{App, access::require};
+use crate::{
+    domain::{
+        access::Actor,
+        permission::{
+            Subject::{Accounts, Operators},
+            Verb,
+        },
+        tenant::{Account, AccountChange, Operator, OperatorChange},
+    },
+    error::ServiceError,
+    store::{accounts, tenants},
+};
+
+/// The accounts that a key belongs to: one.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_accounts(app: &App, actor: &Actor) -> Result<Vec<Account>, ServiceError> {
+    Ok(vec![read_account(app, actor, actor.account.as_str()).await?])
+}
+
+/// Reads an account.
+///
+/// # Errors
+/// It is another one, or the database failed.
+#[instrument(skip_all)]
+pub async fn read_account(app: &App, actor: &Actor, id: &str) -> Result<Account, ServiceError> {
+    require(actor, Verb::Read, Accounts)?;
+    let id = own_account(actor, id)?;
+    let mut conn = app.db.read().await?;
+    tenants::find_account(&mut conn, id).await?.ok_or_else(|| ServiceError::not_found("account", id))
+}
+
+/// Merges the members given into an account.
+///
+/// # Errors
+/// It is another one, or the database failed.
+#[instrument(skip_all)]
+pub async fn update_account(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    change: AccountChange,
+) -> Result<Account, ServiceError> {
+    require(actor, Verb::Update, Accounts)?;
+    let id = own_account(actor, id)?;
+    let mut tx = app.db.begin().await?;
+    let account = tenants::find_account_locked(&mut tx, id)
+        .await?
+        .ok_or_else(|| ServiceError::not_found("account", id))?
+        .apply(change, app.clock.now());
+    tenants::update_account(&mut tx, &account).await?;
+    tx.commit().await?;
+    Ok(account)
+}
+
+/// The short domains of an account, its first one first.
+///
+/// # Errors
+/// It is another account, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_short_domains(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+) -> Result<Vec<ShortDomain>, ServiceError> {
+    require(actor, Verb::Read, Accounts)?;
+    let id = own_account(actor, id)?;
+    let mut conn = app.db.read().await?;
+    Ok(accounts::list_domains(&mut conn, id).await?)
+}
+
+/// Reads an operator of the account.
+///
+/// # Errors
+/// There is none with this id, or the database failed.
+#[instrument(skip_all)]
+pub async fn read_operator(app: &App, actor: &Actor, id: &str) -> Result<Operator, ServiceError> {
+    require(actor, Verb::Read, Operators)?;
+    let not_found = || ServiceError::not_found("operator", id);
+    let mut conn = app.db.read().await?;
+    let id = id.parse().map_err(|_| not_found())?;
+    tenants::find_operator(&mut conn, actor.account, id).await?.ok_or_else(not_found)
+}
+
+/// Merges the members given into an operator.
+///
+/// # Errors
+/// There is none with this id, or the database failed.
+#[instrument(skip_all)]
+pub async fn update_operator(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    change: OperatorChange,
+) -> Result<Operator, ServiceError> {
+    require(actor, Verb::Update, Operators)?;
+    let not_found = || ServiceError::not_found("operator", id);
+    let id = id.parse().map_err(|_| not_found())?;
+    let mut tx = app.db.begin().await?;
+    let operator = tenants::find_operator_locked(&mut tx, actor.account, id)
+        .await?
+        .ok_or_else(not_found)?
+        .apply(change, app.clock.now());
+    tenants::update_operator(&mut tx, &operator).await?;
+    tx.commit().await?;
+    Ok(operator)
+}
+
+fn own_account(actor: &Actor, id: &str) -> Result<AccountId, ServiceError> {
+    match id.parse::<AccountId>() {
+        Ok(id) if id == actor.account => Ok(id),
+        Ok(_) | Err(_) => Err(ServiceError::not_found("account", crate::domain::limits::shorten(id))),
+    }
+}

@@ -1,0 +1,113 @@
+//! Thngs (decisions 4).
+
+use shared::{
+    id::{ProductId, ThngId},
+    problem::Code,
+};
+use tracing::instrument;
+
+use super::{App, access::require, listing::ListRequest, references::resolve_thng};
+use crate::{
+    domain::{
+        access::Actor,
+        page::Page,
+        permission::{Subject::Thngs, Verb},
+        resource::{Thng, ThngChange},
+    },
+    error::ServiceError,
+    store::{Tx, products, thngs},
+};
+
+/// Makes a Thng.
+///
+/// # Errors
+/// The key may not, the name is missing, the product is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(app: &App, actor: &Actor, change: ThngChange) -> Result<Thng, ServiceError> {
+    require(actor, Verb::Create, Thngs)?;
+    let now = app.clock.now();
+    let id = ThngId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let mut tx = app.db.begin().await?;
+    check_product(&mut tx, actor, change.product).await?;
+    let thng = thngs::insert(&mut tx, actor.account, id, name, change.product, change.details, now).await?;
+    tx.commit().await?;
+    Ok(thng)
+}
+
+/// Reads a Thng by id or `<key>:<value>`.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, ServiceError> {
+    require(actor, Verb::Read, Thngs)?;
+    let mut conn = app.db.read().await?;
+    let id = resolve_thng(&mut conn, actor.account, reference).await?;
+    thngs::find(&mut conn, actor.account, id).await?.ok_or_else(|| ServiceError::not_found("thng", reference))
+}
+
+/// Lists Thngs.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Thng>, ServiceError> {
+    require(actor, Verb::Read, Thngs)?;
+    let mut conn = app.db.read().await?;
+    let rows = thngs::list(&mut conn, actor.account, request.selection(), request.page).await?;
+    Ok(request.cut(rows, |thng| thng.stamp, Thng::matches))
+}
+
+/// Merges the members given into a Thng.
+///
+/// # Errors
+/// It or its product is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    change: ThngChange,
+) -> Result<Thng, ServiceError> {
+    require(actor, Verb::Update, Thngs)?;
+    let mut tx = app.db.begin().await?;
+    let id = resolve_thng(&mut tx, actor.account, reference).await?;
+    let stored = thngs::find_locked(&mut tx, actor.account, id)
+        .await?
+        .ok_or_else(|| ServiceError::not_found("thng", reference))?;
+    // A client that sends back what it read may name a product that is gone by now.
+    if change.product != stored.product {
+        check_product(&mut tx, actor, change.product).await?;
+    }
+    let thng = stored.apply(change, app.clock.now());
+    thngs::update(&mut tx, actor.account, &thng).await?;
+    tx.commit().await?;
+    Ok(thng)
+}
+
+/// Removes a Thng; what points at it stays.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    require(actor, Verb::Delete, Thngs)?;
+    let mut tx = app.db.begin().await?;
+    let id = resolve_thng(&mut tx, actor.account, reference).await?;
+    if !thngs::delete(&mut tx, actor.account, id).await? {
+        return Err(ServiceError::not_found("thng", reference));
+    }
+    Ok(tx.commit().await?)
+}
+
+async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {
+    let Some(id) = product else { return Ok(()) };
+    if products::find(tx, actor.account, id).await?.is_none() {
+        return Err(ServiceError::refused(
+            Code::Invalid,
+            format!("product: the product {id} does not exist."),
+        ));
+    }
+    Ok(())
+}

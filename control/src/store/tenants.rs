@@ -1,0 +1,198 @@
+//! Accounts and operators as the API reads and changes them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::{
+    id::{AccountId, OperatorId},
+    time::UnixMillis,
+};
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use crate::domain::tenant::{Account, Operator};
+
+macro_rules! select_account {
+    ($rest:literal) => {
+        concat!("SELECT id, name, enterprise, doc, created_at, updated_at FROM accounts WHERE id = $1", $rest)
+    };
+}
+macro_rules! select_operator {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, account_id, email, first_name, last_name, doc, created_at, updated_at FROM operators \
+             WHERE account_id = $1 AND id = $2",
+            $rest
+        )
+    };
+}
+
+const FIND_ACCOUNT: &str = select_account!("");
+const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
+const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
+const FIND_OPERATOR: &str = select_operator!("");
+const PG_FIND_OPERATOR_LOCKED: &str = select_operator!(" FOR UPDATE");
+const UPDATE_OPERATOR: &str =
+    "UPDATE operators SET first_name = $2, last_name = $3, doc = $4, updated_at = $5 WHERE id = $1";
+
+/// The members that no query goes by.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Doc {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    custom_fields: Option<Map<String, Value>>,
+}
+
+#[derive(sqlx::FromRow)]
+struct AccountRow {
+    id: String,
+    name: String,
+    enterprise: bool,
+    doc: Json<Doc>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<AccountRow> for Account {
+    type Error = StoreError;
+
+    fn try_from(row: AccountRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: parse("id", &row.id)?,
+            name: row.name,
+            enterprise: row.enterprise,
+            custom_fields: row.doc.0.custom_fields,
+            created_at: UnixMillis(row.created_at),
+            updated_at: UnixMillis(row.updated_at),
+        })
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct OperatorRow {
+    id: String,
+    account_id: String,
+    email: String,
+    first_name: String,
+    last_name: String,
+    doc: Json<Doc>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<OperatorRow> for Operator {
+    type Error = StoreError;
+
+    fn try_from(row: OperatorRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: parse("id", &row.id)?,
+            account: parse("account_id", &row.account_id)?,
+            email: row.email,
+            first_name: row.first_name,
+            last_name: row.last_name,
+            custom_fields: row.doc.0.custom_fields,
+            created_at: UnixMillis(row.created_at),
+            updated_at: UnixMillis(row.updated_at),
+        })
+    }
+}
+
+/// An account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Account>, StoreError> {
+    fetch_account(conn, FIND_ACCOUNT, id).await
+}
+
+/// An account, which nobody else changes until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_account_locked(tx: &mut Tx, id: AccountId) -> Result<Option<Account>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
+    fetch_account(tx, sql, id).await
+}
+
+async fn fetch_account(
+    conn: &mut Conn,
+    sql: &'static str,
+    id: AccountId,
+) -> Result<Option<Account>, StoreError> {
+    let row: Option<AccountRow> =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(id.as_str()).fetch_optional(c).await)?;
+    row.map(Account::try_from).transpose()
+}
+
+/// Writes an account that [`find_account_locked`] gave, changed.
+///
+/// # Errors
+/// The database failed.
+pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreError> {
+    let doc = Json(Doc { custom_fields: account.custom_fields.clone() });
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
+        .bind(account.id.as_str())
+        .bind(&account.name)
+        .bind(doc)
+        .bind(account.updated_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// An operator of an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_operator(
+    conn: &mut Conn,
+    account: AccountId,
+    id: OperatorId,
+) -> Result<Option<Operator>, StoreError> {
+    fetch_operator(conn, FIND_OPERATOR, account, id).await
+}
+
+/// An operator of an account, whom nobody else changes until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_operator_locked(
+    tx: &mut Tx,
+    account: AccountId,
+    id: OperatorId,
+) -> Result<Option<Operator>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_FIND_OPERATOR_LOCKED, FIND_OPERATOR);
+    fetch_operator(tx, sql, account, id).await
+}
+
+async fn fetch_operator(
+    conn: &mut Conn,
+    sql: &'static str,
+    account: AccountId,
+    id: OperatorId,
+) -> Result<Option<Operator>, StoreError> {
+    let row: Option<OperatorRow> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(Operator::try_from).transpose()
+}
+
+/// Writes an operator that [`find_operator_locked`] gave, changed.
+///
+/// # Errors
+/// The database failed.
+pub async fn update_operator(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
+    let doc = Json(Doc { custom_fields: operator.custom_fields.clone() });
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE_OPERATOR)
+        .bind(operator.id.as_str())
+        .bind(&operator.first_name)
+        .bind(&operator.last_name)
+        .bind(doc)
+        .bind(operator.updated_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Thngs.
+
+use shared::{
+    id::{AccountId, ProductId, ThngId},
+    time::UnixMillis,
+};
+use sqlx::types::Json;
+
+use super::{
+    Conn, StoreError, Tx, dialect, identifiers,
+    listing::{self, Selection, Statements, both, statements},
+    on_db, parse,
+};
+use crate::domain::{
+    page::PageRequest,
+    resource::{Stamp, Thng, ThngDetails},
+};
+
+const KIND: &str = "thng";
+
+macro_rules! select {
+    () => {
+        "SELECT id, seq, name, product_id, doc, created_at, updated_at FROM thngs"
+    };
+}
+
+const INSERT: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, created_at, updated_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING seq";
+const FIND: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2");
+const PG_FIND_LOCKED: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2 FOR UPDATE");
+const UPDATE: &str = "UPDATE thngs SET name = $2, product_id = $3, doc = $4, updated_at = $5 WHERE id = $1";
+const DELETE: &str = "DELETE FROM thngs WHERE account_id = $1 AND id = $2";
+const LIST: Statements = statements!(KIND, select!(), Some(both!(select!(), " AND product_id = $5")));
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: String,
+    seq: i64,
+    name: String,
+    product_id: Option<String>,
+    doc: Json<ThngDetails>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<Row> for Thng {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: parse("id", &row.id)?,
+            stamp: Stamp {
+                seq: row.seq,
+                created_at: UnixMillis(row.created_at),
+                updated_at: UnixMillis(row.updated_at),
+            },
+            name: row.name,
+            product: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+            details: row.doc.0,
+        })
+    }
+}
+
+/// Adds a Thng; it comes back with its place.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the id exists.
+pub async fn insert(
+    tx: &mut Tx,
+    account: AccountId,
+    id: ThngId,
+    name: String,
+    product: Option<ProductId>,
+    details: ThngDetails,
+    now: UnixMillis,
+) -> Result<Thng, StoreError> {
+    let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
+        .bind(id.as_str())
+        .bind(account.as_str())
+        .bind(&name)
+        .bind(product.map(|id| id.to_string()))
+        .bind(Json(&details))
+        .bind(now.0)
+        .fetch_one(c)
+        .await)?;
+    if let Some(named) = &details.common.identifiers {
+        identifiers::replace(tx, account, KIND, id.as_str(), named).await?;
+    }
+    Ok(Thng { id, stamp: Stamp { seq, created_at: now, updated_at: now }, name, product, details })
+}
+
+/// A Thng of an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(conn: &mut Conn, account: AccountId, id: ThngId) -> Result<Option<Thng>, StoreError> {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(Thng::try_from).transpose()
+}
+
+/// A Thng of an account, which nobody else changes until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_locked(tx: &mut Tx, account: AccountId, id: ThngId) -> Result<Option<Thng>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let row: Option<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(Thng::try_from).transpose()
+}
+
+/// Products in order of creation.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(
+    conn: &mut Conn,
+    account: AccountId,
+    selection: Selection<'_>,
+    page: PageRequest,
+) -> Result<Vec<Thng>, StoreError> {
+    let rows: Vec<Row> = listing::fetch(conn, &LIST, account.as_str(), selection, page).await?;
+    rows.into_iter().map(Thng::try_from).collect()
+}
+
+/// Writes a Thng that [`find_locked`] gave, changed.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(tx: &mut Tx, account: AccountId, thng: &Thng) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(thng.id.as_str())
+        .bind(&thng.name)
+        .bind(thng.product.map(|id| id.to_string()))
+        .bind(Json(&thng.details))
+        .bind(thng.stamp.updated_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    let none = std::collections::BTreeMap::new();
+    let named = thng.details.common.identifiers.as_ref().unwrap_or(&none);
+    identifiers::replace(tx, account, KIND, thng.id.as_str(), named).await
+}
+
+/// Removes a Thng and its identifiers; gives whether it was there. What points at it stays.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, account: AccountId, id: ThngId) -> Result<bool, StoreError> {
+    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1;
+    if gone {
+        identifiers::delete(tx, id.as_str()).await?;
+    }
+    Ok(gone)
+}
