@@ -1,3 +1,36 @@
 //! The edge: answers scans from memory, and never waits for anything behind it on a hit.
+//!
+//! Invariants: a hit (a remembered unknown id is one) touches no network, no shared row and no lock of
+//! ours; what an edge serves is never older than what it acknowledged; reads never go back; every
+//! redirect becomes exactly one scan record on disk, within the bounds of `Limits`; an edge that was
+//! live once serves on when everything behind it is gone (design: push, 3 and 4).
+//!
+//! Floors: `edge -> server -> handler -> {route, response, cache, backing, scans} -> shared`.
 
+mod admin;
 pub mod backing;
+mod cache;
+mod config;
+mod domains;
+mod edge;
+mod error;
+mod handler;
+mod images;
+mod limiter;
+mod metrics;
+mod proxy;
+mod response;
+mod route;
+mod scans;
+mod server;
+mod sync;
+mod tls;
+
+pub use self::{
+    admin::{EdgeHandle, EdgeStatus, ScanCounts},
+    config::{EdgeConfig, Limits, Listeners},
+    edge::{Edge, run},
+    error::EdgeError,
+    sync::State,
+    tls::TlsCerts,
+};

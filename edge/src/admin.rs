@@ -1,0 +1,201 @@
+//! The edge's own listener for operators: `/live`, `/ready`, `/metrics`; and the same in process.
+
+use std::{convert::Infallible, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http_body_util::Full;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::{encoding::text, registry::Registry};
+use serde::Serialize;
+use shared::{
+    time::UnixMillis,
+    wire::stream::{Epoch, Rev},
+};
+use tokio::{net::TcpListener, sync::Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    cache::{CacheStatus, EdgeCache},
+    metrics::{Metrics, Reading},
+    sync::{State, SyncStatus},
+};
+
+/// Connections to the admin listener: probes and scrapers are few.
+const CONNECTIONS: usize = 64;
+/// How long one may take to ask.
+const HEADER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// A running edge as operators and the composition see it; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct EdgeHandle {
+    pub(crate) cache: Arc<EdgeCache>,
+    pub(crate) status: Arc<SyncStatus>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+/// Where an edge stands; the body of `/ready`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EdgeStatus {
+    /// Whether the edge may get requests: it was live once.
+    pub ready: bool,
+    /// `BOOT`, `CONNECTING`, `SYNC`, `LIVE`, `LAGGING` or `STALE`.
+    pub state: &'static str,
+    /// Since when it is in this state.
+    pub since: UnixMillis,
+    /// The epoch it is in, once it had a contact.
+    pub epoch: Option<Epoch>,
+    /// The revision up to which every change is live here.
+    pub applied: Rev,
+    /// The newest revision it heard of.
+    pub head: Rev,
+    /// Keys in the cache, roughly; unknown ids that are remembered included.
+    pub cache_entries: u64,
+    /// Bytes they take, roughly.
+    pub cache_bytes: u64,
+    /// Look-ups answered from memory, remembered unknown ids included.
+    pub hits: u64,
+    /// Look-ups that had to ask.
+    pub misses: u64,
+    /// Scans recorded, written to disk, acknowledged by control, and lost.
+    pub scans: ScanCounts,
+}
+
+/// Scans since the start of the edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ScanCounts {
+    /// Put into the ring.
+    pub recorded: u64,
+    /// On disk.
+    pub written: u64,
+    /// Acknowledged by control; may hold some of earlier boots.
+    pub shipped: u64,
+    /// Dropped.
+    pub lost: u64,
+}
+
+impl EdgeHandle {
+    pub(crate) fn new(cache: Arc<EdgeCache>, status: Arc<SyncStatus>, metrics: Arc<Metrics>) -> Self {
+        let mut registry = Registry::with_prefix("waymark_edge");
+        metrics.register(&mut registry);
+        let read = {
+            let (cache, status) = (cache.clone(), status.clone());
+            move || {
+                let (entries, bytes) = cache.size();
+                vec![
+                    ("waymark_edge_applied_rev", "Newest revision applied", cache.position().1),
+                    ("waymark_edge_head_rev", "Newest revision heard of", status.head()),
+                    ("waymark_edge_ready", "Whether the edge was live once", u64::from(status.is_ready())),
+                    (
+                        "waymark_edge_live",
+                        "Whether the stream is live",
+                        u64::from(status.state().0 == State::Live),
+                    ),
+                    ("waymark_edge_cache_entries", "Keys in the cache", entries),
+                    ("waymark_edge_cache_bytes", "Bytes of the cache", bytes),
+                ]
+            }
+        };
+        registry.register_collector(Box::new(Reading(read)));
+        Self { cache, status, metrics, registry: Arc::new(registry) }
+    }
+
+    /// Whether the edge was live once; it stays ready when control is gone.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.status.is_ready()
+    }
+
+    /// Where the edge stands.
+    #[must_use]
+    pub fn status(&self) -> EdgeStatus {
+        let (state, since) = self.status.state();
+        let (epoch, applied) = self.cache.position();
+        let (cache_entries, cache_bytes) = self.cache.size();
+        let count = |status| self.metrics.lookups(status);
+        EdgeStatus {
+            ready: self.is_ready(),
+            state: state.as_str(),
+            since,
+            epoch,
+            applied,
+            head: self.status.head(),
+            cache_entries,
+            cache_bytes,
+            hits: count(CacheStatus::Hit) + count(CacheStatus::Negative),
+            misses: [CacheStatus::Miss, CacheStatus::Stale, CacheStatus::Coalesced].map(count).iter().sum(),
+            scans: ScanCounts {
+                recorded: self.metrics.scans_recorded.get(),
+                written: self.metrics.scans_written.get(),
+                shipped: self.metrics.scans_shipped.get(),
+                lost: self.metrics.scans_lost.get(),
+            },
+        }
+    }
+
+    /// All metrics in the OpenMetrics text form; the last line is `# EOF`.
+    #[must_use]
+    pub fn metrics_text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a `String` does not fail.
+        let _ = text::encode(&mut text, &self.registry);
+        text
+    }
+
+    /// The answer to an admin request; for compositions that have an admin listener of their own.
+    #[must_use]
+    pub fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        const JSON: &str = "application/json";
+        let (status, kind, body) = match path {
+            _ if *method != Method::GET && *method != Method::HEAD => {
+                (StatusCode::METHOD_NOT_ALLOWED, JSON, r#"{"error":"only GET"}"#.to_owned())
+            }
+            "/live" => (StatusCode::OK, JSON, r#"{"live":true}"#.to_owned()),
+            "/ready" => {
+                let status = self.status();
+                let code = if status.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                (code, JSON, serde_json::to_string(&status).unwrap_or_default())
+            }
+            "/metrics" => {
+                let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                (StatusCode::OK, kind, self.metrics_text())
+            }
+            _ => (StatusCode::NOT_FOUND, JSON, r#"{"paths":["/live","/ready","/metrics"]}"#.to_owned()),
+        };
+        let mut response = Response::new(Full::from(body));
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response
+    }
+}
+
+/// Serves the admin listener until `shutdown`.
+pub(crate) async fn serve(handle: EdgeHandle, listener: TcpListener, shutdown: CancellationToken) {
+    let tasks = TaskTracker::new();
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            continue;
+        };
+        let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
+        let (handle, shutdown) = (handle.clone(), shutdown.clone());
+        tasks.spawn(async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let response = handle.answer(request.method(), request.uri().path());
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service);
+            shutdown.run_until_cancelled(connection).await;
+            drop(slot);
+        });
+    }
+    tasks.close();
+    tasks.wait().await;
+}

@@ -1,0 +1,301 @@
+//! What the edge holds of the redirections, and the rules by which it changes (design: push, 3).
+//!
+//! Invariants: no entry is older than `applied` says (I3); a deleted id is never served after the ack
+//! (I5); reads never go back (I6); duplicates and reorders change nothing (I8).
+
+mod flight;
+mod generation;
+#[cfg(test)]
+mod properties;
+mod tail;
+
+use std::{sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use http::HeaderValue;
+use shared::{
+    redirect::{Redirect, RedirectKey},
+    target::{TagValues, Target},
+    wire::stream::{Change, Epoch, Events, Fill, Rejected, Rev},
+};
+
+pub(crate) use self::generation::KeyRef;
+use self::{
+    flight::{Flights, Landing},
+    generation::{Generation, Offer},
+};
+use crate::{backing::Backing, domains::Domains, metrics::Metrics};
+
+/// Reads of the backing for one miss before the edge gives up with 503.
+const FILL_ATTEMPTS: u32 = 4;
+/// Times a request takes part in a fill whose answer turns out older than the request.
+const JOIN_ATTEMPTS: u32 = 3;
+/// How long one read of the backing may take.
+const GET_TIMEOUT: Duration = Duration::from_secs(2);
+/// Fills at the same time; more are refused, so that a miss storm cannot take all memory.
+const MAX_FLIGHTS: usize = 4_096;
+
+/// A redirection made ready to be served: the bytes of `Location` exist since the record came in.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// The key it is found by.
+    pub(crate) key: RedirectKey,
+    /// The record.
+    pub(crate) record: Arc<Redirect>,
+    /// The target with its tags expanded.
+    pub(crate) location: HeaderValue,
+}
+
+impl Served {
+    /// Prepares a record; the reason when it cannot be served.
+    pub(crate) fn new(key: &RedirectKey, record: Arc<Redirect>) -> Result<Self, String> {
+        if record.domain.as_str() != &*key.domain
+            || !record.short_id.as_str().eq_ignore_ascii_case(&key.folded)
+        {
+            return Err(format!("the record of {}/{} has another key", key.domain, key.folded));
+        }
+        let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
+        let location = target.expand(&TagValues {
+            short_id: record.short_id.as_str(),
+            platform_id: record.platform_id.as_str(),
+            thng_id: record.thng_id.as_ref().map(|id| id.as_str()),
+            product_id: record.product_id.as_ref().map(|id| id.as_str()),
+        });
+        let location = HeaderValue::try_from(location).map_err(|_| "the target is no header value")?;
+        Ok(Self { key: key.clone(), record, location })
+    }
+}
+
+/// How an answer came about, for metrics and tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheStatus {
+    /// Held and fresh.
+    Hit,
+    /// Read from the backing.
+    Miss,
+    /// Known to be absent.
+    Negative,
+    /// Held, but from before a snapshot; read again.
+    Stale,
+    /// Read by another request at the same time.
+    Coalesced,
+}
+
+impl CacheStatus {
+    /// Every status, in the order of the metrics.
+    pub(crate) const ALL: [Self; 5] = [Self::Hit, Self::Miss, Self::Negative, Self::Stale, Self::Coalesced];
+
+    /// The status as it stands in a metric's label.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Negative => "negative",
+            Self::Stale => "stale",
+            Self::Coalesced => "coalesced",
+        }
+    }
+}
+
+/// What is held under a key, without asking anybody.
+#[derive(Debug, Clone)]
+pub(crate) enum Held {
+    /// A redirection.
+    Present(Arc<Served>),
+    /// The key is known to be absent.
+    Absent,
+    /// Something from before a snapshot: not to be served.
+    Stale,
+    /// Nothing.
+    Nothing,
+}
+
+/// A key's state as read through the backing; `None` is a verified absence.
+pub(crate) type Found = Option<Arc<Served>>;
+
+/// Why a miss has no verified answer; the client comes back a second later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoAnswer;
+
+/// A run of events does not fit onto what was applied.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// The revision up to which everything is applied.
+    pub(crate) applied: Rev,
+    /// The revision before the run.
+    pub(crate) prev: Rev,
+}
+
+/// The cache of one edge.
+#[derive(Debug)]
+pub(crate) struct EdgeCache {
+    generation: ArcSwap<Generation>,
+    flights: Flights,
+    capacity_bytes: u64,
+}
+
+impl EdgeCache {
+    /// An empty cache of no epoch: it holds nothing until the first contact.
+    pub(crate) fn new(capacity_bytes: u64) -> Self {
+        Self {
+            generation: ArcSwap::from_pointee(Generation::new(None, 0, capacity_bytes)),
+            flights: Flights::new(MAX_FLIGHTS),
+            capacity_bytes,
+        }
+    }
+
+    /// What is held under a key; the whole of a hit.
+    pub(crate) fn held(&self, key: KeyRef<'_>) -> Held {
+        self.generation.load().held(key)
+    }
+
+    /// The epoch, if there was a contact, and the revision up to which everything is applied.
+    pub(crate) fn position(&self) -> (Option<Epoch>, Rev) {
+        let generation = self.generation.load();
+        (generation.epoch().cloned(), generation.applied())
+    }
+
+    /// Entries and bytes held, roughly.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        self.generation.load().size()
+    }
+
+    /// Goes on in `epoch` from `at_rev`: in the same epoch all older entries become stale, else the cache
+    /// is replaced by an empty one.
+    pub(crate) fn snapshot(&self, epoch: &Epoch, at_rev: Rev) {
+        let generation = self.generation.load();
+        if generation.epoch() == Some(epoch) {
+            generation.snapshot(at_rev);
+        } else {
+            let fresh = Generation::new(Some(epoch.clone()), at_rev, self.capacity_bytes);
+            self.generation.store(Arc::new(fresh));
+        }
+    }
+
+    /// Applies a run of events; a run seen before changes nothing.
+    ///
+    /// # Errors
+    /// The run does not begin where the cache is: nothing was applied.
+    pub(crate) fn apply(&self, events: &Events, domains: &Domains) -> Result<Vec<Rejected>, Gap> {
+        let generation = self.generation.load();
+        let applied = generation.applied();
+        if events.last <= applied {
+            return Ok(Vec::new());
+        }
+        let gapless = events.items.iter().zip(events.prev + 1..).all(|(event, rev)| event.rev == rev)
+            && events.prev + events.items.len() as Rev == events.last;
+        if events.prev != applied || !gapless {
+            return Err(Gap { applied, prev: events.prev });
+        }
+        let mut rejected = Vec::new();
+        for event in &events.items {
+            match &event.change {
+                Change::Domain(domain) => {
+                    domains.upsert(domain);
+                    generation.pass(event.rev);
+                }
+                Change::Redirect(key, value) => {
+                    if let Err(reason) = generation.event(event.rev, key, value.as_ref()) {
+                        rejected.push(Rejected { rev: event.rev, reason });
+                    }
+                }
+            }
+        }
+        generation.set_applied(events.last);
+        Ok(rejected)
+    }
+
+    /// Reads a key through the backing: one read for all requests that miss it at the same time.
+    ///
+    /// # Errors
+    /// No view of the backing could be verified in time.
+    pub(crate) async fn fetch<B: Backing>(
+        self: &Arc<Self>,
+        backing: &Arc<B>,
+        metrics: &Arc<Metrics>,
+        key: &RedirectKey,
+    ) -> Result<(Found, CacheStatus), NoAnswer> {
+        for _ in 0..JOIN_ATTEMPTS {
+            let generation = self.generation.load_full();
+            // Read before joining: an answer must hold everything that was acknowledged, or served to
+            // somebody, before this request came; each of these raised the floor first.
+            let floor = generation.floor(key);
+            let was_stale = match generation.held(KeyRef::of(key)) {
+                Held::Present(served) => return Ok((Some(served), CacheStatus::Hit)),
+                Held::Absent => return Ok((None, CacheStatus::Negative)),
+                Held::Stale => true,
+                Held::Nothing => false,
+            };
+            let (mut flight, joined) = {
+                let (cache, backing, metrics) = (self.clone(), backing.clone(), metrics.clone());
+                let fill = |key| async move { cache.fill(&*backing, &metrics, &key).await };
+                self.flights.join(key, fill).ok_or(NoAnswer)?
+            };
+            let landing = flight.landed().await.ok_or(NoAnswer)?;
+            if generation.epoch() == Some(&landing.epoch) && landing.as_of >= floor {
+                let status = match (joined, was_stale) {
+                    (true, _) => CacheStatus::Coalesced,
+                    (false, true) => CacheStatus::Stale,
+                    (false, false) => CacheStatus::Miss,
+                };
+                return Ok((landing.found, status));
+            }
+        }
+        Err(NoAnswer)
+    }
+
+    async fn fill<B: Backing>(&self, backing: &B, metrics: &Metrics, key: &RedirectKey) -> Option<Landing> {
+        for attempt in 0..FILL_ATTEMPTS {
+            if attempt > 1 {
+                // The view lags behind the stream; the second read may come at once, later ones wait.
+                tokio::time::sleep(Duration::from_millis(2 << attempt)).await;
+            }
+            match tokio::time::timeout(GET_TIMEOUT, backing.get(key)).await {
+                Ok(Ok(fill)) => {
+                    if let Some(landing) = self.offer(key, &fill) {
+                        return Some(landing);
+                    }
+                    metrics.rejected_fills.inc();
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "a read of the backing failed");
+                    return None;
+                }
+                Err(_) => {
+                    tracing::warn!("a read of the backing took too long");
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// Offers a view of a key to the cache: the verified answer, or `None` if the fill rule refuses it.
+    fn offer(&self, key: &RedirectKey, fill: &Fill) -> Option<Landing> {
+        let generation = self.generation.load();
+        if generation.epoch() != Some(&fill.epoch) || !fill.complete {
+            return None;
+        }
+        let value = match &fill.value {
+            None => None,
+            Some((rev, record)) => match Served::new(key, record.clone()) {
+                Ok(served) => Some((*rev, Arc::new(served))),
+                Err(reason) => {
+                    tracing::error!(domain = %key.domain, short_id = %key.folded, %reason, "unusable record");
+                    return None;
+                }
+            },
+        };
+        let offer = match generation.offer(key, fill.watermark, value.clone()) {
+            Offer::Rejected => {
+                let (through, value) = generation.lift(key, fill.watermark, value)?;
+                generation.offer(key, through, value)
+            }
+            offer @ Offer::Taken { .. } => offer,
+        };
+        match offer {
+            Offer::Taken { as_of, found } => Some(Landing { epoch: fill.epoch.clone(), as_of, found }),
+            Offer::Rejected => None,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! One epoch's entries with their floors: every rule of push.md section 3 in one place.
+
+use std::{
+    collections::hash_map::RandomState,
+    hash::{BuildHasher, Hash},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+};
+
+use moka::{Equivalent, ops::compute::Op, sync::Cache};
+use shared::{
+    redirect::{Redirect, RedirectKey},
+    wire::stream::{Epoch, Rev},
+};
+
+use super::{
+    Found, Held, Served,
+    tail::{self, Last, Resolved, Tail},
+};
+
+/// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
+const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };
+/// What an entry costs beside its texts: moka's nodes and queues, the `Arc`s, the record (measured at 1 M).
+const ENTRY_OVERHEAD: usize = 320;
+
+/// A redirection with the revision that made it.
+pub(super) type Versioned = (Rev, Arc<Served>);
+
+/// A key that is only borrowed: looks up without an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct KeyRef<'a> {
+    // The same fields in the same order as `RedirectKey`, so that both hash alike.
+    pub(crate) domain: &'a str,
+    pub(crate) folded: &'a str,
+}
+
+impl<'a> KeyRef<'a> {
+    /// Borrows a key.
+    pub(crate) fn of(key: &'a RedirectKey) -> Self {
+        Self { domain: &key.domain, folded: &key.folded }
+    }
+}
+
+impl Equivalent<RedirectKey> for KeyRef<'_> {
+    fn equivalent(&self, key: &RedirectKey) -> bool {
+        *self.folded == *key.folded && *self.domain == *key.domain
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    /// The revision that made the value; of an absence from a fill: the view's watermark.
+    rev: Rev,
+    /// The revision at which the value was known to be the newest.
+    as_of: Rev,
+    found: Found,
+}
+
+/// What became of a view that was offered.
+#[derive(Debug)]
+pub(super) enum Offer {
+    /// The key's state at `as_of`: what was offered, or something at least as new that is held.
+    Taken {
+        /// The revision at which `found` was the newest.
+        as_of: Rev,
+        /// The state.
+        found: Found,
+    },
+    /// The view is older than what the edge has seen.
+    Rejected,
+}
+
+/// The entries of one epoch.
+#[derive(Debug)]
+pub(super) struct Generation {
+    epoch: Option<Epoch>,
+    entries: Cache<RedirectKey, Entry>,
+    floors: Box<[AtomicU64]>,
+    hasher: RandomState,
+    /// Entries with an older `as_of` are stale.
+    snap_floor: AtomicU64,
+    applied: AtomicU64,
+    tail: Mutex<Tail>,
+}
+
+impl Generation {
+    /// An empty cache that continues from `at_rev`.
+    pub(super) fn new(epoch: Option<Epoch>, at_rev: Rev, capacity_bytes: u64) -> Self {
+        let entries =
+            Cache::builder().max_capacity(capacity_bytes).weigher(|_, entry: &Entry| weigh(entry)).build();
+        Self {
+            epoch,
+            entries,
+            floors: (0..FLOORS).map(|_| AtomicU64::new(at_rev)).collect(),
+            hasher: RandomState::new(),
+            snap_floor: AtomicU64::new(at_rev),
+            applied: AtomicU64::new(at_rev),
+            tail: Mutex::new(Tail::new(at_rev, tail::CAPACITY)),
+        }
+    }
+
+    pub(super) fn epoch(&self) -> Option<&Epoch> {
+        self.epoch.as_ref()
+    }
+
+    pub(super) fn applied(&self) -> Rev {
+        self.applied.load(SeqCst)
+    }
+
+    pub(super) fn set_applied(&self, rev: Rev) {
+        self.applied.fetch_max(rev, SeqCst);
+    }
+
+    pub(super) fn size(&self) -> (u64, u64) {
+        (self.entries.entry_count(), self.entries.weighted_size())
+    }
+
+    pub(super) fn floor(&self, key: &RedirectKey) -> Rev {
+        self.slot(key).load(SeqCst)
+    }
+
+    fn slot(&self, key: &RedirectKey) -> &AtomicU64 {
+        // The remainder is below the number of slots.
+        &self.floors[(self.hasher.hash_one(key) % FLOORS as u64) as usize]
+    }
+
+    pub(super) fn held(&self, key: KeyRef<'_>) -> Held {
+        match self.entries.get(&key) {
+            None => Held::Nothing,
+            Some(entry) if entry.as_of < self.snap_floor.load(SeqCst) => Held::Stale,
+            Some(Entry { found: Some(served), .. }) => Held::Present(served),
+            Some(Entry { found: None, .. }) => Held::Absent,
+        }
+    }
+
+    /// Applies one event; a record that cannot be served is refused and leaves the old value.
+    pub(super) fn event(
+        &self,
+        rev: Rev,
+        key: &RedirectKey,
+        value: Option<&Arc<Redirect>>,
+    ) -> Result<(), String> {
+        let served = match value.map(|record| Served::new(key, record.clone())).transpose() {
+            Ok(served) => served.map(Arc::new),
+            Err(reason) => {
+                self.remember(rev, key, Last::Refused);
+                return Err(reason);
+            }
+        };
+        // First the tail, then the floor: whoever meets the raised floor finds the tail complete.
+        self.remember(rev, key, value.map_or(Last::Absent, |record| Last::Value(record.clone())));
+        let slot = self.slot(key);
+        self.entries.entry(key.clone()).and_compute_with(|current| {
+            let floor = slot.fetch_max(rev, SeqCst);
+            match current.map(moka::Entry::into_value) {
+                Some(entry) if entry.rev < rev && rev >= floor => {
+                    Op::Put(Entry { rev, as_of: rev, found: served })
+                }
+                Some(entry) if entry.rev < rev => Op::Remove,
+                Some(_) | None => Op::Nop,
+            }
+        });
+        Ok(())
+    }
+
+    /// Notes a revision that changed no key.
+    pub(super) fn pass(&self, rev: Rev) {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).pass(rev);
+    }
+
+    fn remember(&self, rev: Rev, key: &RedirectKey, last: Last) {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(rev, key, last);
+    }
+
+    /// Continues from `at_rev` without the events before it; `applied` never falls.
+    pub(super) fn snapshot(&self, at_rev: Rev) {
+        let at_rev = at_rev.max(self.applied());
+        for floor in &self.floors {
+            floor.fetch_max(at_rev, SeqCst);
+        }
+        self.snap_floor.fetch_max(at_rev, SeqCst);
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).restart(at_rev);
+        self.set_applied(at_rev);
+    }
+
+    /// Offers the state of a key in a view that holds everything up to `watermark`.
+    pub(super) fn offer(&self, key: &RedirectKey, watermark: Rev, value: Option<Versioned>) -> Offer {
+        let (rev, found) = match value {
+            Some((rev, served)) => (rev, Some(served)),
+            None => (watermark, None),
+        };
+        let slot = self.slot(key);
+        let mut offer = Offer::Rejected;
+        self.entries.entry(key.clone()).and_compute_with(|current| {
+            let snap_floor = self.snap_floor.load(SeqCst);
+            let fresh = current.map(moka::Entry::into_value).filter(|entry| entry.as_of >= snap_floor);
+            let fits = watermark >= slot.load(SeqCst);
+            match fresh {
+                Some(entry) if !fits => {
+                    offer = Offer::Taken { as_of: entry.as_of, found: entry.found };
+                    Op::Nop
+                }
+                None if !fits => Op::Nop,
+                Some(entry) if entry.rev >= rev => {
+                    offer = Offer::Taken { as_of: entry.as_of.max(watermark), found: entry.found };
+                    Op::Nop
+                }
+                Some(_) | None => {
+                    // The floor rises before the entry becomes visible: no older view gets in after it.
+                    slot.fetch_max(watermark, SeqCst);
+                    offer = Offer::Taken { as_of: watermark, found: found.clone() };
+                    Op::Put(Entry { rev, as_of: watermark, found })
+                }
+            }
+        });
+        offer
+    }
+
+    /// Lifts a view that lags up to what this edge has seen itself, if the tail covers the difference.
+    pub(super) fn lift(
+        &self,
+        key: &RedirectKey,
+        watermark: Rev,
+        value: Option<Versioned>,
+    ) -> Option<(Rev, Option<Versioned>)> {
+        let (through, resolved) =
+            self.tail.lock().unwrap_or_else(PoisonError::into_inner).resolve(key, watermark)?;
+        match resolved {
+            Resolved::Unchanged => Some((through, value)),
+            Resolved::Changed(_, Last::Absent) => Some((through, None)),
+            Resolved::Changed(_, Last::Refused) => None,
+            Resolved::Changed(rev, Last::Value(record)) => {
+                let served = Served::new(key, record).ok()?;
+                Some((through, Some((rev, Arc::new(served)))))
+            }
+        }
+    }
+
+    /// Throws entries out, as memory pressure would.
+    #[cfg(test)]
+    pub(super) fn evict(&self, key: &RedirectKey) {
+        self.entries.invalidate(key);
+    }
+}
+
+fn weigh(entry: &Entry) -> u32 {
+    let texts = entry.found.as_ref().map_or(0, |served| {
+        served.location.len() + served.record.target.len() + 2 * served.key.domain.len() + 96
+    });
+    u32::try_from(ENTRY_OVERHEAD + texts).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,315 @@
+//! The real cache against a plain map, under every order of events, fills, snapshots and evictions.
+//!
+//! The world writes a log; the edge is sent parts of it late, twice, or out of order, and reads views
+//! that lag. After each step the invariants are checked: what is served is the truth at some revision
+//! not before what was acknowledged (I3), nor before what was served already (I6); so a deleted id is
+//! never served after its ack (I5), and duplicates and reorders change nothing (I8).
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use proptest::prelude::*;
+use shared::{
+    redirect::{Redirect, RedirectKey, ResourceType},
+    time::UnixMillis,
+    wire::stream::{Change, Epoch, Event, Events, Fill, Rev},
+};
+
+use super::{EdgeCache, Found, Gap, Held, KeyRef};
+use crate::domains::Domains;
+
+const KEYS: u8 = 3;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Control commits a new target, or a delete.
+    Write { key: u8, delete: bool },
+    /// The stream sends the next events.
+    Deliver { count: u8 },
+    /// The stream sends a run that begins elsewhere: a duplicate, a reorder or a gap.
+    Stray { back: u8, count: u8 },
+    /// A fill reads a view that lags by some revisions.
+    Read { key: u8, lag: u8, complete: bool },
+    /// A fill that has read comes to its end; any of those under way.
+    Finish { which: u8 },
+    /// A client asks.
+    Ask { key: u8 },
+    /// The stream begins anew by a snapshot.
+    Snapshot,
+    /// History was cut: control begins an epoch with the state of `back` writes ago.
+    Epoch { back: u8 },
+    /// Memory pressure.
+    Evict { key: u8 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let key = 0..KEYS;
+    let step = prop_oneof![
+        6 => (key.clone(), any::<bool>()).prop_map(|(key, delete)| Step::Write { key, delete }),
+        5 => (1..4u8).prop_map(|count| Step::Deliver { count }),
+        2 => (0..5u8, 1..4u8).prop_map(|(back, count)| Step::Stray { back, count }),
+        8 => (key.clone(), 0..5u8, prop::bool::weighted(0.9))
+            .prop_map(|(key, lag, complete)| Step::Read { key, lag, complete }),
+        8 => any::<u8>().prop_map(|which| Step::Finish { which }),
+        6 => key.clone().prop_map(|key| Step::Ask { key }),
+        1 => Just(Step::Snapshot),
+        1 => (0..4u8).prop_map(|back| Step::Epoch { back }),
+        2 => key.prop_map(|key| Step::Evict { key }),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+type State = BTreeMap<u8, Rev>;
+
+/// Control and the edge, with what the edge has promised.
+struct World {
+    cache: EdgeCache,
+    epoch: Epoch,
+    epochs: u64,
+    base: Rev,
+    /// The state at each revision from `base` on: key to the revision of its value.
+    history: Vec<State>,
+    log: Vec<Event>,
+    applied: Rev,
+    /// The revision that the edge may not fall behind, for each key: acked or served.
+    promised: HashMap<u8, Rev>,
+    flights: Vec<(u8, Fill)>,
+}
+
+fn key(n: u8) -> RedirectKey {
+    RedirectKey::new("tn.gg", &format!("K{n}"))
+}
+
+/// The record that revision `rev` wrote; its target tells the revision.
+fn record(n: u8, rev: Rev) -> Arc<Redirect> {
+    Arc::new(Redirect {
+        domain: "tn.gg".parse().unwrap(),
+        short_id: format!("K{n}").parse().unwrap(),
+        resource_type: ResourceType::Thng,
+        platform_id: "0".repeat(24).parse().unwrap(),
+        thng_id: None,
+        product_id: None,
+        target: format!("https://example.com/{rev}").into(),
+        forward_query: false,
+        created_at: UnixMillis(0),
+        updated_at: UnixMillis(0),
+    })
+}
+
+fn rev_of(found: &Found) -> Option<Rev> {
+    found.as_ref().map(|served| served.record.target.rsplit('/').next().unwrap().parse().unwrap())
+}
+
+impl World {
+    fn new() -> Self {
+        let cache = EdgeCache::new(1 << 20);
+        let epoch: Epoch = "e0".into();
+        cache.snapshot(&epoch, 0);
+        Self {
+            cache,
+            epoch,
+            epochs: 0,
+            base: 0,
+            history: vec![State::new()],
+            log: Vec::new(),
+            applied: 0,
+            promised: HashMap::new(),
+            flights: Vec::new(),
+        }
+    }
+
+    fn head(&self) -> Rev {
+        self.base + self.log.len() as Rev
+    }
+
+    fn state(&self, rev: Rev) -> &State {
+        &self.history[(rev - self.base) as usize]
+    }
+
+    fn run(&self, prev: Rev, count: u8) -> Events {
+        let start = (prev - self.base) as usize;
+        let end = (start + usize::from(count)).min(self.log.len());
+        let items = self.log[start..end].to_vec();
+        Events { prev, last: prev + items.len() as Rev, items }
+    }
+
+    fn ack(&mut self, rev: Rev) {
+        self.applied = rev;
+        for n in 0..KEYS {
+            let promised = self.promised.entry(n).or_default();
+            *promised = rev.max(*promised);
+        }
+    }
+
+    /// Checks an answer: the truth at some revision from what was promised before it on.
+    fn serve(&mut self, n: u8, found: &Found, promised: Rev) {
+        let shown = rev_of(found);
+        let newest = (promised..=self.head()).rev().find(|rev| self.state(*rev).get(&n).copied() == shown);
+        let first = (promised..=self.head()).find(|rev| self.state(*rev).get(&n).copied() == shown);
+        assert!(newest.is_some(), "key {n} shows {shown:?}, which was never true from {promised} on");
+        // The least it has promised by this: whoever asks later may not see less.
+        let promise = self.promised.entry(n).or_default();
+        *promise = (*promise).max(first.unwrap());
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Write { key: n, delete } => {
+                let rev = self.head() + 1;
+                let mut state = self.history.last().unwrap().clone();
+                let value = (!delete).then(|| record(n, rev));
+                if delete {
+                    state.remove(&n);
+                } else {
+                    state.insert(n, rev);
+                }
+                self.history.push(state);
+                self.log.push(Event { rev, change: Change::Redirect(key(n), value) });
+            }
+            Step::Deliver { count } => {
+                let events = self.run(self.applied, count);
+                assert_eq!(self.cache.apply(&events, &Domains::default()).unwrap(), []);
+                self.ack(events.last.max(self.applied));
+                assert_eq!(self.cache.position(), (Some(self.epoch.clone()), self.applied));
+            }
+            Step::Stray { back, count } => {
+                let prev = self.head().saturating_sub(back.into()).max(self.base);
+                let events = self.run(prev, count);
+                match self.cache.apply(&events, &Domains::default()) {
+                    Ok(_) if prev == self.applied => self.ack(events.last.max(self.applied)),
+                    Ok(_) => assert!(events.last <= self.applied, "a run that does not fit was taken"),
+                    Err(Gap { applied, .. }) => {
+                        assert_eq!(applied, self.applied);
+                        assert!(prev != self.applied);
+                    }
+                }
+            }
+            Step::Read { key: n, lag, complete } => {
+                let watermark = self.head().saturating_sub(lag.into()).max(self.base);
+                let value = self.state(watermark).get(&n).map(|rev| (*rev, record(n, *rev)));
+                // A view that is being rebuilt lacks keys.
+                let value = value.filter(|_| complete);
+                self.flights.push((n, Fill { epoch: self.epoch.clone(), complete, watermark, value }));
+            }
+            Step::Finish { which } => {
+                if self.flights.is_empty() {
+                    return;
+                }
+                let (n, fill) = self.flights.swap_remove(usize::from(which) % self.flights.len());
+                let promised = self.promised.get(&n).copied().unwrap_or_default();
+                if let Some(landing) = self.cache.offer(&key(n), &fill) {
+                    assert_eq!(landing.epoch, self.epoch);
+                    assert!(fill.complete, "a view without all keys was taken");
+                    self.serve(n, &landing.found, promised);
+                }
+            }
+            Step::Ask { key: n } => {
+                let promised = self.promised.get(&n).copied().unwrap_or_default();
+                match self.cache.held(KeyRef::of(&key(n))) {
+                    Held::Present(served) => self.serve(n, &Some(served), promised),
+                    Held::Absent => self.serve(n, &None, promised),
+                    Held::Stale | Held::Nothing => {}
+                }
+            }
+            Step::Snapshot => {
+                self.cache.snapshot(&self.epoch, self.head());
+                self.ack(self.head());
+            }
+            Step::Epoch { back } => {
+                // A database that was restored: its head is lower, its history another one.
+                let head = self.head().saturating_sub(back.into()).max(self.base);
+                let state = self.state(head).clone();
+                self.epochs += 1;
+                self.epoch = format!("e{}", self.epochs).into();
+                (self.base, self.history, self.log) = (head, vec![state], Vec::new());
+                self.promised.clear();
+                self.cache.snapshot(&self.epoch, head);
+                self.ack(head);
+            }
+            Step::Evict { key: n } => self.cache.evict(&key(n)),
+        }
+    }
+}
+
+impl EdgeCache {
+    fn evict(&self, key: &RedirectKey) {
+        self.generation.load().evict(key);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_old_is_ever_served(steps in steps()) {
+        let mut world = World::new();
+        for step in steps {
+            world.step(step);
+            for n in 0..KEYS {
+                world.step(Step::Ask { key: n });
+            }
+        }
+        // The cache is of use: a view of the head is always taken.
+        for n in 0..KEYS {
+            let fill = Fill {
+                epoch: world.epoch.clone(),
+                complete: true,
+                watermark: world.head(),
+                value: world.history.last().unwrap().get(&n).map(|rev| (*rev, record(n, *rev))),
+            };
+            prop_assert!(world.cache.offer(&key(n), &fill).is_some());
+        }
+    }
+}
+
+#[test]
+fn a_view_that_lags_is_lifted_by_the_tail() {
+    let mut world = World::new();
+    world.step(Step::Write { key: 0, delete: false });
+    world.step(Step::Read { key: 0, lag: 0, complete: true });
+    world.step(Step::Write { key: 0, delete: true });
+    world.step(Step::Deliver { count: 2 });
+    let (_, fill) = world.flights.pop().unwrap();
+    let landing = world.cache.offer(&key(0), &fill).unwrap();
+    assert!(landing.found.is_none(), "deleted by an event that the view had not seen");
+    assert_eq!(landing.as_of, 2);
+}
+
+#[test]
+fn a_refused_record_leaves_the_old_value() {
+    let mut world = World::new();
+    world.step(Step::Write { key: 0, delete: false });
+    world.step(Step::Deliver { count: 1 });
+    world.step(Step::Read { key: 0, lag: 0, complete: true });
+    world.step(Step::Finish { which: 0 });
+    let poison = Redirect { target: "javascript:alert(1)".into(), ..(*record(0, 2)).clone() };
+    let events = Events {
+        prev: 1,
+        items: vec![
+            Event { rev: 2, change: Change::Redirect(key(0), Some(Arc::new(poison))) },
+            Event { rev: 3, change: Change::Redirect(key(1), Some(record(1, 3))) },
+        ],
+        last: 3,
+    };
+    let rejected = world.cache.apply(&events, &Domains::default()).unwrap();
+    assert_eq!(rejected.iter().map(|item| item.rev).collect::<Vec<_>>(), [2]);
+    assert_eq!(world.cache.position().1, 3, "the stream goes on");
+    let Held::Present(served) = world.cache.held(KeyRef::of(&key(0))) else {
+        panic!("the old value is gone")
+    };
+    assert_eq!(rev_of(&Some(served)), Some(1));
+}
+
+#[test]
+fn a_run_with_a_hole_is_a_gap() {
+    let cache = EdgeCache::new(1 << 20);
+    cache.snapshot(&"e".into(), 0);
+    let item = |rev| Event { rev, change: Change::Redirect(key(0), None) };
+    for (prev, revs, last) in [(0, vec![1, 3], 3), (0, vec![1], 2), (1, vec![2], 2)] {
+        let events = Events { prev, items: revs.into_iter().map(item).collect(), last };
+        assert!(cache.apply(&events, &Domains::default()).is_err(), "{events:?}");
+    }
+    assert_eq!(cache.position().1, 0);
+}

@@ -1,0 +1,119 @@
+//! What an edge is told at start: its name, its places, its limits, its listeners.
+
+use std::{net::TcpListener, path::PathBuf, sync::Arc, time::Duration};
+
+/// Settings of one edge; only the first four have no default.
+#[derive(Debug, Clone)]
+pub struct EdgeConfig {
+    /// Name of the edge, unique in the fleet and stable over restarts: part of every scan's identity.
+    pub edge_id: Arc<str>,
+    /// Folder of the scan spool and the boot number; made when it is missing.
+    pub data_dir: PathBuf,
+    /// Where management requests go: `http://host:port`, without a path.
+    pub control_url: String,
+    /// The docs page that `moreInfo` of an error points to, without a fragment.
+    pub docs_url: String,
+    /// Region of the edge, for people and metrics; default `local`.
+    pub region: Arc<str>,
+    /// Bytes that cached redirections may take; default 256 MiB, about 700,000 links.
+    pub cache_bytes: u64,
+    /// Bytes that rendered codes may take; default 64 MiB, about 50,000 images.
+    pub image_cache_bytes: u64,
+    /// Limits of the listeners and of the scan spool.
+    pub limits: Limits,
+}
+
+impl EdgeConfig {
+    /// Settings with the documented defaults for everything else.
+    #[must_use]
+    pub fn new(edge_id: &str, data_dir: PathBuf, control_url: &str, docs_url: &str) -> Self {
+        Self {
+            edge_id: edge_id.into(),
+            data_dir,
+            control_url: control_url.trim_end_matches('/').to_owned(),
+            docs_url: docs_url.to_owned(),
+            region: "local".into(),
+            cache_bytes: 256 << 20,
+            image_cache_bytes: 64 << 20,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Bounds of what a client may make an edge do (design: push, 8).
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Request line and headers together: 16 KiB; browsers send under 2 KiB, cookies make the rest.
+    pub header_bytes: usize,
+    /// Path and query: 2 KiB, as much as a target may have.
+    pub uri_bytes: usize,
+    /// Header lines of a request: 64.
+    pub headers: usize,
+    /// Streams of one HTTP/2 connection: 100, what RFC 9113 gives as the least useful number.
+    pub h2_streams: u32,
+    /// Connections in all; `None` takes the descriptor limit less a reserve of 512 for files and control.
+    pub connections: Option<usize>,
+    /// Connections of one client address: 200, a large office behind one address.
+    ///
+    /// Loopback is exempt: local proxies and load tests come from there.
+    pub connections_per_address: u32,
+    /// From accept to the end of the first request's headers: 5 s, two lost packets on a phone.
+    pub header_timeout: Duration,
+    /// A TLS handshake: 5 s.
+    pub handshake_timeout: Duration,
+    /// Least time a connection may stay without a request: 60 s; it ends at most 30 s later.
+    pub idle_timeout: Duration,
+    /// How long requests under way may take when the edge stops: 30 s.
+    pub drain_timeout: Duration,
+    /// Body of a management request: 2 MiB, twice control's own limit so that control words the refusal.
+    pub proxy_body_bytes: usize,
+    /// How long control may take to answer a management request: 30 s.
+    pub proxy_timeout: Duration,
+    /// Misses a second for one client address (IPv6: one /64): 50, bursts of four times as many.
+    ///
+    /// Loopback is exempt from both limits on misses.
+    pub misses_per_address: u32,
+    /// Misses a second over all clients: 5,000, bursts of twice as many; a botnet shares its guesses.
+    pub misses_per_second: u32,
+    /// Images waiting for the renderers: 256, at 0.1 ms each 26 ms of work for one core.
+    pub render_queue: usize,
+    /// Bytes of scans on disk before new ones are dropped and counted: 2 GiB, about 9 million.
+    pub spool_bytes: u64,
+    /// Bytes of one spool file: 64 MiB.
+    pub segment_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header_bytes: 16 << 10,
+            uri_bytes: 2 << 10,
+            headers: 64,
+            h2_streams: 100,
+            connections: None,
+            connections_per_address: 200,
+            header_timeout: Duration::from_secs(5),
+            handshake_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(30),
+            proxy_body_bytes: 2 << 20,
+            proxy_timeout: Duration::from_secs(30),
+            misses_per_address: 50,
+            misses_per_second: 5_000,
+            render_queue: 256,
+            spool_bytes: 2 << 30,
+            segment_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Bound sockets that the edge serves; the composition binds them, so that tests can take port 0.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// HTTP/1.1, and HTTP/2 with prior knowledge, without TLS.
+    pub plain: Vec<TcpListener>,
+    /// HTTP/1.1 and HTTP/2 over TLS, chosen by ALPN.
+    pub tls: Vec<TcpListener>,
+    /// `/live`, `/ready` and `/metrics`.
+    pub admin: Option<TcpListener>,
+}

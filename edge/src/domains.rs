@@ -1,0 +1,78 @@
+//! The short domains that this edge answers for.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arc_swap::{ArcSwap, Guard};
+use shared::short_url::{Scheme, ShortDomain};
+
+/// Short domains by host, as one version of the table.
+pub(crate) type Table = HashMap<Box<str>, Arc<ShortDomain>>;
+
+/// The current table; read on every request, written when control says so.
+#[derive(Debug, Default)]
+pub(crate) struct Domains(ArcSwap<Table>);
+
+impl Domains {
+    /// The table of this moment.
+    pub(crate) fn load(&self) -> Guard<Arc<Table>> {
+        self.0.load()
+    }
+
+    /// Takes over the whole table of a `Welcome`.
+    pub(crate) fn replace(&self, domains: &[ShortDomain]) {
+        let table = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
+        self.0.store(Arc::new(table));
+    }
+
+    /// Adds or changes one domain.
+    pub(crate) fn upsert(&self, domain: &ShortDomain) {
+        let mut table = Table::clone(&self.0.load());
+        table.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        self.0.store(Arc::new(table));
+    }
+}
+
+/// The domain that a request's host names: without case, with the default port of its scheme or without.
+pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDomain>> {
+    if host.bytes().any(|b| b.is_ascii_uppercase()) {
+        return find(table, &host.to_ascii_lowercase());
+    }
+    table.get(host).or_else(|| {
+        let (name, scheme) = match host.strip_suffix(":443") {
+            Some(name) => (name, Scheme::Https),
+            None => (host.strip_suffix(":80")?, Scheme::Http),
+        };
+        table.get(name).filter(|domain| domain.scheme == scheme)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_found_exactly() {
+        let domains = Domains::default();
+        domains.replace(&[
+            ShortDomain::new(Scheme::Https, "tn.gg").unwrap(),
+            ShortDomain::new(Scheme::Http, "127.0.0.1:8081").unwrap(),
+        ]);
+        domains.upsert(&ShortDomain::new(Scheme::Http, "dev.test").unwrap());
+        for (host, expected, why) in [
+            ("tn.gg", Some("tn.gg"), "as it is"),
+            ("TN.gg", Some("tn.gg"), "without case"),
+            ("tn.gg:443", Some("tn.gg"), "its default port"),
+            ("tn.gg:80", None, "another scheme's port"),
+            ("tn.gg:8443", None, "another port"),
+            ("dev.test:80", Some("dev.test"), "its default port"),
+            ("127.0.0.1:8081", Some("127.0.0.1:8081"), "with its port"),
+            ("127.0.0.1", None, "without its port"),
+            ("tn.gg.", None, "not ours exactly"),
+            ("xtn.gg", None, "not ours"),
+            ("", None, "empty"),
+        ] {
+            let table = domains.load();
+            assert_eq!(find(&table, host).map(|d| d.host.as_str()), expected, "{why}: {host}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Puts an edge together and runs it until it is told to stop.
+
+use std::{sync::Arc, time::Duration};
+
+use shared::time::Clock;
+use tokio::{net::TcpListener, task::JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    admin::{self, EdgeHandle},
+    backing::Backing,
+    cache::EdgeCache,
+    config::{EdgeConfig, Listeners},
+    domains::Domains,
+    error::EdgeError,
+    handler::{App, RequestIds},
+    images::Renderer,
+    limiter::Limiter,
+    metrics::Metrics,
+    proxy::Proxy,
+    scans::{self, Scans},
+    server::Server,
+    sync::{Follower, SyncStatus},
+    tls::TlsCerts,
+};
+
+/// Time between two clean-ups of the limiter.
+const FORGET_INTERVAL: Duration = Duration::from_secs(10);
+
+/// An edge that is ready to serve.
+pub struct Edge<B> {
+    app: Arc<App<B>>,
+    scans: Scans,
+    handle: EdgeHandle,
+    tls: Option<TlsCerts>,
+}
+
+impl<B> std::fmt::Debug for Edge<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edge").field("id", &self.app.config.edge_id).finish_non_exhaustive()
+    }
+}
+
+impl<B: Backing> Edge<B> {
+    /// Checks the settings, takes a boot number, and recovers what earlier boots have not shipped.
+    ///
+    /// Reads all spool files once; blocks meanwhile.
+    ///
+    /// # Errors
+    /// A setting or the data folder cannot be used.
+    pub fn open(
+        config: EdgeConfig,
+        backing: B,
+        tls: Option<TlsCerts>,
+        clock: impl Clock,
+    ) -> Result<Self, EdgeError> {
+        let (config, clock): (_, Arc<dyn Clock>) = (Arc::new(config), Arc::new(clock));
+        let metrics = Arc::new(Metrics::default());
+        let proxy = Proxy::new(&config)?;
+        let (recorder, scans) = scans::open(&config.data_dir, &config, &metrics, clock.now())?;
+        let (cache, status) = (Arc::new(EdgeCache::new(config.cache_bytes)), Arc::new(SyncStatus::default()));
+        let handle = EdgeHandle::new(cache.clone(), status.clone(), metrics.clone());
+        let app = Arc::new(App {
+            domains: Arc::new(Domains::default()),
+            cache,
+            backing: Arc::new(backing),
+            status,
+            recorder,
+            renderer: Renderer::new(config.image_cache_bytes, config.limits.render_queue),
+            limiter: Arc::new(Limiter::new(&config.limits)),
+            proxy,
+            metrics,
+            clock,
+            ids: RequestIds::new(),
+            config,
+        });
+        Ok(Self { app, scans, handle, tls })
+    }
+
+    /// The edge as operators see it; stays good while it serves.
+    #[must_use]
+    pub fn handle(&self) -> EdgeHandle {
+        self.handle.clone()
+    }
+
+    /// Serves until `shutdown`; then ends requests under way, writes down all scans, tries to ship them.
+    ///
+    /// # Errors
+    /// A listener cannot be used, or TLS listeners are given without certificates; nothing was served.
+    pub async fn serve(self, listeners: Listeners, shutdown: CancellationToken) -> Result<(), EdgeError> {
+        let Self { app, scans, handle, tls } = self;
+        let acceptor = match (&tls, listeners.tls.is_empty()) {
+            (_, true) => None,
+            (Some(certs), false) => Some(TlsAcceptor::from(Arc::new(certs.server_config()?))),
+            (None, false) => return Err(EdgeError::NoCertificates),
+        };
+        let plain = listeners.plain.into_iter().map(|listener| (listener, None));
+        let secure = listeners.tls.into_iter().map(|listener| (listener, acceptor.clone()));
+        let public: Vec<_> = plain
+            .chain(secure)
+            .map(|(listener, tls)| Ok((adopt(listener)?, tls)))
+            .collect::<Result<_, EdgeError>>()?;
+        let admin = listeners.admin.map(adopt).transpose()?;
+
+        // What serves requests lives longer than the requests: it stops by a token of its own.
+        let stop = CancellationToken::new();
+        let mut helpers = JoinSet::new();
+        let follower = Follower {
+            config: app.config.clone(),
+            backing: app.backing.clone(),
+            cache: app.cache.clone(),
+            domains: app.domains.clone(),
+            status: app.status.clone(),
+            metrics: app.metrics.clone(),
+            clock: app.clock.clone(),
+        };
+        helpers.spawn(follower.run(stop.clone()));
+        helpers.spawn(forget(app.limiter.clone(), stop.clone()));
+        if let Some(certs) = tls {
+            helpers.spawn(certs.follow(stop.clone()));
+        }
+        if let Some(listener) = admin {
+            helpers.spawn(admin::serve(handle, listener, stop.clone()));
+        }
+        let scans_stop = CancellationToken::new();
+        let scans = tokio::spawn(scans.run(
+            app.config.clone(),
+            app.backing.clone(),
+            app.metrics.clone(),
+            scans_stop.clone(),
+        ));
+
+        let server = Server::new(app, shutdown);
+        let mut accepting = JoinSet::new();
+        for (listener, tls) in public {
+            accepting.spawn(server.clone().accept(listener, tls));
+        }
+        while accepting.join_next().await.is_some() {}
+        server.drained().await;
+        scans_stop.cancel();
+        if scans.await.is_err() {
+            tracing::error!("shipping scans panicked");
+        }
+        stop.cancel();
+        while helpers.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+/// Opens an edge and serves until `shutdown`; see [`Edge`] for its two halves.
+///
+/// # Errors
+/// Those of [`Edge::open`] and [`Edge::serve`].
+pub async fn run<B: Backing>(
+    listeners: Listeners,
+    config: EdgeConfig,
+    backing: B,
+    tls: Option<TlsCerts>,
+    clock: impl Clock,
+    shutdown: CancellationToken,
+) -> Result<(), EdgeError> {
+    Edge::open(config, backing, tls, clock)?.serve(listeners, shutdown).await
+}
+
+fn adopt(listener: std::net::TcpListener) -> Result<TcpListener, EdgeError> {
+    listener.set_nonblocking(true).map_err(EdgeError::Listener)?;
+    TcpListener::from_std(listener).map_err(EdgeError::Listener)
+}
+
+async fn forget(limiter: Arc<Limiter>, stop: CancellationToken) {
+    let forever = async {
+        loop {
+            tokio::time::sleep(FORGET_INTERVAL).await;
+            limiter.forget();
+        }
+    };
+    stop.run_until_cancelled(forever).await;
+}

@@ -1,0 +1,385 @@
+//! The life of a request: route, cache, answer; a hit never waits for anything.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use http::{
+    HeaderName, HeaderValue, Method, Request, Response, Version,
+    header::{
+        ACCEPT, AUTHORIZATION, CONNECTION, HOST, IF_NONE_MATCH, REFERER, TRANSFER_ENCODING, USER_AGENT,
+    },
+};
+use hyper::body::Incoming;
+use serde_json::json;
+use shared::{
+    negotiate::Representation,
+    problem::Code,
+    qr::{self, Ecl},
+    redirect::RedirectKey,
+    short_url::ShortDomain,
+    time::Clock,
+    wire::scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, cut},
+};
+
+use crate::{
+    backing::Backing,
+    cache::{CacheStatus, EdgeCache, Held, Served},
+    config::EdgeConfig,
+    domains::Domains,
+    images::{self, ImageKey, Renderer},
+    limiter::Limiter,
+    metrics::Metrics,
+    proxy::Proxy,
+    response::{self, Body, Errors},
+    route::{self, Ask, Route},
+    scans::{Recorder, Scan},
+    server::InFlight,
+    sync::SyncStatus,
+};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /\n";
+
+/// Everything that requests share.
+pub(crate) struct App<B> {
+    pub(crate) config: Arc<EdgeConfig>,
+    pub(crate) domains: Arc<Domains>,
+    pub(crate) cache: Arc<EdgeCache>,
+    pub(crate) backing: Arc<B>,
+    pub(crate) status: Arc<SyncStatus>,
+    pub(crate) recorder: Recorder,
+    pub(crate) renderer: Renderer,
+    pub(crate) limiter: Arc<Limiter>,
+    pub(crate) proxy: Proxy,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: RequestIds,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client {
+    /// The address of the connection.
+    pub(crate) ip: IpAddr,
+    /// Whether the connection is TLS.
+    pub(crate) is_tls: bool,
+}
+
+/// What a request still needs after its route was decided.
+enum Next {
+    Answer(Response<Body>),
+    /// The key is not held.
+    Fetch {
+        key: RedirectKey,
+        domain: Arc<ShortDomain>,
+        representation: Representation,
+    },
+    /// The image is not held.
+    Render(ImageKey),
+    /// Control answers; with a path of its own, or as it is.
+    Proxy(Option<String>),
+}
+
+impl<B: Backing> App<B> {
+    /// Answers one request.
+    pub(crate) async fn answer(
+        &self,
+        client: Client,
+        request: Request<Incoming>,
+        in_flight: InFlight,
+    ) -> Response<Body> {
+        let begun = Instant::now();
+        // A body whose length was told twice may hide a second request: hyper has dropped the length by
+        // now, so the connection ends after any request with this header (design: push, 8).
+        let must_close =
+            request.version() <= Version::HTTP_11 && request.headers().contains_key(TRANSFER_ENCODING);
+        let is_head = *request.method() == Method::HEAD;
+        let id = self.ids.next();
+        let mut response = match self.begin(client, &request) {
+            Next::Answer(response) => response,
+            // Boxed, so that the future of a hit stays small.
+            next => Box::pin(self.go_on(next, client, request, &id, in_flight)).await,
+        };
+        if is_head {
+            response::without_body(&mut response);
+        }
+        let headers = response.headers_mut();
+        headers.entry(HeaderName::from_static("x-request-id")).or_insert(id);
+        if must_close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        self.metrics.answered(response.status(), begun.elapsed());
+        response
+    }
+
+    fn begin(&self, client: Client, request: &Request<Incoming>) -> Next {
+        let errors = self.errors(request);
+        let uri = request.uri();
+        if uri.path().len() + uri.query().map_or(0, |query| query.len() + 1) > self.config.limits.uri_bytes {
+            let limit = self.config.limits.uri_bytes;
+            return Next::Answer(errors.with(Code::Invalid, vec![format!("url: at most {limit} bytes")]));
+        }
+        let Some(host) = host(request) else {
+            let fault = "host: must be given exactly once".to_owned();
+            return Next::Answer(errors.with(Code::Invalid, vec![fault]));
+        };
+        let ask = Ask {
+            method: request.method(),
+            host,
+            path: uri.path(),
+            query: uri.query(),
+            accept: errors.accept,
+            has_authorization: request.headers().contains_key(AUTHORIZATION),
+        };
+        let domains = self.domains.load();
+        let link = match route::route(&domains, &ask) {
+            Route::Link(link) => link,
+            Route::Proxy => return Next::Proxy(None),
+            Route::ProxyRecord(short_id) => {
+                let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+                return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
+            }
+            Route::Robots => return Next::Answer(response::text(ROBOTS)),
+            Route::Favicon => return Next::Answer(response::no_icon()),
+            Route::Root | Route::NoSuchPath => return Next::Answer(errors.plain(Code::NoSuchPath)),
+            Route::MethodNotAllowed => return Next::Answer(errors.plain(Code::MethodNotAllowed)),
+            // Before the first contact no host is known; to say that it is not ours would be a guess.
+            Route::Misdirected if !self.status.is_ready() && domains.is_empty() => {
+                return Next::Answer(errors.plain(Code::Unavailable));
+            }
+            Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
+        };
+        match self.cache.held(link.key()) {
+            Held::Present(served) => {
+                self.metrics.looked_up(CacheStatus::Hit);
+                self.deliver(client, request, link.domain, served, link.representation)
+            }
+            Held::Absent => {
+                self.metrics.looked_up(CacheStatus::Negative);
+                Next::Answer(errors.plain(Code::ShortIdUnknown))
+            }
+            Held::Stale | Held::Nothing => Next::Fetch {
+                key: RedirectKey::new(link.key().domain, &link.folded),
+                domain: link.domain.clone(),
+                representation: link.representation,
+            },
+        }
+    }
+
+    async fn go_on(
+        &self,
+        mut next: Next,
+        client: Client,
+        request: Request<Incoming>,
+        id: &HeaderValue,
+        in_flight: InFlight,
+    ) -> Response<Body> {
+        if let Next::Fetch { key, domain, representation } = next {
+            next = self.fetch(client, &request, &key, &domain, representation).await;
+        }
+        match next {
+            Next::Answer(response) => response,
+            Next::Render(key) => match self.renderer.render(key, &self.metrics).await {
+                Ok(image) => images::answer(&image, request.headers().get(IF_NONE_MATCH)),
+                Err(reason) => images::refusal(reason, self.errors(&request)),
+            },
+            Next::Proxy(path) => {
+                let docs_url = self.config.docs_url.clone();
+                let accept = request.headers().get(ACCEPT).cloned();
+                match self.proxy.pass(request, path, client, id, in_flight).await {
+                    Ok(response) => response,
+                    Err(code) => {
+                        let accept = accept.as_ref().and_then(|accept| accept.to_str().ok());
+                        Errors { docs_url: &docs_url, accept }.plain(code)
+                    }
+                }
+            }
+            // A fetch is over by now; a second one is never asked for.
+            Next::Fetch { .. } => self.errors(&request).plain(Code::Internal),
+        }
+    }
+
+    async fn fetch(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        key: &RedirectKey,
+        domain: &ShortDomain,
+        representation: Representation,
+    ) -> Next {
+        let errors = self.errors(request);
+        if !self.limiter.allows(client.ip) {
+            self.metrics.limited.inc();
+            return Next::Answer(errors.plain(Code::TooManyRequests));
+        }
+        match self.cache.fetch(&self.backing, &self.metrics, key).await {
+            Ok((Some(served), status)) => {
+                self.metrics.looked_up(status);
+                self.deliver(client, request, domain, served, representation)
+            }
+            Ok((None, status)) => {
+                self.metrics.looked_up(status);
+                Next::Answer(errors.plain(Code::ShortIdUnknown))
+            }
+            Err(_) => {
+                self.metrics.unanswered.inc();
+                Next::Answer(errors.plain(Code::Unavailable))
+            }
+        }
+    }
+
+    fn deliver(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        domain: &ShortDomain,
+        served: Arc<Served>,
+        representation: Representation,
+    ) -> Next {
+        let query = request.uri().query();
+        let Some(format) = images::format_of(representation) else {
+            return Next::Answer(match representation {
+                Representation::Json => response::record(record_json(domain, &served)),
+                _ => self.redirect(client, request, domain, served),
+            });
+        };
+        let image = match images::parse(format, query) {
+            Ok(image) => image,
+            Err(faults) => {
+                return Next::Answer(self.errors(request).with(Code::InvalidParameter, faults));
+            }
+        };
+        let short_id = &served.record.short_id;
+        let key = ImageKey {
+            payload: domain.qr_payload(short_id).into(),
+            caption: short_id.as_str().into(),
+            request: image,
+        };
+        match self.renderer.held(&key) {
+            Some(image) => Next::Answer(images::answer(&image, request.headers().get(IF_NONE_MATCH))),
+            None => Next::Render(key),
+        }
+    }
+
+    fn redirect(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        domain: &ShortDomain,
+        served: Arc<Served>,
+    ) -> Response<Body> {
+        let location = match request.uri().query().filter(|_| served.record.forward_query) {
+            None => served.location.clone(),
+            Some(query) => {
+                // Both parts are printable ASCII, so neither conversion fails; the stored target would do.
+                let location = route::forward_query(served.location.to_str().unwrap_or_default(), query);
+                HeaderValue::try_from(location).unwrap_or_else(|_| served.location.clone())
+            }
+        };
+        if *request.method() == Method::GET {
+            self.recorder.record(self.scan(client, request, domain, served));
+        }
+        response::redirect(location)
+    }
+
+    fn scan(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        domain: &ShortDomain,
+        served: Arc<Served>,
+    ) -> Scan {
+        let uri = request.uri();
+        let query = uri.query().map(route::without_access_token).filter(|query| !query.is_empty());
+        let header = |name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
+        let agent = String::from_utf8_lossy(header(USER_AGENT));
+        let referer = String::from_utf8_lossy(header(REFERER));
+        let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
+        let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
+        let url_length = (length + query_length).min(MAX_ENTRY_URL);
+        let mut texts = String::with_capacity(url_length + agent.len() + referer.len());
+        for part in parts.into_iter().chain(query.as_deref().into_iter().flat_map(|query| ["?", query])) {
+            texts.push_str(cut(part, MAX_ENTRY_URL.saturating_sub(texts.len())));
+        }
+        // Three texts of at most 640 bytes in all.
+        let agent_at = u16::try_from(texts.len()).unwrap_or_default();
+        texts.push_str(agent);
+        let referer_at = u16::try_from(texts.len()).unwrap_or_default();
+        texts.push_str(referer);
+        let (at, cuts) = (self.clock.now(), (agent_at, referer_at));
+        Scan { at, served, ip: client.ip, texts: texts.into_boxed_str(), cuts }
+    }
+
+    fn errors<'a>(&'a self, request: &'a Request<Incoming>) -> Errors<'a> {
+        let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        Errors { docs_url: &self.config.docs_url, accept }
+    }
+}
+
+/// The host a request is for: of its target if that is absolute or HTTP/2, else its `Host`.
+///
+/// Empty when there is none; `None` when there are several.
+fn host(request: &Request<Incoming>) -> Option<&str> {
+    if let Some(authority) = request.uri().authority() {
+        return Some(authority.as_str());
+    }
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next().map_or(Ok(""), HeaderValue::to_str).ok()?;
+    hosts.next().is_none().then_some(host)
+}
+
+/// The record as JSON, without `hits` and `scopes`, which only control knows (decisions 5).
+fn record_json(domain: &ShortDomain, served: &Served) -> Vec<u8> {
+    let record = &served.record;
+    let payload = domain.qr_payload(&record.short_id);
+    let mut json = json!({
+        "createdAt": record.created_at,
+        "updatedAt": record.updated_at,
+        "shortDomain": domain.host,
+        "shortId": record.short_id,
+        "type": record.resource_type,
+        "platformId": record.platform_id,
+        "evrythngId": record.platform_id,
+        "defaultRedirectUrl": record.target,
+        "forwardQuery": record.forward_query,
+        "shortUrl": domain.short_url(&record.short_id),
+    });
+    // A payload of 330 bytes at most always fits a symbol.
+    if let Ok(facts) = qr::describe(&payload, Ecl::default()) {
+        json["qr"] = json!({
+            "payload": payload,
+            "version": facts.version,
+            "modules": facts.modules,
+            "ecl": Ecl::default().as_str(),
+        });
+    }
+    json.to_string().into_bytes()
+}
+
+/// Makes the values of `X-Request-Id`: 16 hexadecimal digits, unique within a boot, not in sequence.
+#[derive(Debug)]
+pub(crate) struct RequestIds {
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    /// Begins somewhere at random.
+    pub(crate) fn new() -> Self {
+        Self { next: AtomicU64::new(getrandom::u64().unwrap_or_default()) }
+    }
+
+    fn next(&self) -> HeaderValue {
+        // An odd factor maps the counter one to one onto numbers that look random.
+        let id = self.next.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let digits: [u8; 16] =
+            std::array::from_fn(|i| b"0123456789abcdef"[(id >> (60 - 4 * i) & 15) as usize]);
+        HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"))
+    }
+}

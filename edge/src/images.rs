@@ -1,0 +1,160 @@
+//! Codes as images: rendered on a bounded pool, kept by what they show, never in a redirect's way.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::SeqCst},
+};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use moka::sync::Cache;
+use percent_encoding::percent_decode_str;
+use shared::{
+    negotiate::Representation,
+    problem::Code,
+    qr::{Format, QrError, QrImage, QrRequest},
+};
+use tokio::sync::Semaphore;
+
+use crate::{
+    metrics::Metrics,
+    response::{self, Body, Errors},
+};
+
+/// What an image costs beside its bytes: key, nodes, tag.
+const OVERHEAD: usize = 400;
+
+/// What decides every byte of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ImageKey {
+    /// The text in the code.
+    pub(crate) payload: Box<str>,
+    /// The short id, drawn below when the request says so.
+    pub(crate) caption: Box<str>,
+    /// Format and parameters in their normal form.
+    pub(crate) request: QrRequest,
+}
+
+/// Why there is no image.
+#[derive(Debug)]
+pub(crate) enum NoImage {
+    /// The code does not fit what was asked.
+    Unfit(QrError),
+    /// The renderers have more to do than they can.
+    Busy,
+}
+
+/// Renders and remembers images.
+#[derive(Debug)]
+pub(crate) struct Renderer {
+    images: Cache<ImageKey, Arc<QrImage>>,
+    workers: Semaphore,
+    waiting: AtomicUsize,
+    most_waiting: usize,
+}
+
+impl Renderer {
+    /// Keeps images of `cache_bytes` in all; lets `queue` requests wait.
+    pub(crate) fn new(cache_bytes: u64, queue: usize) -> Self {
+        let weigh = |key: &ImageKey, image: &Arc<QrImage>| {
+            let bytes = image.bytes.len() + key.payload.len() + key.caption.len() + OVERHEAD;
+            u32::try_from(bytes).unwrap_or(u32::MAX)
+        };
+        // One core always stays free for redirects, where there are two.
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            images: Cache::builder().max_capacity(cache_bytes).weigher(weigh).build(),
+            workers: Semaphore::new(cores.saturating_sub(1).max(1)),
+            waiting: AtomicUsize::new(0),
+            most_waiting: queue,
+        }
+    }
+
+    /// The image, if it is at hand.
+    pub(crate) fn held(&self, key: &ImageKey) -> Option<Arc<QrImage>> {
+        self.images.get(key)
+    }
+
+    /// Renders an image, in turn.
+    pub(crate) async fn render(&self, key: ImageKey, metrics: &Metrics) -> Result<Arc<QrImage>, NoImage> {
+        let _place = Place::take(&self.waiting, self.most_waiting).ok_or(NoImage::Busy)?;
+        let _permit = self.workers.acquire().await.map_err(|_| NoImage::Busy)?;
+        // Whoever waited longer for the same image may have made it.
+        if let Some(image) = self.held(&key) {
+            return Ok(image);
+        }
+        metrics.rendered.inc();
+        let work = move || {
+            let image = shared::qr::render(&key.payload, &key.caption, &key.request);
+            (key, image)
+        };
+        let (key, image) = tokio::task::spawn_blocking(work).await.map_err(|_| NoImage::Busy)?;
+        let image = Arc::new(image.map_err(NoImage::Unfit)?);
+        self.images.insert(key, image.clone());
+        Ok(image)
+    }
+}
+
+/// A place among those who wait; given back when it is dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let place = Self(waiting);
+        (waiting.fetch_add(1, SeqCst) < most).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+/// The format that stands for a representation; a redirect and a record have none.
+pub(crate) fn format_of(representation: Representation) -> Option<Format> {
+    match representation {
+        Representation::Redirect | Representation::Json => None,
+        Representation::Png => Some(Format::Png),
+        Representation::Svg => Some(Format::Svg),
+        Representation::Pdf => Some(Format::Pdf),
+        Representation::Eps => Some(Format::Eps),
+    }
+}
+
+/// Reads the parameters of an image's query; every fault found otherwise.
+pub(crate) fn parse(format: Format, query: Option<&str>) -> Result<QrRequest, Vec<String>> {
+    let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let pairs: Vec<(String, String)> = query
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decode(name), decode(value)))
+        .collect();
+    QrRequest::parse(format, pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+/// The answer with an image: 200, or 304 when the client has it.
+pub(crate) fn answer(image: &QrImage, if_none_match: Option<&HeaderValue>) -> Response<Body> {
+    // A tag is a fixed prefix with hexadecimal digits, which is always a header value.
+    let etag = HeaderValue::from_str(&image.etag).unwrap_or(HeaderValue::from_static("\"\""));
+    let mut extra = HeaderMap::with_capacity(4);
+    extra.insert(HeaderName::from_static("x-qr-version"), HeaderValue::from(u16::from(image.version)));
+    extra.insert(HeaderName::from_static("x-qr-modules"), HeaderValue::from(image.modules));
+    extra.insert(HeaderName::from_static("x-qr-ecl"), HeaderValue::from_static(image.ecl.as_str()));
+    if let Some(mm) = image.x_dimension_mm
+        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.4}"))
+    {
+        extra.insert(HeaderName::from_static("x-qr-x-dimension-mm"), value);
+    }
+    response::image(image.content_type, image.bytes.clone(), etag, extra, if_none_match)
+}
+
+/// The answer without one.
+pub(crate) fn refusal(reason: NoImage, errors: Errors<'_>) -> Response<Body> {
+    match reason {
+        NoImage::Unfit(error) => errors.with(Code::CannotRender, vec![error.to_string()]),
+        NoImage::Busy => errors.plain(Code::Unavailable),
+    }
+}

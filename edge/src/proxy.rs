@@ -1,0 +1,182 @@
+//! Passes management requests on to control, as they are.
+
+use std::time::Duration;
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Request, Response, Uri,
+    header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
+    uri::{Authority, Scheme},
+};
+use http_body_util::{LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper_util::{
+    client::legacy::{Client as HttpClient, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use shared::problem::Code;
+
+use crate::{config::EdgeConfig, error::EdgeError, handler::Client, response::Body, server::InFlight};
+
+/// How long connecting to control may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The way to control.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    client: HttpClient<HttpConnector, Limited<Incoming>>,
+    control: Authority,
+    body_bytes: usize,
+    timeout: Duration,
+}
+
+impl Proxy {
+    /// Prepares the way; nothing is connected yet.
+    ///
+    /// # Errors
+    /// `control_url` is not `http://host:port`.
+    pub(crate) fn new(config: &EdgeConfig) -> Result<Self, EdgeError> {
+        let wrong = || EdgeError::Config {
+            key: "control_url",
+            reason: format!("must be http://host:port without a path, not {:?}", config.control_url),
+        };
+        let uri: Uri = config.control_url.parse().map_err(|_| wrong())?;
+        let is_plain = uri.scheme() == Some(&Scheme::HTTP) && uri.path() == "/" && uri.query().is_none();
+        let control = uri.into_parts().authority.filter(|_| is_plain).ok_or_else(wrong)?;
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        let client = HttpClient::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(30))
+            .build(connector);
+        let limits = &config.limits;
+        Ok(Self { client, control, body_bytes: limits.proxy_body_bytes, timeout: limits.proxy_timeout })
+    }
+
+    /// Passes a request on, under another path if one is given, and streams the answer back.
+    ///
+    /// # Errors
+    /// The code to answer with: control is out of reach or too slow, or the body is too large.
+    pub(crate) async fn pass(
+        &self,
+        request: Request<Incoming>,
+        path: Option<String>,
+        client: Client,
+        id: &HeaderValue,
+        in_flight: InFlight,
+    ) -> Result<Response<Body>, Code> {
+        let (mut parts, body) = request.into_parts();
+        let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length: u64| length > self.body_bytes as u64) {
+            return Err(Code::TooLarge);
+        }
+        // Control finds the short domain by the host that the client named.
+        let host = match parts.uri.authority() {
+            Some(authority) => {
+                HeaderValue::from_str(authority.as_str()).map_err(|_| Code::MisdirectedHost)?
+            }
+            None => parts.headers.get(HOST).cloned().ok_or(Code::MisdirectedHost)?,
+        };
+        let path = match &path {
+            Some(path) => path.as_str(),
+            None => parts.uri.path_and_query().map_or("/", |path| path.as_str()),
+        };
+        parts.uri = Uri::builder()
+            .scheme(Scheme::HTTP)
+            .authority(self.control.clone())
+            .path_and_query(path)
+            .build()
+            .map_err(|_| Code::NoSuchPath)?;
+        parts.version = http::Version::HTTP_11;
+        parts.extensions.clear();
+        cut_hop_by_hop(&mut parts.headers);
+        parts.headers.remove(EXPECT);
+        parts.headers.insert(HOST, host);
+        self.sign(&mut parts.headers, client, id);
+        let request = Request::from_parts(parts, Limited::new(body, self.body_bytes));
+        match tokio::time::timeout(self.timeout, self.client.request(request)).await {
+            Ok(Ok(response)) => {
+                let (mut parts, body) = response.into_parts();
+                cut_hop_by_hop(&mut parts.headers);
+                parts.version = http::Version::HTTP_11;
+                Ok(Response::from_parts(parts, Body::Passed { body, _in_flight: in_flight }))
+            }
+            Ok(Err(error)) if is_too_large(&error) => Err(Code::TooLarge),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "control did not answer");
+                Err(Code::ControlUnreachable)
+            }
+            Err(_) => Err(Code::Timeout),
+        }
+    }
+
+    /// Says who asks; nobody before the edge is trusted to say so.
+    fn sign(&self, headers: &mut HeaderMap, client: Client, id: &HeaderValue) {
+        let proto = if client.is_tls { "https" } else { "http" };
+        if let Ok(ip) = HeaderValue::from_str(&client.ip.to_canonical().to_string()) {
+            headers.insert(HeaderName::from_static("x-forwarded-for"), ip);
+        }
+        headers.insert(HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static(proto));
+        headers.remove("forwarded");
+        headers.insert(HeaderName::from_static("x-request-id"), id.clone());
+    }
+}
+
+/// Cuts what is meant for one connection only, and what `Connection` names (RFC 9110, 7.6.1).
+fn cut_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.into_iter().chain([CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE]) {
+        headers.remove(name);
+    }
+    for name in ["keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization"] {
+        headers.remove(name);
+    }
+}
+
+fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<LengthLimitError>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hop_by_hop_headers_are_cut() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Secret"),
+            ("x-secret", "1"),
+            ("keep-alive", "5"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("authorization", "KEY"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        cut_hop_by_hop(&mut headers);
+        assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["authorization"]);
+    }
+
+    #[test]
+    fn only_a_plain_origin_is_control() {
+        for (url, fits) in [
+            ("http://127.0.0.1:8080", true),
+            ("http://127.0.0.1:8080/", true),
+            ("https://127.0.0.1:8080", false),
+            ("http://127.0.0.1:8080/api", false),
+            ("127.0.0.1:8080", false),
+            ("", false),
+        ] {
+            let config = EdgeConfig::new("e", "x".into(), url, "d");
+            assert_eq!(Proxy::new(&config).is_ok(), fits, "{url}");
+        }
+    }
+}

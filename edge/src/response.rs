@@ -1,0 +1,292 @@
+//! Every answer the edge gives, as bytes and headers.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Response, StatusCode,
+    header::{
+        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION,
+        RETRY_AFTER, VARY,
+    },
+};
+use hyper::body::{Frame, Incoming, SizeHint};
+use shared::{
+    negotiate::Representation,
+    problem::{Code, Problem},
+};
+
+use crate::server::InFlight;
+
+/// Headers that most answers have; leaves room for those of the server.
+const HEADERS: usize = 8;
+
+/// The body of an answer: at hand, or passed on from control.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// At hand; `None` once it was sent.
+    Full(Option<Bytes>),
+    /// Passed on as it comes; the connection counts as busy as long as it lasts.
+    Passed {
+        /// What control sends.
+        body: Incoming,
+        /// Held until the last byte is sent.
+        _in_flight: InFlight,
+    },
+}
+
+impl Body {
+    /// No body at all.
+    pub(crate) const fn empty() -> Self {
+        Self::Full(None)
+    }
+
+    fn of(bytes: Bytes) -> Self {
+        Self::Full((!bytes.is_empty()).then_some(bytes))
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match &mut *self {
+            Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Passed { body, .. } => Pin::new(body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Passed { body, .. } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Passed { body, .. } => body.size_hint(),
+        }
+    }
+}
+
+fn headers() -> HeaderMap {
+    HeaderMap::with_capacity(HEADERS)
+}
+
+fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// 307 to `location`; never stored, so that a change of the target reaches the next scan.
+pub(crate) fn redirect(location: HeaderValue) -> Response<Body> {
+    let mut headers = headers();
+    headers.insert(LOCATION, location);
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    response(StatusCode::TEMPORARY_REDIRECT, headers, Body::empty())
+}
+
+/// 200 with the JSON of a record.
+pub(crate) fn record(json: Vec<u8>) -> Response<Body> {
+    let mut headers = headers();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    response(StatusCode::OK, headers, Body::of(json.into()))
+}
+
+/// A fixed text that may be kept for a day.
+pub(crate) fn text(content: &'static str) -> Response<Body> {
+    let mut headers = headers();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
+    response(StatusCode::OK, headers, Body::of(Bytes::from_static(content.as_bytes())))
+}
+
+/// 404 without words, kept for a day: there is no icon.
+pub(crate) fn no_icon() -> Response<Body> {
+    let mut headers = headers();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response(StatusCode::NOT_FOUND, headers, Body::of(Bytes::from_static(b"There is no icon.\n")))
+}
+
+/// Turns an answer to GET into one to HEAD: the same headers, no body.
+pub(crate) fn without_body(response: &mut Response<Body>) {
+    if let Body::Full(Some(bytes)) = response.body() {
+        let length = HeaderValue::from(bytes.len());
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    *response.body_mut() = Body::empty();
+}
+
+/// Words errors for the client that asked: JSON, or a page for a browser that asks for HTML.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Errors<'a> {
+    /// The docs page that `moreInfo` points to.
+    pub(crate) docs_url: &'a str,
+    /// `Accept` of the request.
+    pub(crate) accept: Option<&'a str>,
+}
+
+impl Errors<'_> {
+    /// The answer for `code` with its own sentence.
+    pub(crate) fn plain(&self, code: Code) -> Response<Body> {
+        self.with(code, Vec::new())
+    }
+
+    /// The answer for `code` with the faults found.
+    pub(crate) fn with(&self, code: Code, faults: Vec<String>) -> Response<Body> {
+        let problem = Problem::new(code, faults, self.docs_url);
+        let (kind, body) = if self.wants_html() {
+            ("text/html; charset=utf-8", page(&problem).into_bytes())
+        } else {
+            // A body of numbers and texts always serialises; an empty one would break the contract.
+            ("application/json", serde_json::to_vec(&problem).unwrap_or_else(|_| b"{}".to_vec()))
+        };
+        let mut headers = headers();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+        if self.wants_html() {
+            let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+        }
+        match code.status() {
+            405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
+            429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
+            _ => {}
+        }
+        let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response(status, headers, Body::of(body.into()))
+    }
+
+    /// Whether HTML is named and not outweighed; `*/*` alone is a program.
+    fn wants_html(&self) -> bool {
+        self.accept.is_some_and(|accept| {
+            accept.to_ascii_lowercase().contains("text/html")
+                && Representation::negotiate(Some(accept)) == Representation::Redirect
+        })
+    }
+}
+
+/// A page that needs nothing else: no script, no image, no other host.
+fn page(problem: &Problem) -> String {
+    let title = match problem.status {
+        404 => "This code leads nowhere",
+        421 => "This address is not served here",
+        429 => "Too many requests",
+        503 => "One moment, please",
+        _ => "This did not work",
+    };
+    let faults: String = problem.errors.iter().map(|fault| format!("<p>{}</p>", escape(fault))).collect();
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"robots\" content=\"noindex\"><title>{title}</title><style>\
+         :root{{color-scheme:light dark}}\
+         body{{font:1rem/1.5 system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center}}\
+         main{{max-width:32rem;padding:2rem}}h1{{font-size:1.5rem;font-weight:600}}\
+         p{{margin:.5rem 0}}small{{opacity:.6}}</style></head>\
+         <body><main><h1>{title}</h1>{faults}<p><small>{} · {}</small></p></main></body></html>",
+        problem.status, problem.code
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Names an image's bytes for the client's cache; the code of a short id never changes.
+pub(crate) fn cacheable(headers: &mut HeaderMap, etag: HeaderValue) {
+    headers.insert(ETAG, etag);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+}
+
+/// 200 with an image, or 304 when the client has it; `extra` are the headers that describe it.
+pub(crate) fn image(
+    kind: &'static str,
+    bytes: Bytes,
+    etag: HeaderValue,
+    extra: HeaderMap,
+    if_none_match: Option<&HeaderValue>,
+) -> Response<Body> {
+    let mut headers = headers();
+    let is_known = if_none_match.is_some_and(|sent| matches(sent.as_bytes(), etag.as_bytes()));
+    cacheable(&mut headers, etag);
+    headers.extend(extra);
+    if is_known {
+        return response(StatusCode::NOT_MODIFIED, headers, Body::empty());
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response(StatusCode::OK, headers, Body::of(bytes))
+}
+
+/// Weak comparison, as `If-None-Match` has it; our tags hold no comma.
+fn matches(sent: &[u8], etag: &[u8]) -> bool {
+    sent.split(|byte| *byte == b',').any(|tag| {
+        let tag = tag.trim_ascii();
+        tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == etag
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_get_a_page_and_programs_json() {
+        for (accept, is_page) in [
+            (None, false),
+            (Some("*/*"), false),
+            (Some("application/json"), false),
+            (Some("image/png"), false),
+            (Some("text/html,application/xhtml+xml,*/*;q=0.8"), true),
+            (Some("TEXT/HTML"), true),
+            (Some("application/json, text/html;q=0.5"), false),
+            (Some("text/html;q=0, */*"), false),
+        ] {
+            let answer = Errors { docs_url: "https://x/docs", accept }.plain(Code::ShortIdUnknown);
+            assert_eq!(answer.status(), 404);
+            let kind = answer.headers()[CONTENT_TYPE].to_str().unwrap();
+            assert_eq!(kind.starts_with("text/html"), is_page, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn etags_are_compared_weakly() {
+        for (sent, expected) in [
+            ("\"a\"", true),
+            ("W/\"a\"", true),
+            ("\"b\", \"a\"", true),
+            ("*", true),
+            ("\"b\"", false),
+            ("a", false),
+            ("", false),
+        ] {
+            assert_eq!(matches(sent.as_bytes(), b"\"a\""), expected, "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_page_shows_faults_as_text() {
+        let problem = Problem::new(Code::Invalid, vec!["<script>&\"".into()], "d");
+        let html = page(&problem);
+        assert!(html.contains("&lt;script&gt;&amp;&quot;") && !html.contains("<script"));
+    }
+}

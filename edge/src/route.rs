@@ -1,0 +1,275 @@
+//! What a request asks for, decided from its line and two headers alone (decisions 5).
+
+use std::borrow::Cow;
+
+use http::Method;
+use shared::{negotiate::Representation, short_id, short_url::ShortDomain};
+
+use crate::{
+    cache::KeyRef,
+    domains::{self, Table},
+};
+
+/// The parts of a request that its route depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    /// The method.
+    pub(crate) method: &'a Method,
+    /// Host with port as the client named it; empty when it named none.
+    pub(crate) host: &'a str,
+    /// The path as sent.
+    pub(crate) path: &'a str,
+    /// The query as sent.
+    pub(crate) query: Option<&'a str>,
+    /// `Accept`, if it was sent and is text.
+    pub(crate) accept: Option<&'a str>,
+    /// Whether `Authorization` was sent.
+    pub(crate) has_authorization: bool,
+}
+
+/// A short URL as asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Link<'a> {
+    /// The domain.
+    pub(crate) domain: &'a std::sync::Arc<ShortDomain>,
+    /// The short id, folded as the domain says.
+    pub(crate) folded: Cow<'a, str>,
+    /// What to answer with.
+    pub(crate) representation: Representation,
+}
+
+impl Link<'_> {
+    /// The key to look up.
+    pub(crate) fn key(&self) -> KeyRef<'_> {
+        KeyRef { domain: self.domain.host.as_str(), folded: &self.folded }
+    }
+}
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Route<'a> {
+    /// A redirect, a record or an image; GET and HEAD.
+    Link(Link<'a>),
+    /// A management path, as it is.
+    Proxy,
+    /// A record with a key: control's `GET /redirections/:shortId`.
+    ProxyRecord(&'a str),
+    /// `/robots.txt`.
+    Robots,
+    /// `/favicon.ico`.
+    Favicon,
+    /// `/`.
+    Root,
+    /// A path that no short id can have.
+    NoSuchPath,
+    /// Something that only GET and HEAD may ask for.
+    MethodNotAllowed,
+    /// The host is not one of ours.
+    Misdirected,
+}
+
+/// Decides what a request asks for.
+pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
+    let Some(domain) = domains::find(table, ask.host) else { return Route::Misdirected };
+    let Some(path) = ask.path.strip_prefix('/') else { return Route::NoSuchPath };
+    if is_management(path) {
+        return Route::Proxy;
+    }
+    if *ask.method != Method::GET && *ask.method != Method::HEAD {
+        return Route::MethodNotAllowed;
+    }
+    match path {
+        "" => return Route::Root,
+        "robots.txt" => return Route::Robots,
+        "favicon.ico" => return Route::Favicon,
+        _ => {}
+    }
+    let (short_id, suffix) = Representation::split_suffix(path);
+    let is_short_id = (1..=short_id::MAX_LEN).contains(&short_id.len())
+        && short_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if !is_short_id {
+        return Route::NoSuchPath;
+    }
+    let representation = suffix.unwrap_or_else(|| Representation::negotiate(ask.accept));
+    if representation == Representation::Json
+        && (ask.has_authorization || ask.query.is_some_and(has_access_token))
+    {
+        return Route::ProxyRecord(short_id);
+    }
+    let folded = if !domain.case_sensitive && short_id.bytes().any(|b| b.is_ascii_lowercase()) {
+        Cow::Owned(short_id.to_ascii_uppercase())
+    } else {
+        Cow::Borrowed(short_id)
+    };
+    Route::Link(Link { domain, folded, representation })
+}
+
+/// Paths under the short domain that control serves: `/redirections…`, and `…/redirector` of a resource.
+fn is_management(path: &str) -> bool {
+    let path = path.strip_prefix("v2/").unwrap_or(path);
+    let mut segments = path.split('/');
+    match segments.next() {
+        Some("redirections") => true,
+        Some("thngs" | "products") => segments.nth(1) == Some("redirector"),
+        Some(_) | None => false,
+    }
+}
+
+/// Whether a query names `access_token`.
+pub(crate) fn has_access_token(query: &str) -> bool {
+    query.split('&').any(is_access_token)
+}
+
+/// A query without `access_token`; everything else as it was sent.
+pub(crate) fn without_access_token(query: &str) -> Cow<'_, str> {
+    if !has_access_token(query) {
+        return Cow::Borrowed(query);
+    }
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_access_token(pair)).collect();
+    Cow::Owned(kept.join("&"))
+}
+
+fn is_access_token(pair: &str) -> bool {
+    let name = pair.split('=').next().unwrap_or_default();
+    // Compared as a server would decode it, so that no spelling carries a key into a log or target.
+    percent_encoding::percent_decode_str(name)
+        .map(|byte| if byte == b'+' { b' ' } else { byte })
+        .filter(|byte| *byte != b' ')
+        .map(|byte| byte.to_ascii_lowercase())
+        .eq(b"access_token".iter().copied())
+}
+
+/// A target with the request's query appended, before the fragment and behind a query of its own.
+///
+/// What a header may not hold, or a browser would read differently, is percent-encoded.
+pub(crate) fn forward_query(location: &str, query: &str) -> String {
+    let query = without_access_token(query);
+    let (base, fragment) = match location.split_once('#') {
+        Some((base, fragment)) => (base, Some(fragment)),
+        None => (location, None),
+    };
+    let mut out = String::with_capacity(location.len() + query.len() + 1);
+    out.push_str(base);
+    if !query.is_empty() {
+        match base.split_once('?') {
+            None => out.push('?'),
+            Some((_, own)) if own.is_empty() || own.ends_with('&') => {}
+            Some(_) => out.push('&'),
+        }
+        for byte in query.bytes() {
+            if byte.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                out.push_str(percent_encoding::percent_encode_byte(byte));
+            }
+        }
+    }
+    if let Some(fragment) = fragment {
+        out.push('#');
+        out.push_str(fragment);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::short_url::Scheme;
+
+    use super::*;
+    use crate::domains::Domains;
+
+    fn check(method: &str, host: &str, target: &str, accept: &str, authorization: bool) -> String {
+        let domains = Domains::default();
+        let exact =
+            ShortDomain { case_sensitive: true, ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap() };
+        domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact]);
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        let ask = Ask {
+            method: &method.parse().unwrap(),
+            host,
+            path,
+            query,
+            accept: Some(accept).filter(|accept| !accept.is_empty()),
+            has_authorization: authorization,
+        };
+        match route(&domains.load(), &ask) {
+            Route::Link(link) => format!("{:?} {}/{}", link.representation, link.key().domain, link.folded),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn requests_find_their_route() {
+        let (json, html) = ("application/json", "text/html,*/*;q=0.8");
+        for (method, host, target, accept, key, expected) in [
+            ("GET", "tn.gg", "/K7Q2M4XA9R", "", false, "Redirect tn.gg/K7Q2M4XA9R"),
+            ("HEAD", "tn.gg", "/K7Q2M4XA9R", "", false, "Redirect tn.gg/K7Q2M4XA9R"),
+            ("GET", "TN.GG:443", "/k7q2m4xa9r", html, false, "Redirect tn.gg/K7Q2M4XA9R"),
+            ("GET", "exact.gg", "/aBc", "", false, "Redirect exact.gg/aBc"),
+            ("GET", "tn.gg", "/ABC?access_token=x", "", false, "Redirect tn.gg/ABC"),
+            ("GET", "tn.gg", "/ABC", "", true, "Redirect tn.gg/ABC"),
+            ("GET", "tn.gg", "/ABC", json, false, "Json tn.gg/ABC"),
+            ("GET", "tn.gg", "/abc", json, true, "ProxyRecord(\"abc\")"),
+            ("GET", "tn.gg", "/ABC?access%5Ftoken=x", json, false, "ProxyRecord(\"ABC\")"),
+            ("GET", "tn.gg", "/ABC", "image/png", true, "Png tn.gg/ABC"),
+            ("GET", "tn.gg", "/ABC.png", html, false, "Png tn.gg/ABC"),
+            ("GET", "tn.gg", "/abc.SVG", json, true, "Svg tn.gg/ABC"),
+            ("GET", "tn.gg", "/ABC.pdf?w=100", "", false, "Pdf tn.gg/ABC"),
+            ("GET", "tn.gg", "/ABC.gif", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/.png", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/a/b", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/ABC/", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/%00", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/.well-known/x", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "*", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/", "", false, "Root"),
+            ("GET", "tn.gg", "/robots.txt", "", false, "Robots"),
+            ("GET", "tn.gg", "/favicon.ico", "", false, "Favicon"),
+            ("POST", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
+            ("DELETE", "tn.gg", "/ABC", "", true, "MethodNotAllowed"),
+            ("OPTIONS", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
+            ("POST", "tn.gg", "/redirections", json, true, "Proxy"),
+            ("PUT", "tn.gg", "/v2/redirections?ids=A,B", json, true, "Proxy"),
+            ("GET", "tn.gg", "/redirections/ABC.qr", "", false, "Proxy"),
+            ("POST", "tn.gg", "/thngs/U1/redirector", "", true, "Proxy"),
+            ("GET", "tn.gg", "/v2/products/U1/redirector/qr", "", true, "Proxy"),
+            ("GET", "tn.gg", "/thngs/U1", "", true, "NoSuchPath"),
+            ("GET", "tn.gg", "/redirectionsX", "", false, "Redirect tn.gg/REDIRECTIONSX"),
+            ("GET", "other.gg", "/ABC", "", false, "Misdirected"),
+            ("GET", "tn.gg:8080", "/ABC", "", false, "Misdirected"),
+            ("GET", "", "/ABC", "", false, "Misdirected"),
+            ("POST", "other.gg", "/redirections", "", true, "Misdirected"),
+        ] {
+            let found = check(method, host, target, accept, key);
+            assert_eq!(found, expected, "{method} {host} {target} {accept} key={key}");
+        }
+        let long = format!("/{}", "A".repeat(65));
+        assert_eq!(check("GET", "tn.gg", &long, "", false), "NoSuchPath");
+        assert_eq!(check("GET", "tn.gg", &long[..65], "", false), format!("Redirect tn.gg/{}", &long[1..65]));
+    }
+
+    #[test]
+    fn queries_are_appended_without_the_key() {
+        for (location, query, expected) in [
+            ("https://e.com/", "a=1", "https://e.com/?a=1"),
+            ("https://e.com", "a=1", "https://e.com?a=1"),
+            ("https://e.com/?x=y", "a=1&b", "https://e.com/?x=y&a=1&b"),
+            ("https://e.com/?", "a=1", "https://e.com/?a=1"),
+            ("https://e.com/?x&", "a=1", "https://e.com/?x&a=1"),
+            ("https://e.com/#top", "a=1", "https://e.com/?a=1#top"),
+            ("https://e.com/?x=y#?z", "a=1", "https://e.com/?x=y&a=1#?z"),
+            ("https://e.com/", "", "https://e.com/"),
+            ("https://e.com/#f", "access_token=k", "https://e.com/#f"),
+            ("https://e.com/", "a=1&access_token=k&b=2", "https://e.com/?a=1&b=2"),
+            ("https://e.com/", "access%5Ftoken=k&ACCESS_TOKEN=k&%61ccess_token=k&c", "https://e.com/?c"),
+            ("https://e.com/", "access_token", "https://e.com/"),
+            ("https://e.com/", "access_tokens=1", "https://e.com/?access_tokens=1"),
+            ("https://e.com/", "q=a|b\"{é}", "https://e.com/?q=a%7Cb%22%7B%C3%A9%7D"),
+        ] {
+            assert_eq!(forward_query(location, query), expected, "{location} + {query}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Scan events: a bounded ring, a writer to disk, shipping in batches (design: push, 6).
+//!
+//! The request path only pushes into the ring: never an await, never a task, never a wake-up.
+
+mod record;
+mod ship;
+mod spool;
+
+use std::{net::IpAddr, path::Path, sync::Arc};
+
+use crossbeam_queue::ArrayQueue;
+use shared::time::UnixMillis;
+use tokio_util::sync::CancellationToken;
+
+use crate::{backing::Backing, cache::Served, config::EdgeConfig, error::EdgeError, metrics::Metrics};
+
+/// Scans that may wait for the writer: at 100,000 redirects a second, 0.65 s of a stalled disk.
+const RING: usize = 65_536;
+
+/// A redirect as the request path hands it over: one allocation for its texts.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) at: UnixMillis,
+    pub(crate) served: Arc<Served>,
+    pub(crate) ip: IpAddr,
+    /// Entry URL, user agent and referer, one behind the other.
+    pub(crate) texts: Box<str>,
+    /// Where the user agent begins in `texts`, and the referer; absent ones are empty.
+    pub(crate) cuts: (u16, u16),
+}
+
+/// The request path's end of the ring.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    ring: Arc<ArrayQueue<Scan>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Recorder {
+    /// Records one redirect; a full ring drops it and counts the loss.
+    pub(crate) fn record(&self, scan: Scan) {
+        match self.ring.push(scan) {
+            Ok(()) => self.metrics.scans_recorded.inc(),
+            Err(_) => self.metrics.scans_lost.inc(),
+        };
+    }
+}
+
+/// The tasks behind the ring.
+#[derive(Debug)]
+pub(crate) struct Scans {
+    writer: spool::Writer,
+    spool: Arc<spool::Spool>,
+}
+
+/// Opens the spool: takes a new boot number, finds what earlier boots left, starts the writer's thread.
+///
+/// # Errors
+/// The folder cannot be made, read or written.
+pub(crate) fn open(
+    folder: &Path,
+    config: &EdgeConfig,
+    metrics: &Arc<Metrics>,
+    now: UnixMillis,
+) -> Result<(Recorder, Scans), EdgeError> {
+    let ring = Arc::new(ArrayQueue::new(RING));
+    let spool = Arc::new(spool::Spool::open(folder, config, metrics.clone(), now)?);
+    let writer = spool::Writer::start(spool.clone(), ring.clone(), metrics.clone())
+        .map_err(|source| EdgeError::Storage { path: folder.to_owned(), source })?;
+    Ok((Recorder { ring, metrics: metrics.clone() }, Scans { writer, spool }))
+}
+
+impl Scans {
+    /// Ships until `shutdown`, then empties the ring onto the disk and tries to ship that too.
+    ///
+    /// `shutdown` comes after the last request was answered.
+    pub(crate) async fn run<B: Backing>(
+        self,
+        config: Arc<EdgeConfig>,
+        backing: Arc<B>,
+        metrics: Arc<Metrics>,
+        shutdown: CancellationToken,
+    ) {
+        let mut shipper = ship::Shipper::new(config, backing, metrics, self.spool);
+        shutdown.run_until_cancelled(shipper.run()).await;
+        let writer = self.writer;
+        if tokio::task::spawn_blocking(move || writer.stop()).await.is_err() {
+            tracing::error!("the writer of scans panicked");
+        }
+        shipper.finish().await;
+    }
+}

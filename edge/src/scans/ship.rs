@@ -1,0 +1,126 @@
+//! Ships scans to control: in order, one batch in flight, again until it is acknowledged.
+
+use std::{sync::Arc, time::Duration};
+
+use shared::wire::scan::ScanBatch;
+
+use super::spool::{Cursor, Run, Spool};
+use crate::{
+    backing::{Backing, BackingError},
+    config::EdgeConfig,
+    metrics::Metrics,
+};
+
+/// How long control may take for one batch.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// First and longest wait after a failure.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// How long a stopping edge tries to ship what is left; the rest is shipped by the next boot.
+const FINISH: Duration = Duration::from_secs(5);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Shipped,
+    Idle,
+    Failed,
+}
+
+/// Ships one spool.
+pub(super) struct Shipper<B> {
+    config: Arc<EdgeConfig>,
+    backing: Arc<B>,
+    metrics: Arc<Metrics>,
+    spool: Arc<Spool>,
+    cursor: Cursor,
+}
+
+impl<B: Backing> Shipper<B> {
+    pub(super) fn new(
+        config: Arc<EdgeConfig>,
+        backing: Arc<B>,
+        metrics: Arc<Metrics>,
+        spool: Arc<Spool>,
+    ) -> Self {
+        Self { config, backing, metrics, spool, cursor: Cursor::default() }
+    }
+
+    /// Ships for ever; may be dropped at any time, at worst a batch is sent once more.
+    pub(super) async fn run(&mut self) {
+        let mut backoff = BACKOFF.0;
+        loop {
+            match self.step().await {
+                Step::Shipped => backoff = BACKOFF.0,
+                Step::Idle => self.spool.written.notified().await,
+                Step::Failed => {
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(BACKOFF.1);
+                }
+            }
+        }
+    }
+
+    /// Ships what is there, for a bounded time.
+    pub(super) async fn finish(&mut self) {
+        let all = async { while self.step().await == Step::Shipped {} };
+        if tokio::time::timeout(FINISH, all).await.is_err() {
+            tracing::info!("scans are left for the next start");
+        }
+    }
+
+    async fn step(&mut self) -> Step {
+        let (spool, cursor) = (self.spool.clone(), self.cursor);
+        let run = match tokio::task::spawn_blocking(move || spool.read(cursor)).await {
+            Ok(Ok(Some(run))) => run,
+            Ok(Ok(None)) => return Step::Idle,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the spool cannot be read");
+                return Step::Failed;
+            }
+            Err(_) => return Step::Failed,
+        };
+        self.ship(run).await
+    }
+
+    async fn ship(&mut self, run: Run) -> Step {
+        let count = run.records.len() as u64;
+        let batch = ScanBatch {
+            edge: self.config.edge_id.clone(),
+            boot: run.boot,
+            first_seq: run.first_seq,
+            records: run.records,
+        };
+        match tokio::time::timeout(TIMEOUT, self.backing.record_scans(&batch)).await {
+            Ok(Ok(receipt)) => match Cursor::acknowledged(run.end, run.first_seq, receipt.next_seq) {
+                Some(cursor) => {
+                    self.cursor = cursor;
+                    self.metrics
+                        .scans_shipped
+                        .inc_by(count.min(receipt.next_seq.saturating_sub(run.first_seq)));
+                    Step::Shipped
+                }
+                None => {
+                    let (expects, has) = (receipt.next_seq, run.first_seq);
+                    tracing::error!(expects, has, "control expects scans that are no longer here");
+                    self.metrics.scans_refused.inc();
+                    Step::Failed
+                }
+            },
+            Ok(Err(BackingError::Refused(reason))) => {
+                // It will never be taken; held back it would hold back all that come after it.
+                tracing::error!(%reason, count, boot = run.boot, first_seq = run.first_seq, "scans refused");
+                self.metrics.scans_refused.inc();
+                self.metrics.scans_lost.inc_by(count);
+                self.cursor = run.end;
+                Step::Shipped
+            }
+            Ok(Err(BackingError::Unreachable(reason))) => {
+                tracing::warn!(%reason, "scans wait for control");
+                Step::Failed
+            }
+            Err(_) => {
+                tracing::warn!("control took too long for a batch of scans");
+                Step::Failed
+            }
+        }
+    }
+}

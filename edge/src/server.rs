@@ -1,0 +1,337 @@
+//! Listeners and connections: HTTP/1.1 and HTTP/2, limits, timeouts, and an end that waits for requests.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use hyper::{
+    rt::{Read, Write},
+    server::conn::{http1, http2},
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, sleep, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    backing::Backing,
+    config::Limits,
+    handler::{App, Client},
+    metrics::Metrics,
+};
+
+/// Descriptors kept back from the limit for files, the store and control's own sockets.
+const DESCRIPTOR_RESERVE: usize = 512;
+/// Connections when the system does not say how many descriptors there are.
+const DEFAULT_CONNECTIONS: usize = 10_000;
+/// Wait after a failed accept: descriptors come back when connections end.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Wait between two looks at the first bytes, when fewer than three came.
+const SNIFF_PAUSE: Duration = Duration::from_millis(5);
+/// How long an idle connection may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// Between pings of an HTTP/2 connection: a dead peer must not hold a drain (hyper#4170).
+const H2_PING: Duration = Duration::from_secs(20);
+/// What a dead peer has to answer one.
+const H2_PONG: Duration = Duration::from_secs(10);
+
+/// The public side of an edge.
+pub(crate) struct Server<B> {
+    app: Arc<App<B>>,
+    slots: Arc<Semaphore>,
+    addresses: Arc<Addresses>,
+    connections: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+impl<B: Backing> Server<B> {
+    /// A server that accepts until `shutdown`.
+    pub(crate) fn new(app: Arc<App<B>>, shutdown: CancellationToken) -> Arc<Self> {
+        let limits = &app.config.limits;
+        let slots = limits.connections.unwrap_or_else(descriptors).min(Semaphore::MAX_PERMITS);
+        let addresses = Arc::new(Addresses { most: limits.connections_per_address, ..Addresses::default() });
+        Arc::new(Self {
+            slots: Arc::new(Semaphore::new(slots)),
+            addresses,
+            connections: TaskTracker::new(),
+            shutdown,
+            app,
+        })
+    }
+
+    /// Accepts connections of one listener until shutdown.
+    pub(crate) async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+        while let Some(accepted) = self.shutdown.run_until_cancelled(listener.accept()).await {
+            match accepted {
+                Ok((stream, peer)) => match self.admit(peer) {
+                    Some(seat) => {
+                        let work = self.clone().connect(stream, peer, tls.clone(), seat);
+                        self.connections.spawn(work);
+                    }
+                    None => drop(self.app.metrics.refused_connections.inc()),
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "accept failed");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until all connections have ended; each ends by itself within the drain timeout.
+    pub(crate) async fn drained(&self) {
+        self.connections.close();
+        self.connections.wait().await;
+    }
+
+    fn admit(&self, peer: SocketAddr) -> Option<Seat> {
+        let slot = self.slots.clone().try_acquire_owned().ok()?;
+        let address = self.addresses.take(peer.ip().to_canonical())?;
+        self.app.metrics.connections.inc();
+        Some(Seat { _slot: slot, _address: address, metrics: self.app.metrics.clone() })
+    }
+
+    async fn connect(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        tls: Option<TlsAcceptor>,
+        _seat: Seat,
+    ) {
+        let limits = &self.app.config.limits;
+        // An answer is one write; waiting for more would only delay it.
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let client = Client { ip: peer.ip().to_canonical(), is_tls: tls.is_some() };
+        match tls {
+            Some(acceptor) => {
+                let Ok(Ok(stream)) = timeout(limits.handshake_timeout, acceptor.accept(stream)).await else {
+                    return;
+                };
+                let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                self.serve(TokioIo::new(stream), client, is_h2).await;
+            }
+            None => {
+                let Ok(Ok(is_h2)) = timeout(limits.header_timeout, begins_h2(&stream)).await else { return };
+                self.serve(TokioIo::new(stream), client, is_h2).await;
+            }
+        }
+    }
+
+    async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, client: Client, is_h2: bool) {
+        let limits = &self.app.config.limits;
+        let activity = Arc::new(Activity::default());
+        let link = Arc::new((self.app.clone(), activity.clone()));
+        let service = service_fn(move |request| {
+            // One clone of what belongs to this connection alone: no cache line is shared between cores.
+            let link = link.clone();
+            async move {
+                let in_flight = InFlight::begin(&link.1);
+                Ok::<_, Infallible>(link.0.answer(client, request, in_flight).await)
+            }
+        });
+        if is_h2 {
+            let connection = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(limits.h2_streams)
+                .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+                .keep_alive_interval(H2_PING)
+                .keep_alive_timeout(H2_PONG)
+                .serve_connection(io, service);
+            watch(connection, &activity, limits, &self.shutdown).await;
+        } else {
+            // hyper's own header timeout runs while a connection is idle too, and costs a timer for each
+            // request; `watch` bounds both with one timer for the connection.
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(None)
+                .max_headers(limits.headers)
+                .max_header_size(limits.header_bytes)
+                .max_buf_size(limits.header_bytes.max(8_192))
+                .pipeline_flush(true)
+                .serve_connection(io, service);
+            watch(connection, &activity, limits, &self.shutdown).await;
+        }
+    }
+}
+
+/// Drives a connection to its end: its own, that of its idle time, or that of the edge.
+async fn watch<C: GracefulConnection>(
+    connection: C,
+    activity: &Activity,
+    limits: &Limits,
+    shutdown: &CancellationToken,
+) {
+    let mut connection = pin!(connection);
+    let mut cancelled = pin!(shutdown.cancelled());
+    let mut look = pin!(sleep(limits.header_timeout));
+    let (mut seen, mut quiet_looks) = (0, 0);
+    let patience = loop {
+        tokio::select! {
+            biased;
+            _ = connection.as_mut() => return,
+            () = &mut cancelled => break limits.drain_timeout,
+            () = &mut look => {
+                let (begun, ended) = activity.counts();
+                let is_quiet = begun == ended && begun == seen;
+                quiet_looks = if is_quiet { quiet_looks + 1 } else { 0 };
+                if begun == 0 || quiet_looks == 2 {
+                    break GOODBYE;
+                }
+                seen = begun;
+                look.as_mut().reset(Instant::now() + limits.idle_timeout / 2);
+            }
+        }
+    };
+    connection.as_mut().graceful_shutdown();
+    // Without this bound a dead peer would hold the drain (hyper#4170).
+    let _ = timeout(patience, connection).await;
+}
+
+/// Whether the client speaks HTTP/2 with prior knowledge: its preface begins with a method no one else has.
+async fn begins_h2(stream: &TcpStream) -> std::io::Result<bool> {
+    let mut first = [0; 3];
+    loop {
+        match stream.peek(&mut first).await? {
+            0 => return Ok(false),
+            3 => return Ok(&first == b"PRI"),
+            some if first.get(..some) != b"PRI".get(..some) => return Ok(false),
+            _ => sleep(SNIFF_PAUSE).await,
+        }
+    }
+}
+
+/// Requests of one connection.
+#[derive(Debug, Default)]
+struct Activity {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Activity {
+    fn counts(&self) -> (u64, u64) {
+        // `ended` first: a request that ends in between then counts as under way, never as quiet.
+        let ended = self.ended.load(SeqCst);
+        (self.begun.load(SeqCst), ended)
+    }
+}
+
+/// A request under way; its connection does not count as idle before this is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Activity>);
+
+impl InFlight {
+    fn begin(activity: &Arc<Activity>) -> Self {
+        activity.begun.fetch_add(1, SeqCst);
+        Self(activity.clone())
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, SeqCst);
+    }
+}
+
+/// What a connection holds of the limits.
+struct Seat {
+    _slot: OwnedSemaphorePermit,
+    _address: AddressSeat,
+    metrics: Arc<Metrics>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.metrics.connections.dec();
+    }
+}
+
+/// Open connections by client address; as many entries as connections at most.
+#[derive(Debug, Default)]
+struct Addresses {
+    open: Mutex<HashMap<IpAddr, u32>>,
+    most: u32,
+}
+
+impl Addresses {
+    fn take(self: &Arc<Self>, ip: IpAddr) -> Option<AddressSeat> {
+        // Proxies and load tests of this machine; they are bounded by the descriptors alone.
+        if ip.is_loopback() {
+            return Some(AddressSeat(None));
+        }
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(ip).or_default();
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(AddressSeat(Some((self.clone(), ip))))
+    }
+}
+
+#[derive(Debug)]
+struct AddressSeat(Option<(Arc<Addresses>, IpAddr)>);
+
+impl Drop for AddressSeat {
+    fn drop(&mut self) {
+        let Some((addresses, ip)) = &self.0 else { return };
+        let mut open = addresses.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(ip) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(ip);
+            }
+        }
+    }
+}
+
+/// Connections that the process may hold: its descriptors less the reserve.
+fn descriptors() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    soft.map_or(DEFAULT_CONNECTIONS, |soft| soft.saturating_sub(DESCRIPTOR_RESERVE).max(64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_counted_and_given_back() {
+        let addresses = Arc::new(Addresses { most: 2, ..Addresses::default() });
+        let [a, b, loopback] = ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(|ip| ip.parse().unwrap());
+        let first = addresses.take(a).unwrap();
+        let _second = addresses.take(a).unwrap();
+        assert!(addresses.take(a).is_none());
+        assert!(addresses.take(b).is_some());
+        drop(first);
+        let _third = addresses.take(a).unwrap();
+        assert!(addresses.take(a).is_none());
+        let many: Vec<_> = (0..1_000).map(|_| addresses.take(loopback).unwrap()).collect();
+        drop(many);
+        assert_eq!(addresses.open.lock().unwrap().len(), 1, "only addresses with connections are held");
+    }
+
+    #[test]
+    fn the_system_says_how_many_descriptors_there_are() {
+        assert!(descriptors() >= 64);
+    }
+}

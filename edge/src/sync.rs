@@ -1,0 +1,346 @@
+//! Keeps the cache in step with control: the change stream, its acknowledgements, its watchdog.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use shared::{
+    time::{Clock, UnixMillis},
+    wire::{
+        PROTOCOL,
+        stream::{Hello, Rejected, Start, ToControl, ToEdge, Welcome},
+    },
+};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    backing::{Backing, BackingError, Changes},
+    cache::EdgeCache,
+    config::EdgeConfig,
+    domains::Domains,
+    metrics::Metrics,
+};
+
+/// Least time between two acknowledgements that no heartbeat asks for.
+const ACK_INTERVAL: Duration = Duration::from_millis(5);
+/// Silence after which the stream counts as dead: four heartbeats.
+const WATCHDOG: Duration = Duration::from_secs(1);
+/// How long connecting, the first message, or sending one may take.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
+/// First and longest wait before another attempt to connect; a random half is taken off.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// Where an edge stands with control; it serves in every state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No contact since the start.
+    Boot,
+    /// An attempt is under way.
+    Connecting,
+    /// Connected, not yet at the head.
+    Sync,
+    /// Everything up to the last heartbeat is applied.
+    Live,
+    /// Connected, but nothing was heard for a second, or a gap is being mended.
+    Lagging,
+    /// Was live; control is out of reach.
+    Stale,
+}
+
+impl State {
+    const ALL: [Self; 6] = [Self::Boot, Self::Connecting, Self::Sync, Self::Live, Self::Lagging, Self::Stale];
+
+    /// The state in capitals, as the design names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Boot => "BOOT",
+            Self::Connecting => "CONNECTING",
+            Self::Sync => "SYNC",
+            Self::Live => "LIVE",
+            Self::Lagging => "LAGGING",
+            Self::Stale => "STALE",
+        }
+    }
+}
+
+/// The state as other tasks see it.
+#[derive(Debug, Default)]
+pub(crate) struct SyncStatus {
+    state: AtomicU8,
+    since: AtomicI64,
+    was_live: AtomicBool,
+    head: AtomicU64,
+}
+
+impl SyncStatus {
+    /// The state, and since when.
+    pub(crate) fn state(&self) -> (State, UnixMillis) {
+        let index = usize::from(self.state.load(SeqCst));
+        (State::ALL.get(index).copied().unwrap_or(State::Boot), UnixMillis(self.since.load(SeqCst)))
+    }
+
+    /// Whether the edge was live once: ready to serve, and stays so when control is gone.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.was_live.load(SeqCst)
+    }
+
+    /// The newest revision heard of.
+    pub(crate) fn head(&self) -> u64 {
+        self.head.load(SeqCst)
+    }
+
+    fn set(&self, state: State, clock: &dyn Clock) {
+        if self.state.swap(state as u8, SeqCst) != state as u8 {
+            self.since.store(clock.now().0, SeqCst);
+            tracing::info!(state = state.as_str(), "stream");
+        }
+        if state == State::Live {
+            self.was_live.store(true, SeqCst);
+        }
+    }
+}
+
+/// The task that follows control.
+pub(crate) struct Follower<B> {
+    pub(crate) config: Arc<EdgeConfig>,
+    pub(crate) backing: Arc<B>,
+    pub(crate) cache: Arc<EdgeCache>,
+    pub(crate) domains: Arc<Domains>,
+    pub(crate) status: Arc<SyncStatus>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl<B: Backing> Follower<B> {
+    /// Follows until `shutdown`; reconnects with jittered backoff.
+    pub(crate) async fn run(self, shutdown: CancellationToken) {
+        self.status.set(State::Boot, &*self.clock);
+        shutdown.run_until_cancelled(self.follow()).await;
+    }
+
+    async fn follow(&self) {
+        let mut backoff = BACKOFF.0;
+        loop {
+            if !self.status.is_ready() {
+                self.status.set(State::Connecting, &*self.clock);
+            }
+            let mut link = Link::new(self);
+            let ended = link.run().await;
+            let was_connected = link.connected;
+            if self.status.is_ready() {
+                self.status.set(State::Stale, &*self.clock);
+            }
+            backoff = if was_connected { BACKOFF.0 } else { (backoff * 2).min(BACKOFF.1) };
+            let wait = match ended {
+                Ended::Goaway(wait) => wait.max(BACKOFF.0),
+                Ended::Broken(reason) => {
+                    tracing::warn!(%reason, "the change stream ended");
+                    backoff
+                }
+            };
+            tokio::time::sleep(jittered(wait)).await;
+        }
+    }
+
+    fn hello(&self) -> Hello {
+        let (epoch, applied) = self.cache.position();
+        Hello {
+            proto: PROTOCOL,
+            edge_id: self.config.edge_id.clone(),
+            region: self.config.region.clone(),
+            build: env!("CARGO_PKG_VERSION").into(),
+            epoch,
+            applied,
+        }
+    }
+}
+
+enum Ended {
+    Goaway(Duration),
+    Broken(String),
+}
+
+impl From<BackingError> for Ended {
+    fn from(error: BackingError) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+/// One connection of the stream.
+struct Link<'a, B: Backing> {
+    follower: &'a Follower<B>,
+    connected: bool,
+    rejected: Vec<Rejected>,
+    last_ack: Instant,
+    ack_due: Option<Instant>,
+    /// Since when a gap waits to be mended.
+    resyncing: Option<Instant>,
+}
+
+impl<'a, B: Backing> Link<'a, B> {
+    fn new(follower: &'a Follower<B>) -> Self {
+        let last_ack = Instant::now();
+        Self { follower, connected: false, rejected: Vec::new(), last_ack, ack_due: None, resyncing: None }
+    }
+
+    async fn run(&mut self) -> Ended {
+        match self.exchange().await {
+            Err(ended) => ended,
+            Ok(never) => match never {},
+        }
+    }
+
+    async fn exchange(&mut self) -> Result<std::convert::Infallible, Ended> {
+        let broken = |what: &str| Ended::Broken(what.to_owned());
+        let hello = self.follower.hello();
+        let mut changes = timeout(STREAM_TIMEOUT, self.follower.backing.changes(hello))
+            .await
+            .map_err(|_| broken("connecting took too long"))??;
+        let first =
+            timeout(STREAM_TIMEOUT, changes.next()).await.map_err(|_| broken("no welcome came"))??;
+        let ToEdge::Welcome(welcome) = first else { return Err(broken("the first message is no welcome")) };
+        self.welcome(&welcome)?;
+        self.follower.metrics.connects.inc();
+        self.connected = true;
+        self.status(State::Sync);
+        self.acknowledge(&mut changes).await?;
+
+        let mut heard = Instant::now();
+        loop {
+            // `None` never wakes the branch; the far deadline only gives it a future.
+            let ack_at = self.ack_due.unwrap_or(heard + WATCHDOG * 2);
+            tokio::select! {
+                biased;
+                message = changes.next() => {
+                    heard = Instant::now();
+                    self.take(message?, &mut changes).await?;
+                }
+                () = sleep_until(ack_at), if self.ack_due.is_some() => self.acknowledge(&mut changes).await?,
+                () = sleep_until(heard + WATCHDOG) => {
+                    self.status(State::Lagging);
+                    return Err(broken("no heartbeat for a second"));
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, message: ToEdge, changes: &mut B::Changes) -> Result<(), Ended> {
+        match message {
+            ToEdge::Welcome(welcome) => {
+                self.welcome(&welcome)?;
+                self.resyncing = None;
+                self.status(State::Sync);
+                self.acknowledge(changes).await
+            }
+            ToEdge::Events(events) => {
+                match self.follower.cache.apply(&events, &self.follower.domains) {
+                    Ok(rejected) => {
+                        for item in &rejected {
+                            tracing::error!(rev = item.rev, reason = %item.reason, "a change was refused");
+                            self.follower.metrics.rejected_events.inc();
+                        }
+                        self.rejected.extend(rejected);
+                        self.resyncing = None;
+                        self.see_head(events.last);
+                    }
+                    Err(gap) => {
+                        let reason = format!("events after {} do not fit", gap.prev);
+                        return self.resync(reason, changes).await;
+                    }
+                }
+                if self.last_ack.elapsed() >= ACK_INTERVAL {
+                    self.acknowledge(changes).await
+                } else {
+                    self.ack_due.get_or_insert(self.last_ack + ACK_INTERVAL);
+                    Ok(())
+                }
+            }
+            ToEdge::Heartbeat { seq: _, head } => {
+                self.see_head(head);
+                let (_, applied) = self.follower.cache.position();
+                if applied > head {
+                    // History was cut behind our back: the next hello says where we are.
+                    return Err(Ended::Broken(format!("applied {applied} is ahead of head {head}")));
+                }
+                self.acknowledge(changes).await?;
+                if applied == head {
+                    self.resyncing = None;
+                    self.status(State::Live);
+                    return Ok(());
+                }
+                // All up to `head` was sent before this heartbeat: what is missing is lost.
+                self.resync(format!("head is {head}"), changes).await
+            }
+            ToEdge::Goaway { reason, retry_after_ms } => {
+                tracing::info!(%reason, "control sends the edge away");
+                Err(Ended::Goaway(Duration::from_millis(retry_after_ms).min(BACKOFF.1)))
+            }
+        }
+    }
+
+    fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
+        let (epoch, applied) = self.follower.cache.position();
+        match welcome.start {
+            Start::Snapshot { at_rev } => self.follower.cache.snapshot(&welcome.epoch, at_rev),
+            Start::Resume if epoch.as_ref() == Some(&welcome.epoch) => {}
+            // An edge that has applied nothing continues anybody's history from its beginning.
+            Start::Resume if applied == 0 => self.follower.cache.snapshot(&welcome.epoch, 0),
+            Start::Resume => return Err(Ended::Broken("a resume into another epoch".to_owned())),
+        }
+        self.follower.domains.replace(&welcome.domains);
+        self.follower.status.head.store(welcome.head, SeqCst);
+        Ok(())
+    }
+
+    async fn acknowledge(&mut self, changes: &mut B::Changes) -> Result<(), Ended> {
+        let (_, applied) = self.follower.cache.position();
+        let ack = ToControl::Ack { applied, rejected: std::mem::take(&mut self.rejected) };
+        self.last_ack = Instant::now();
+        self.ack_due = None;
+        send(changes, ack).await
+    }
+
+    async fn resync(&mut self, reason: String, changes: &mut B::Changes) -> Result<(), Ended> {
+        match self.resyncing {
+            Some(since) if since.elapsed() >= WATCHDOG => {
+                Err(Ended::Broken("a gap was not mended within a second".to_owned()))
+            }
+            // Asked already; what was under way before control heard of it does not fit either.
+            Some(_) => Ok(()),
+            None => {
+                self.resyncing = Some(Instant::now());
+                self.follower.metrics.resyncs.inc();
+                self.status(State::Lagging);
+                let (_, applied) = self.follower.cache.position();
+                send(changes, ToControl::Resync { applied, reason }).await
+            }
+        }
+    }
+
+    fn see_head(&self, head: u64) {
+        self.follower.status.head.fetch_max(head, SeqCst);
+    }
+
+    fn status(&self, state: State) {
+        self.follower.status.set(state, &*self.follower.clock);
+    }
+}
+
+async fn send<C: Changes>(changes: &mut C, message: ToControl) -> Result<(), Ended> {
+    match timeout(STREAM_TIMEOUT, changes.send(message)).await {
+        Ok(sent) => Ok(sent?),
+        Err(_) => Err(Ended::Broken("sending took too long".to_owned())),
+    }
+}
+
+/// Between half of `wait` and the whole, at random, so that a fleet does not come back in step.
+fn jittered(wait: Duration) -> Duration {
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    wait / 2 + (wait / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
+}

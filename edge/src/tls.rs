@@ -1,0 +1,196 @@
+//! Certificates by SNI, exchanged while the edge runs.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use notify::{RecursiveMode, Watcher};
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::EdgeError;
+
+/// Wait after a change of the folder: certificate and key are two files.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// The name whose certificate serves clients that send no SNI (addresses have none).
+const DEFAULT: &str = "default";
+
+type Table = HashMap<Box<str>, Arc<CertifiedKey>>;
+
+/// Certificates of the short domains; clones share one table.
+#[derive(Debug, Clone)]
+pub struct TlsCerts(Arc<Certs>);
+
+#[derive(Debug)]
+struct Certs {
+    table: ArcSwap<Table>,
+    folder: Option<PathBuf>,
+}
+
+impl TlsCerts {
+    /// Certificates in memory: host, PEM chain, PEM key.
+    ///
+    /// The host `default`, else the only one, serves clients that send no SNI.
+    ///
+    /// # Errors
+    /// A certificate or key cannot be read, or they do not belong together.
+    pub fn from_pem<'a>(
+        certs: impl IntoIterator<Item = (&'a str, &'a [u8], &'a [u8])>,
+    ) -> Result<Self, EdgeError> {
+        let mut table = Table::new();
+        for (host, chain, key) in certs {
+            table.insert(host.to_ascii_lowercase().into(), Arc::new(certified(host, chain, key)?));
+        }
+        Ok(Self(Arc::new(Certs { table: ArcSwap::from_pointee(table), folder: None })))
+    }
+
+    /// Certificates of a folder: `<host>.pem` with `<host>.key`; read again whenever the folder changes.
+    ///
+    /// # Errors
+    /// The folder or a pair in it cannot be read.
+    pub fn from_folder(folder: &Path) -> Result<Self, EdgeError> {
+        let (table, errors) = read_folder(folder, &Table::new())?;
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
+        }
+        let folder = Some(folder.to_owned());
+        Ok(Self(Arc::new(Certs { table: ArcSwap::from_pointee(table), folder })))
+    }
+
+    /// Reads the folder again; a pair that cannot be used leaves the one before it in use.
+    ///
+    /// # Errors
+    /// The folder cannot be read; nothing changed.
+    pub fn reload(&self) -> Result<(), EdgeError> {
+        let Some(folder) = &self.0.folder else { return Ok(()) };
+        let (table, errors) = read_folder(folder, &self.0.table.load())?;
+        for error in errors {
+            tracing::error!(%error, "kept the certificate before it");
+        }
+        tracing::info!(certificates = table.len(), "certificates read");
+        self.0.table.store(Arc::new(table));
+        Ok(())
+    }
+
+    /// The configuration of a TLS listener with these certificates.
+    pub(crate) fn server_config(&self) -> Result<ServerConfig, EdgeError> {
+        let wrong = |error: rustls::Error| EdgeError::Certificate {
+            name: "tls".to_owned(),
+            reason: error.to_string(),
+        };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(wrong)?
+            .with_no_client_auth()
+            .with_cert_resolver(self.0.clone());
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.ticketer = ring::Ticketer::new().map_err(wrong)?;
+        Ok(config)
+    }
+
+    /// Follows changes of the folder until `shutdown`.
+    pub(crate) async fn follow(self, shutdown: CancellationToken) {
+        let Some(folder) = self.0.folder.clone() else { return };
+        let (sender, mut changes) = mpsc::channel(1);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Reading the folder is no change of it; a full channel has a wake-up under way already.
+            if event.is_ok_and(|event| !event.kind.is_access()) {
+                let _ = sender.try_send(());
+            }
+        })
+        .and_then(|mut watcher| watcher.watch(&folder, RecursiveMode::NonRecursive).map(|()| watcher));
+        let _watcher = match watcher {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                tracing::error!(%error, "changes of certificates are not noticed");
+                return;
+            }
+        };
+        let follow = async {
+            while changes.recv().await.is_some() {
+                tokio::time::sleep(SETTLE).await;
+                let certs = self.clone();
+                match tokio::task::spawn_blocking(move || certs.reload()).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::error!(%error, "certificates could not be read again"),
+                    Err(error) => tracing::error!(%error, "reading certificates panicked"),
+                }
+            }
+        };
+        shutdown.run_until_cancelled(follow).await;
+    }
+}
+
+impl ResolvesServerCert for Certs {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let table = self.table.load();
+        match hello.server_name() {
+            // rustls gives names in lower case.
+            Some(name) => table.get(name).cloned(),
+            None => {
+                table.get(DEFAULT).or_else(|| table.values().next().filter(|_| table.len() == 1)).cloned()
+            }
+        }
+    }
+}
+
+/// Reads every pair of a folder; for one that fails the entry of `before` stays, if there is one.
+fn read_folder(folder: &Path, before: &Table) -> Result<(Table, Vec<EdgeError>), EdgeError> {
+    let failed = |source| EdgeError::Storage { path: folder.to_owned(), source };
+    let (mut table, mut errors) = (Table::new(), Vec::new());
+    for file in fs::read_dir(folder).map_err(failed)? {
+        let path = file.map_err(failed)?.path();
+        let Some(host) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        if path.extension().is_none_or(|extension| extension != "pem") {
+            continue;
+        }
+        let host = host.to_ascii_lowercase().into_boxed_str();
+        match read_pair(&host, &path) {
+            Ok(Some(pair)) => drop(table.insert(host, Arc::new(pair))),
+            // A certificate without a key is an authority's, or a pair that is being written.
+            Ok(None) => drop(before.get(&host).map(|pair| table.insert(host.clone(), pair.clone()))),
+            Err(error) => {
+                if let Some(pair) = before.get(&host) {
+                    table.insert(host, pair.clone());
+                }
+                errors.push(error);
+            }
+        }
+    }
+    Ok((table, errors))
+}
+
+fn read_pair(host: &str, chain: &Path) -> Result<Option<CertifiedKey>, EdgeError> {
+    let read =
+        |path: &Path| fs::read(path).map_err(|source| EdgeError::Storage { path: path.to_owned(), source });
+    let key = chain.with_extension("key");
+    if !key.exists() {
+        return Ok(None);
+    }
+    certified(host, &read(chain)?, &read(&key)?).map(Some)
+}
+
+fn certified(host: &str, chain: &[u8], key: &[u8]) -> Result<CertifiedKey, EdgeError> {
+    let wrong = |reason: String| EdgeError::Certificate { name: host.to_owned(), reason };
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)
+        .collect::<Result<_, _>>()
+        .map_err(|error| wrong(format!("the chain: {error}")))?;
+    if chain.is_empty() {
+        return Err(wrong("the chain holds no certificate".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| wrong(format!("the key: {error}")))?;
+    CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| wrong(error.to_string()))
+}
