@@ -1,1 +1,23 @@
-//! Placeholder.
+//! The integration tests, one binary.
+
+mod store;
+mod tidy;
+
+/// Mounts each test of a module on both engines.
+macro_rules! on_both_engines {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(tests::db::Engine::Sqlite).await.unwrap();
+            })*
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(tests::db::Engine::Postgres).await.unwrap();
+            })*
+        }
+    };
+}
+pub(crate) use on_both_engines;

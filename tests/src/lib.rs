@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What the tests share: databases of both engines, and the parts of a running product.
+
+pub mod db;

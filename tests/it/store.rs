@@ -1,0 +1,5 @@
+//! The store and the operations on it, on both engines.
+
+mod redirections;
+mod scans;
+mod stream;

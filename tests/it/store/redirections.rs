@@ -1,0 +1,362 @@
+//! Redirections in the store: revisions, tombstones, repeats, chains, lists.
+
+use anyhow::Result;
+use control::{
+    domain::{
+        access::{Actor, ActorKind},
+        redirection::{Draft, Redirection, Writable},
+    },
+    error::ServiceError,
+    service::idempotency::IdempotencyKey,
+    service::redirections::{self, DomainChoice, ItemResult, Listing},
+    store::{accounts, log},
+};
+use serde_json::{Value, json};
+use shared::{
+    id::ResourceId,
+    problem::Code,
+    short_url::{Scheme, ShortDomain},
+    wire::stream::Change,
+};
+use sqlx::AssertSqlSafe;
+use tests::db::{Engine, Location, TestApp, random16};
+
+pub(super) fn actor(made: &TestApp) -> Actor {
+    Actor {
+        account: made.account,
+        kind: ActorKind::Operator,
+        id: made.operator.to_string(),
+        enterprise: true,
+    }
+}
+
+/// Adds a product without the service, so that these tests stand on the tables alone.
+pub(super) async fn product(made: &TestApp) -> Result<ResourceId> {
+    let id = shared::id::ProductId::new(made.app.clock.now().0, random16()?);
+    execute(
+        made,
+        &format!(
+            "INSERT INTO products (id, account_id, name, doc, created_at, updated_at) \
+             VALUES ('{id}', '{}', 'Bag', '{{}}', 1, 1)",
+            made.account
+        ),
+    )
+    .await?;
+    Ok(id.into())
+}
+
+pub(super) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
+    match &made.db.location {
+        Location::Sqlite(path) => {
+            let pool = sqlx::SqlitePool::connect(&format!("sqlite://{}", path.display())).await?;
+            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
+            pool.close().await;
+        }
+        Location::Postgres(url, schema) => {
+            let pool = sqlx::PgPool::connect(url).await?;
+            let mut conn = pool.acquire().await?;
+            sqlx::query(AssertSqlSafe(format!("SET search_path TO {schema}"))).execute(&mut *conn).await?;
+            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut *conn).await?;
+            drop(conn);
+            pool.close().await;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn draft(platform_id: ResourceId, target: &str, short_id: Option<&str>) -> Draft {
+    let body = json!({"platformId": platform_id, "defaultRedirectUrl": target, "shortId": short_id});
+    Draft::parse(&body, None).unwrap()
+}
+
+pub(super) async fn create(
+    made: &TestApp,
+    platform_id: ResourceId,
+    target: &str,
+    short_id: Option<&str>,
+) -> Result<Redirection, ServiceError> {
+    let draft = draft(platform_id, target, short_id);
+    let done = redirections::create(&made.app, &actor(made), draft, DomainChoice::default(), None).await?;
+    Ok(done.value)
+}
+
+fn writable(target: &str) -> Writable {
+    Writable::parse(&json!({"defaultRedirectUrl": target})).unwrap()
+}
+
+fn refusal(result: Result<impl std::fmt::Debug, ServiceError>) -> (Code, String) {
+    match result.unwrap_err() {
+        ServiceError::Refused { code, errors } => (code, errors.join(" ")),
+        other => panic!("not a refusal: {other}"),
+    }
+}
+
+super::super::on_both_engines!(
+    a_redirection_lives_and_dies,
+    short_ids_are_unique_without_case_for_ever,
+    a_case_sensitive_domain_tells_twins_apart,
+    loops_and_long_chains_are_refused,
+    a_bulk_keeps_the_good_and_names_the_bad,
+    a_repeat_with_the_same_key_gives_the_first_answer,
+    another_account_sees_nothing,
+    revisions_are_gapless_under_concurrency,
+    lists_page_in_order_of_creation,
+);
+
+async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let (app, actor) = (&made.app, actor(&made));
+    let product = product(&made).await?;
+    let one = create(&made, product, "https://example.com/a", None).await?;
+    assert_eq!(one.redirect.short_id.as_str().len(), 10);
+    assert_eq!((one.hits, one.rev), (0, 1));
+    assert_eq!(one.redirect.created_at, one.redirect.updated_at);
+    assert_eq!(one.redirect.product_id.map(|id| id.to_string()), Some(product.to_string()));
+
+    let id = one.redirect.short_id.to_string();
+    let changed = redirections::replace(
+        app,
+        &actor,
+        DomainChoice::default(),
+        vec![id.to_lowercase()],
+        writable("https://example.com/b"),
+    )
+    .await?;
+    assert_eq!(changed.rev, 2);
+    let found = redirections::find(app, &actor, DomainChoice::default(), &id).await?;
+    assert_eq!(&*found.redirect.target, "https://example.com/b");
+    assert!(found.redirect.updated_at > found.redirect.created_at);
+    assert_eq!(found, changed.value[0]);
+
+    let gone = redirections::delete(app, &actor, DomainChoice::default(), vec![id.clone()]).await?;
+    assert_eq!(gone.rev, 3);
+    assert_eq!(
+        refusal(redirections::find(app, &actor, DomainChoice::default(), &id).await).0,
+        Code::NotFound
+    );
+    let again = redirections::delete(app, &actor, DomainChoice::default(), vec![id.clone()]).await;
+    assert_eq!(refusal(again).0, Code::NotFound);
+
+    let events = log::list_after(&mut app.db.read().await?, 0, 10).await?;
+    let values: Vec<Option<&str>> = events
+        .iter()
+        .map(|event| match &event.change {
+            Change::Redirect(_, value) => value.as_ref().map(|redirect| &*redirect.target),
+            Change::Domain(_) => panic!("no domain was changed"),
+        })
+        .collect();
+    assert_eq!(values, [Some("https://example.com/a"), Some("https://example.com/b"), None]);
+    Ok(())
+}
+
+async fn short_ids_are_unique_without_case_for_ever(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    create(&made, product, "https://example.com/", Some("Summer")).await?;
+    let twin = create(&made, product, "https://example.com/", Some("SUMMER")).await;
+    assert_eq!(refusal(twin).0, Code::ShortIdTaken);
+    let id = vec!["summer".to_owned()];
+    redirections::delete(&made.app, &actor(&made), DomainChoice::default(), id).await?;
+    let reborn = create(&made, product, "https://example.com/", Some("summer")).await;
+    assert_eq!(refusal(reborn).0, Code::ShortIdTaken, "a tombstone holds its short id");
+    Ok(())
+}
+
+async fn a_case_sensitive_domain_tells_twins_apart(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let mut domain = ShortDomain::new(Scheme::Https, "old.example")?;
+    domain.case_sensitive = true;
+    let mut tx = made.app.db.begin().await?;
+    accounts::insert_domain(&mut tx, made.account, &domain).await?;
+    tx.commit().await?;
+    let choice = DomainChoice { named: Some("OLD.example".to_owned()), host: None };
+    for (id, target) in [("aBc", "https://example.com/1"), ("abc", "https://example.com/2")] {
+        let draft = draft(product, target, Some(id));
+        redirections::create(&made.app, &actor(&made), draft, choice.clone(), None).await?;
+    }
+    let found = redirections::find(&made.app, &actor(&made), choice.clone(), "aBc").await?;
+    assert_eq!(&*found.redirect.target, "https://example.com/1");
+    assert_eq!(refusal(redirections::find(&made.app, &actor(&made), choice, "ABC").await).0, Code::NotFound);
+    Ok(())
+}
+
+async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let this = create(&made, product, "https://TN.GG/self", Some("self")).await;
+    assert_eq!(
+        refusal(this),
+        (Code::Invalid, "defaultRedirectUrl leads back to the short URL itself.".to_owned())
+    );
+    // A link to a short id that is not there yet is no loop, until somebody closes it.
+    create(&made, product, "https://tn.gg/b", Some("a")).await?;
+    assert!(refusal(create(&made, product, "https://tn.gg/A?x=1", Some("b")).await).1.contains("leads back"));
+    create(&made, product, "https://example.com", Some("c0")).await?;
+    for n in 1..=4 {
+        create(&made, product, &format!("https://tn.gg/c{}", n - 1), Some(&format!("c{n}"))).await?;
+    }
+    let deep = create(&made, product, "https://tn.gg/c4", Some("c5")).await;
+    assert!(refusal(deep).1.contains("more than 5"));
+    // Within one request too.
+    let items = vec![
+        Ok(draft(product, "https://tn.gg/y", Some("x"))),
+        Ok(draft(product, "https://tn.gg/x", Some("y"))),
+    ];
+    let done =
+        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None).await?;
+    assert!(
+        done.value.iter().all(|item| matches!(item, ItemResult::Refused { status: 400, .. })),
+        "{done:?}"
+    );
+    Ok(())
+}
+
+async fn a_bulk_keeps_the_good_and_names_the_bad(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    create(&made, product, "https://example.com/", Some("TAKEN")).await?;
+    let stranger = ResourceId::new(1, random16()?);
+    let items = vec![
+        Ok(draft(product, "https://example.com/1", Some("one"))),
+        Err(vec!["platformId is required.".to_owned()]),
+        Ok(draft(product, "https://example.com/2", Some("taken"))),
+        Ok(draft(stranger, "https://example.com/3", None)),
+        Ok(draft(product, "https://example.com/4", Some("ONE"))),
+        Ok(draft(product, "https://example.com/5", None)),
+    ];
+    let done =
+        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None).await?;
+    let statuses: Vec<u16> = done
+        .value
+        .iter()
+        .map(|item| match item {
+            ItemResult::Created { status, .. } | ItemResult::Refused { status, .. } => *status,
+        })
+        .collect();
+    assert_eq!(statuses, [201, 400, 409, 400, 409, 201]);
+    assert_eq!(done.rev, 3, "only what was created took a revision");
+    let found = redirections::find(&made.app, &actor(&made), DomainChoice::default(), "one").await?;
+    assert_eq!(&*found.redirect.target, "https://example.com/1");
+    Ok(())
+}
+
+async fn a_repeat_with_the_same_key_gives_the_first_answer(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
+    let run = async |request| {
+        let draft = draft(product, "https://example.com/", None);
+        redirections::create(&made.app, &actor(&made), draft, DomainChoice::default(), key(request)).await
+    };
+    let first = run(1).await?;
+    let second = run(1).await?;
+    assert_eq!(first, second);
+    assert_eq!(refusal(run(2).await).0, Code::IdempotencyMismatch);
+    assert_eq!(log::load_head(&mut made.app.db.read().await?).await?.head, 1);
+    Ok(())
+}
+
+async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    create(&made, product, "https://example.com/", Some("mine")).await?;
+    let other = shared::id::AccountId::new(1, random16()?);
+    let mut tx = made.app.db.begin().await?;
+    accounts::insert(&mut tx, other, "Other", true, 1).await?;
+    accounts::insert_domain(&mut tx, other, &ShortDomain::new(Scheme::Https, "other.example")?).await?;
+    tx.commit().await?;
+    let stranger = Actor { account: other, ..actor(&made) };
+    let named = DomainChoice { named: Some("tn.gg".to_owned()), host: None };
+    let hosted = DomainChoice { named: None, host: Some("tn.gg".to_owned()) };
+    let ids = vec!["mine".to_owned()];
+    assert_eq!(
+        refusal(redirections::find(&made.app, &stranger, named.clone(), "mine").await).0,
+        Code::Invalid
+    );
+    assert_eq!(
+        refusal(redirections::find(&made.app, &stranger, hosted.clone(), "mine").await).0,
+        Code::NotFound
+    );
+    let replaced = redirections::replace(
+        &made.app,
+        &stranger,
+        hosted.clone(),
+        ids.clone(),
+        writable("https://evil.example"),
+    );
+    assert_eq!(refusal(replaced.await).0, Code::NotFound);
+    assert_eq!(refusal(redirections::delete(&made.app, &stranger, hosted, ids).await).0, Code::NotFound);
+    let made_on_ours =
+        redirections::create(&made.app, &stranger, draft(product, "https://e.com", None), named, None).await;
+    assert_eq!(refusal(made_on_ours).0, Code::Invalid);
+    let listing = Listing { limit: 10, ..Listing::default() };
+    assert_eq!(redirections::list(&made.app, &stranger, &listing).await?, []);
+    Ok(())
+}
+
+async fn revisions_are_gapless_under_concurrency(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let made = std::sync::Arc::new(made);
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..60u32 {
+        let made = made.clone();
+        tasks.spawn(async move {
+            // Every third one is refused, in the middle of the others' transaction.
+            let target =
+                if n % 3 == 0 { "https://tn.gg/loop".to_owned() } else { format!("https://example.com/{n}") };
+            let id = if n % 3 == 0 { Some("loop") } else { None };
+            create(&made, product, &target, id).await.is_ok()
+        });
+    }
+    let mut created = 0;
+    while let Some(done) = tasks.join_next().await {
+        created += u64::from(done?);
+    }
+    assert_eq!(created, 40);
+    let events = log::list_after(&mut made.app.db.read().await?, 0, 100).await?;
+    let revs: Vec<u64> = events.iter().map(|event| event.rev).collect();
+    assert_eq!(revs, (1..=40).collect::<Vec<u64>>());
+    Ok(())
+}
+
+async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let (product, other) = (product(&made).await?, product(&made).await?);
+    let mut expected = Vec::new();
+    for n in 0..7 {
+        let owner = if n == 3 { other } else { product };
+        let made = create(&made, owner, "https://example.com/", Some(&format!("id{n}"))).await?;
+        expected.push(made.redirect.short_id.to_string());
+    }
+    let page = async |listing: Listing| -> Result<Vec<Value>> {
+        let rows = redirections::list(&made.app, &actor(&made), &listing).await?;
+        Ok(rows.iter().map(|row| json!([row.redirect.short_id, row.redirect.created_at, row.seq])).collect())
+    };
+    let names = |rows: &[Value]| {
+        rows.iter().map(|row| row[0].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let after = |rows: &[Value]| rows.last().map(|row| (row[1].as_i64().unwrap(), row[2].as_i64().unwrap()));
+    for ascending in [true, false] {
+        let mut seen = Vec::new();
+        let mut cursor = None;
+        loop {
+            let rows = page(Listing { ascending, after: cursor, limit: 3, ..Listing::default() }).await?;
+            if rows.is_empty() {
+                break;
+            }
+            seen.extend(names(&rows));
+            cursor = after(&rows);
+        }
+        let mut wanted = expected.clone();
+        if !ascending {
+            wanted.reverse();
+        }
+        assert_eq!(seen, wanted);
+    }
+    let of_one =
+        page(Listing { platform_id: Some(other.to_string()), limit: 10, ..Listing::default() }).await?;
+    assert_eq!(names(&of_one), ["id3"]);
+    Ok(())
+}

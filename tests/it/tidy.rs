@@ -1,0 +1,186 @@
+//! The rules of the house that the compiler does not check: arrows between rooms, SQL, sizes, clocks.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Most lines of a source file.
+const MAX_LINES: usize = 500;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn sources(folder: &str) -> Vec<(String, String)> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                if !path.ends_with("target") && !path.ends_with("node_modules") {
+                    walk(&path, found);
+                }
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&root().join(folder), &mut found);
+    found.sort();
+    assert!(!found.is_empty(), "{folder} holds no sources");
+    found
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned(), text)
+        })
+        .collect()
+}
+
+/// Lines of code without tests, comments and docs, numbered from 1.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+    text[..end]
+        .lines()
+        .enumerate()
+        .map(|(n, line)| (n + 1, line))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// Fails with every line of `folder` that holds one of `words`.
+fn forbid(folder: &str, words: &[&str], why: &str) {
+    let mut seen = Vec::new();
+    for (path, text) in sources(folder) {
+        for (number, line) in code(&text) {
+            if words.iter().any(|word| line.contains(word)) {
+                seen.push(format!("{path}:{number}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(seen.is_empty(), "{why}:\n{}", seen.join("\n"));
+}
+
+#[test]
+fn shared_depends_on_nothing_of_ours_and_does_no_io() {
+    let words = [
+        "edge::",
+        "control::",
+        "tokio::",
+        "std::fs",
+        "std::net::Tcp",
+        "sqlx",
+        "SystemTime",
+        "Instant::now",
+        "getrandom",
+    ];
+    forbid("shared/src", &words, "shared is pure");
+}
+
+#[test]
+fn edge_knows_neither_control_nor_sql() {
+    forbid("edge/src", &["control::", "axum", "sqlx"], "edge depends on shared only");
+}
+
+#[test]
+fn control_knows_no_edge() {
+    forbid("control/src", &["edge::", "moka"], "control depends on shared only");
+}
+
+#[test]
+fn domain_is_pure() {
+    let words = [
+        "crate::store",
+        "crate::service",
+        "crate::http",
+        "crate::publish",
+        "crate::worker",
+        "sqlx",
+        "axum",
+        "tokio",
+        "SystemTime",
+        "Instant::now",
+        "getrandom",
+        "std::fs",
+    ];
+    forbid("control/src/domain", &words, "domain depends on shared only");
+}
+
+#[test]
+fn store_and_publish_do_not_look_up() {
+    forbid(
+        "control/src/store",
+        &["crate::service", "crate::http", "crate::worker", "crate::publish", "axum"],
+        "store sees domain only",
+    );
+    forbid(
+        "control/src/publish",
+        &["crate::service", "crate::http", "crate::worker", "axum"],
+        "publish sees store only",
+    );
+    forbid("control/src/service", &["crate::http", "axum"], "service does not know HTTP");
+    forbid("control/src/worker", &["crate::http", "axum"], "workers do not know HTTP");
+}
+
+#[test]
+fn sql_stands_in_the_store_only() {
+    let statements = ["\"SELECT ", "\"INSERT INTO ", "\"UPDATE ", "\"DELETE FROM ", "sqlx::query"];
+    for (path, text) in sources("control/src").into_iter().chain(sources("deploy/standalone/src")) {
+        if path.starts_with("control/src/store/") {
+            continue;
+        }
+        for (number, line) in code(&text) {
+            assert!(
+                !statements.iter().any(|s| line.contains(s)),
+                "{path}:{number}: SQL outside of the store: {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_file_holds_more_than_one_idea() {
+    let long: Vec<String> = ["shared", "edge", "control", "deploy", "tests", "benches"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, lines)| *lines > MAX_LINES)
+        .map(|(path, lines)| format!("{path} ({lines})"))
+        .collect();
+    assert!(long.is_empty(), "files over {MAX_LINES} lines: {}", long.join(", "));
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    // Assembled, so that this file does not hold the words itself.
+    let words = [
+        ["TO", "DO"].concat(),
+        ["FIX", "ME"].concat(),
+        ["#[ig", "nore"].concat(),
+        ["unimpl", "emented!"].concat(),
+    ];
+    for folder in ["shared", "edge", "control", "deploy", "tests", "benches"] {
+        for (path, text) in sources(folder) {
+            for (number, line) in text.lines().enumerate() {
+                assert!(
+                    !words.iter().any(|word| line.contains(word.as_str())),
+                    "{path}:{}: {line}",
+                    number + 1
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn both_engines_have_the_same_migrations() {
+    let names = |engine: &str| {
+        let mut names: Vec<String> = fs::read_dir(root().join("control/migrations").join(engine))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("sqlite"), names("postgres"));
+}

@@ -1,0 +1,192 @@
+//! A fresh database for each test, on SQLite and on Postgres.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use anyhow::Context;
+use control::{
+    publish::{
+        hub::Hub,
+        writer::{self, WriterTask},
+    },
+    service::{App, Random, RandomUnavailable, Secrets, prepare},
+    store::{Db, StoreError, accounts},
+    worker::ingest_scans::{Counters, NoGeoIp},
+};
+use shared::{
+    id::{AccountId, OperatorId},
+    short_url::{Scheme, ShortDomain},
+    time::{Clock, UnixMillis},
+};
+
+/// Where `tests/run` put its Postgres: a URL of a database in which schemas can be made.
+pub const POSTGRES_URL: &str = "WAYMARK_TEST_DATABASE_URL";
+
+/// The engines that every store test runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// A file in a temporary folder.
+    Sqlite,
+    /// A schema of its own.
+    Postgres,
+}
+
+/// A migrated database that goes with the test.
+pub struct TestDb {
+    /// The database.
+    pub db: Db,
+    /// Path or URL and schema, to open it again.
+    pub location: Location,
+    _dir: tempfile::TempDir,
+}
+
+/// How to open a test's database again.
+#[derive(Debug, Clone)]
+pub enum Location {
+    /// A file.
+    Sqlite(std::path::PathBuf),
+    /// A URL and a schema.
+    Postgres(String, String),
+}
+
+impl Location {
+    /// Opens the database without migrating it.
+    ///
+    /// # Errors
+    /// The database cannot be opened.
+    pub async fn open(&self) -> Result<Db, StoreError> {
+        match self {
+            Self::Sqlite(path) => Db::open_sqlite(path).await,
+            Self::Postgres(url, schema) => Db::connect_postgres(url, Some(schema)).await,
+        }
+    }
+}
+
+impl TestDb {
+    /// Makes and migrates a fresh database.
+    ///
+    /// # Errors
+    /// The engine does not run: then the test fails, it does not skip.
+    pub async fn new(engine: Engine) -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let location = match engine {
+            Engine::Sqlite => Location::Sqlite(dir.path().join("test.db")),
+            Engine::Postgres => {
+                let url = std::env::var(POSTGRES_URL)
+                    .with_context(|| format!("{POSTGRES_URL} is not set: run the tests by tests/run"))?;
+                let schema = format!("t{}", random_hex()?);
+                let admin = sqlx::PgPool::connect(&url).await?;
+                sqlx::query(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&admin).await?;
+                admin.close().await;
+                Location::Postgres(url, schema)
+            }
+        };
+        let db = location.open().await?;
+        db.migrate().await?;
+        Ok(Self { db, location, _dir: dir })
+    }
+}
+
+/// Random bits of the system.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable> {
+        getrandom::fill(out).map_err(|_| RandomUnavailable)
+    }
+}
+
+/// A clock that moves on by one millisecond at each look, from a fixed start.
+#[derive(Debug)]
+pub struct StepClock(AtomicI64);
+
+impl Default for StepClock {
+    fn default() -> Self {
+        Self(AtomicI64::new(1_760_000_000_000))
+    }
+}
+
+impl Clock for StepClock {
+    fn now(&self) -> UnixMillis {
+        UnixMillis(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+/// An [`App`] over a fresh database with one account and the short domain `tn.gg`.
+pub struct TestApp {
+    /// The service.
+    pub app: Arc<App>,
+    /// The account.
+    pub account: AccountId,
+    /// Its operator.
+    pub operator: OperatorId,
+    /// The database.
+    pub db: TestDb,
+    /// The writer, until a test runs it.
+    pub writer: Option<WriterTask>,
+}
+
+impl TestApp {
+    /// Makes the account and runs the writer and the change stream until the runtime ends.
+    ///
+    /// # Errors
+    /// The engine does not run.
+    pub async fn new(engine: Engine) -> anyhow::Result<Self> {
+        let mut made = Self::without_tasks(engine).await?;
+        if let Some(task) = made.writer.take() {
+            let shutdown = tokio_util::sync::CancellationToken::new();
+            tokio::spawn(task.run(made.app.db.clone(), made.app.hub.clone(), shutdown.clone()));
+            tokio::spawn(made.app.hub.clone().run(shutdown));
+        }
+        Ok(made)
+    }
+
+    /// Makes the account and leaves the tasks to the test.
+    ///
+    /// # Errors
+    /// The engine does not run.
+    pub async fn without_tasks(engine: Engine) -> anyhow::Result<Self> {
+        let db = TestDb::new(engine).await?;
+        let clock = Arc::new(StepClock::default());
+        let prepared = prepare(&db.db, &*clock, &SystemRandom, "history").await?;
+        let account = AccountId::new(clock.now().0, random16()?);
+        let operator = OperatorId::new(clock.now().0, random16()?);
+        let mut tx = db.db.begin().await?;
+        accounts::insert(&mut tx, account, "Test", true, clock.now().0).await?;
+        accounts::insert_operator(&mut tx, operator, account, "o@example.com", ("O", "P"), clock.now().0)
+            .await?;
+        accounts::insert_domain(&mut tx, account, &ShortDomain::new(Scheme::Https, "tn.gg")?).await?;
+        tx.commit().await?;
+        let (writer, task) = writer::writer();
+        let app = App {
+            hub: Hub::open(db.db.clone()).await?,
+            db: db.db.clone(),
+            clock,
+            random: Arc::new(SystemRandom),
+            secrets: Secrets { page_token: prepared.secrets.page_token, scan_id: prepared.secrets.scan_id },
+            writer,
+            geo_ip: Arc::new(NoGeoIp),
+            agents: woothee::parser::Parser::new(),
+            intake: Counters::default(),
+            docs_url: "https://api.example/docs".to_owned(),
+        };
+        Ok(Self { app: Arc::new(app), account, operator, db, writer: Some(task) })
+    }
+}
+
+/// 128 random bits.
+///
+/// # Errors
+/// The system has none to give.
+pub fn random16() -> anyhow::Result<[u8; 16]> {
+    let mut out = [0; 16];
+    getrandom::fill(&mut out).map_err(|error| anyhow::anyhow!("{error}"))?;
+    Ok(out)
+}
+
+fn random_hex() -> anyhow::Result<String> {
+    Ok(random16()?.iter().map(|byte| format!("{byte:02x}")).collect())
+}
