@@ -9,6 +9,7 @@ const INSERT: &str =
     "INSERT INTO api_keys (hash, account_id, kind, actor_id, created_at) VALUES ($1, $2, $3, $4, $5)";
 const FIND: &str = "SELECT k.account_id, k.kind, k.actor_id, a.enterprise FROM api_keys k \
     JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1 AND k.revoked_at IS NULL";
+const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
 
@@ -52,6 +53,20 @@ pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, Sto
         })
     })
     .transpose()
+}
+
+/// Revokes one key; gives whether it was valid until now.
+///
+/// # Errors
+/// The database failed.
+pub async fn revoke(tx: &mut Tx, hash: &[u8; 32], at_ms: i64) -> Result<bool, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE)
+        .bind(&hash[..])
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1)
 }
 
 /// Revokes every key of an actor; gives how many there were.
