@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Waymark in one process: control, one edge and SQLite behind `waymark up`, and the operator's tools.
+//!
+//! Invariants: settings are checked before a port is bound; a key is shown once and stored as a hash;
+//! the edge stops first and the database last. The tools speak to the public API alone, save `keys`,
+//! for which there is no API.
+
+pub mod backing;
+pub mod banner;
+pub mod cli;
+pub mod config;
+pub mod data_dir;
+pub mod dev_tls;
+pub mod logging;
+pub mod seed;
+mod serve;
+pub mod system;
+pub mod tools;
+pub mod up;
+
+pub use self::{
+    config::Config,
+    up::{Running, UpError, up},
+};

@@ -1,2 +1,10 @@
-//! Placeholder.
-fn main() {}
+//! The `waymark` binary.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    standalone::cli::main()
+}

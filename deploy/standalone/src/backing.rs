@@ -1,0 +1,72 @@
+//! The edge's backing in one process: the store and the change stream, without a network.
+
+use std::sync::Arc;
+
+use control::{
+    error::ServiceError,
+    publish::hub::EdgeSession,
+    service::App,
+    store::{StoreError, redirections},
+};
+use edge::backing::{Backing, BackingError, Changes};
+use shared::{
+    redirect::RedirectKey,
+    wire::{
+        scan::{ScanBatch, ScanReceipt},
+        stream::{Fill, Hello, ToControl, ToEdge},
+    },
+};
+
+/// Control in the same process.
+#[derive(Clone)]
+pub struct InProcess {
+    app: Arc<App>,
+}
+
+impl InProcess {
+    /// The backing over a running control plane.
+    #[must_use]
+    pub fn new(app: Arc<App>) -> Self {
+        Self { app }
+    }
+}
+
+impl Backing for InProcess {
+    type Changes = Stream;
+
+    async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        let mut conn = self.app.db.read().await.map_err(unreachable)?;
+        redirections::load_fill(&mut conn, key).await.map_err(unreachable)
+    }
+
+    async fn changes(&self, hello: Hello) -> Result<Stream, BackingError> {
+        self.app.hub.connect(&hello).await.map(Stream).map_err(unreachable)
+    }
+
+    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+        control::worker::ingest_scans::ingest(&self.app, batch).await.map_err(|error| match error {
+            ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
+            ServiceError::Store(_) | ServiceError::Internal(_) => {
+                BackingError::Unreachable(error.to_string())
+            }
+        })
+    }
+}
+
+/// The change stream of the one edge.
+pub struct Stream(EdgeSession);
+
+impl Changes for Stream {
+    async fn next(&mut self) -> Result<ToEdge, BackingError> {
+        self.0.next().await.map_err(unreachable)
+    }
+
+    async fn send(&mut self, message: ToControl) -> Result<(), BackingError> {
+        self.0.receive(message);
+        Ok(())
+    }
+}
+
+fn unreachable(error: StoreError) -> BackingError {
+    BackingError::Unreachable(error.to_string())
+}

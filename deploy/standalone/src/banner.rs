@@ -1,0 +1,57 @@
+//! What `waymark up` says when it is up: plain to a pipe, friendly to a terminal.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use crate::{
+    config::Config,
+    up::{Running, reachable},
+};
+
+/// Width of the labels: the longest is `Operator key`.
+const LABEL: usize = 14;
+
+/// Writes where everything is, and the key if it was made just now.
+///
+/// # Errors
+/// The output is closed.
+pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: bool) -> io::Result<()> {
+    let (bold, plain) = if colours { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+    let addresses = &running.addresses;
+    writeln!(out, "{bold}Waymark is up.{plain}")?;
+    let mut line = |label: &str, text: &str| writeln!(out, "  {label:LABEL$}{bold}{text}{plain}");
+    line("API", &running.api_url)?;
+    if let Some(address) = addresses.api_tls {
+        line("API, TLS", &format!("https://{}", reachable(address)))?;
+    }
+    line("Docs", &running.docs_url)?;
+    for domain in &running.seeded.domains {
+        line("Short URLs", &format!("{}://{}", domain.scheme.as_str(), domain.host))?;
+    }
+    line("Edge", &format!("http://{}", reachable(addresses.edge)))?;
+    if let Some(address) = addresses.edge_tls {
+        line("Edge, TLS", &format!("https://{}", reachable(address)))?;
+    }
+    line("Admin", &format!("http://{}", reachable(addresses.admin)))?;
+    line("Data", &config.data_dir.display().to_string())?;
+    if let Some(ca) = &running.dev_ca {
+        line("Trust this CA", &ca.display().to_string())?;
+    }
+    match (&running.seeded.new_key, &config.operator_key) {
+        (Some(key), _) => {
+            line("Operator key", key)?;
+            writeln!(out, "The key is shown this once; `waymark keys create` makes another.")?;
+        }
+        (None, Some(_)) => writeln!(out, "The operator key is the one in WAYMARK_OPERATOR_KEY.")?,
+        (None, None) => {
+            writeln!(out, "The operator key is not shown again; `waymark keys create` makes a new one.")?;
+        }
+    }
+    writeln!(out, "Ctrl-C stops it.")?;
+    out.flush()
+}
+
+/// Whether stdout wants colours.
+#[must_use]
+pub fn colours() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

@@ -1,0 +1,187 @@
+//! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
+
+use figment::{
+    Figment,
+    providers::{Format, Toml},
+};
+use serde::{Deserialize, Deserializer, de};
+
+use super::ConfigError;
+
+/// Every setting of `waymark up`; flags win over variables, and both over the TOML file.
+///
+/// A key of the TOML file is the variable without `WAYMARK_`, in lower case: `api_listen = "…"`.
+#[derive(Debug, Default, Clone, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// TOML file with any of these settings [default: none]
+    #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<String>,
+
+    /// Folder of the database, the scan spool and the development CA; made when missing
+    /// [default: ./data]
+    #[arg(long, env = "WAYMARK_DATA_DIR", value_name = "DIR")]
+    #[serde(deserialize_with = "text")]
+    pub data_dir: Option<String>,
+
+    /// Where the API listens without TLS [default: 127.0.0.1:8080]
+    #[arg(long, env = "WAYMARK_API_LISTEN", value_name = "ADDR:PORT")]
+    #[serde(deserialize_with = "text")]
+    pub api_listen: Option<String>,
+
+    /// Where short URLs are served without TLS [default: 127.0.0.1:8081]
+    #[arg(long, env = "WAYMARK_EDGE_LISTEN", value_name = "ADDR:PORT")]
+    #[serde(deserialize_with = "text")]
+    pub edge_listen: Option<String>,
+
+    /// Where short URLs are served over TLS [default: off; 127.0.0.1:8443 with --dev-tls]
+    #[arg(long, env = "WAYMARK_EDGE_TLS_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub edge_tls_listen: Option<String>,
+
+    /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
+    #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
+    #[serde(deserialize_with = "text")]
+    pub admin_listen: Option<String>,
+
+    /// Hosts of short URLs, separated by commas, as tn.gg or http://127.0.0.1:8081; without a scheme
+    /// they are https when the edge has TLS or a TLS proxy, else http [default: the edge's own address]
+    #[arg(long, env = "WAYMARK_SHORT_DOMAINS", value_name = "HOST,…")]
+    #[serde(deserialize_with = "text")]
+    pub short_domains: Option<String>,
+
+    /// A key of 80 characters A-Z a-z 0-9 that the first operator shall have, for tests and automation
+    /// [default: a random one, shown at the first start]
+    #[arg(long, env = "WAYMARK_OPERATOR_KEY", value_name = "KEY", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub operator_key: Option<String>,
+
+    /// Where the API listens with TLS [default: off; 127.0.0.1:8444 with --dev-tls]
+    #[arg(long, env = "WAYMARK_API_TLS_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub api_tls_listen: Option<String>,
+
+    /// Folder of certificates, <host>.pem and <host>.key for each host [default: none]
+    #[arg(long, env = "WAYMARK_TLS_DIR", value_name = "DIR")]
+    #[serde(deserialize_with = "text")]
+    pub tls_dir: Option<String>,
+
+    /// A TLS proxy stands in front: plain listeners may leave loopback [default: false]
+    #[arg(
+        long,
+        env = "WAYMARK_BEHIND_TLS_PROXY",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[serde(deserialize_with = "text")]
+    pub behind_tls_proxy: Option<String>,
+
+    /// Make a local CA at <data>/dev-tls/ca.pem and certificates for the short domains [default: false]
+    #[arg(
+        long,
+        env = "WAYMARK_DEV_TLS",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[serde(deserialize_with = "text")]
+    pub dev_tls: Option<String>,
+
+    /// City database in MaxMind's form (.mmdb) that tells where scans happen [default: none]
+    #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
+    #[serde(deserialize_with = "text")]
+    pub geoip_db: Option<String>,
+
+    /// Path of a SQLite file, or postgres://… [default: <data>/waymark.db]
+    #[arg(long, env = "DATABASE_URL", value_name = "PATH|URL", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub database_url: Option<String>,
+
+    /// Not in this build: Redis comes with the fleet [default: none]
+    #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub redis_url: Option<String>,
+
+    /// What to log, as error, warn, info, debug, trace or a filter such as info,edge=debug
+    /// [default: info]
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
+    #[serde(deserialize_with = "text")]
+    pub log: Option<String>,
+
+    /// Form of the log: text or json [default: text]
+    #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
+    #[serde(deserialize_with = "text")]
+    pub log_format: Option<String>,
+}
+
+impl Settings {
+    /// Adds what the TOML file says, where neither flag nor variable says anything.
+    ///
+    /// An empty text counts as unset, as compose files write it.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or has a key that is unknown.
+    pub(super) fn with_file(mut self) -> Result<Self, ConfigError> {
+        let file = match self.config.take().filter(|path| !path.is_empty()) {
+            Some(path) => read_file(&path)?,
+            None => Self::default(),
+        };
+        let or = |here: Option<String>, file: Option<String>| {
+            here.filter(|text| !text.trim().is_empty())
+                .or(file.filter(|text| !text.trim().is_empty()))
+                .map(|text| text.trim().to_owned())
+        };
+        Ok(Self {
+            config: None,
+            data_dir: or(self.data_dir, file.data_dir),
+            api_listen: or(self.api_listen, file.api_listen),
+            edge_listen: or(self.edge_listen, file.edge_listen),
+            edge_tls_listen: or(self.edge_tls_listen, file.edge_tls_listen),
+            admin_listen: or(self.admin_listen, file.admin_listen),
+            short_domains: or(self.short_domains, file.short_domains),
+            operator_key: or(self.operator_key, file.operator_key),
+            api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
+            tls_dir: or(self.tls_dir, file.tls_dir),
+            behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
+            dev_tls: or(self.dev_tls, file.dev_tls),
+            geoip_db: or(self.geoip_db, file.geoip_db),
+            database_url: or(self.database_url, file.database_url),
+            redis_url: or(self.redis_url, file.redis_url),
+            log: or(self.log, file.log),
+            log_format: or(self.log_format, file.log_format),
+        })
+    }
+}
+
+fn read_file(path: &str) -> Result<Settings, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::new("WAYMARK_CONFIG", format!("cannot read {path}: {error}")))?;
+    Figment::from(Toml::string(&text)).extract().map_err(|error| {
+        // One line: the parser draws the place over several.
+        let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+        ConfigError::new("WAYMARK_CONFIG", format!("{path}: {}", words.join(" ")))
+    })
+}
+
+/// Reads a text, a number, a truth value or a list (joined by commas) as text.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Value {
+        Bool(bool),
+        Number(i64),
+        Text(String),
+        List(Vec<String>),
+    }
+    match Value::deserialize(deserializer) {
+        Ok(Value::Bool(value)) => Ok(Some(value.to_string())),
+        Ok(Value::Number(value)) => Ok(Some(value.to_string())),
+        Ok(Value::Text(value)) => Ok(Some(value)),
+        Ok(Value::List(values)) => Ok(Some(values.join(","))),
+        Err(_) => Err(de::Error::custom("a text, a number, true or false, or a list of texts is expected")),
+    }
+}

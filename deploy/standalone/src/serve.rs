@@ -1,0 +1,119 @@
+//! Starts the servers of the process: the API and the edge.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use control::{
+    service::App,
+    worker::{
+        geo_ip::CityDatabase,
+        ingest_scans::{GeoIp, NoGeoIp},
+    },
+};
+use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    backing::InProcess,
+    config::{Config, ConfigError, Tls},
+    data_dir::DataDir,
+    system::SystemClock,
+    up::{UpError, reachable},
+};
+
+/// Longest wait for the edge to follow the change stream; in one process it takes milliseconds.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Serves the API on its plain listener, and on the TLS one if there is one.
+///
+/// # Errors
+/// A certificate cannot be used.
+pub(crate) fn api(
+    _app: &Arc<App>,
+    plain: TcpListener,
+    tls: Option<(TcpListener, &TlsCerts)>,
+    shutdown: CancellationToken,
+) -> Result<JoinHandle<Result<(), UpError>>, UpError> {
+    let tls = tls.map(|(listener, _)| listener);
+    Ok(tokio::spawn(async move {
+        let _held = (plain, tls);
+        shutdown.cancelled().await;
+        Ok(())
+    }))
+}
+
+/// Opens the edge over control in the same process and serves it.
+///
+/// # Errors
+/// A certificate, the spool or a setting cannot be used.
+pub(crate) fn edge(
+    config: &Config,
+    data_dir: &DataDir,
+    app: &Arc<App>,
+    api: SocketAddr,
+    listeners: Listeners,
+    certificates: Option<&TlsCerts>,
+    shutdown: CancellationToken,
+) -> Result<(JoinHandle<Result<(), UpError>>, EdgeHandle), UpError> {
+    // Part of every scan's identity: another data folder is another edge, on the same Postgres too.
+    let edge_id = data_dir.kept_name("edge-id").map_err(|error| UpError::failed("the edge's name", error))?;
+    let settings = EdgeConfig::new(
+        &format!("local-{edge_id}"),
+        config.data_dir.join("edge"),
+        &format!("http://{}", reachable(api)),
+        &app.docs_url,
+    );
+    let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
+        .map_err(|error| UpError::failed("the edge", error))?;
+    let handle = edge.handle();
+    let task = tokio::spawn(async move {
+        edge.serve(listeners, shutdown).await.map_err(|error| UpError::Failed(error.to_string()))
+    });
+    Ok((task, handle))
+}
+
+/// Waits until the edge answers.
+///
+/// # Errors
+/// It does not within ten seconds.
+pub(crate) async fn ready(handle: &EdgeHandle) -> Result<(), UpError> {
+    let ready = async {
+        while !handle.is_ready() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(READY_TIMEOUT, ready)
+        .await
+        .map_err(|_| UpError::Failed("the edge did not become ready".to_owned()))
+}
+
+/// The certificates of a folder.
+///
+/// # Errors
+/// The folder, or a pair in it, cannot be used.
+pub(crate) fn certificates(config: &Config, folder: &Path) -> Result<TlsCerts, UpError> {
+    let key = if config.tls == Tls::Dev { "WAYMARK_DEV_TLS" } else { "WAYMARK_TLS_DIR" };
+    TlsCerts::from_folder(folder).map_err(|error: EdgeError| {
+        ConfigError::new(key, format!("{error}; each host needs <host>.pem and <host>.key")).into()
+    })
+}
+
+/// Geography from the operator's database, or none.
+///
+/// # Errors
+/// The file is not a database of addresses.
+pub(crate) fn geo_ip(config: &Config) -> Result<Arc<dyn GeoIp>, UpError> {
+    let Some(path) = &config.geoip_db else { return Ok(Arc::new(NoGeoIp)) };
+    let database = CityDatabase::open(path).map_err(|error| {
+        ConfigError::new(
+            "WAYMARK_GEOIP_DB",
+            format!("{} is not a city database (.mmdb): {error}", path.display()),
+        )
+    })?;
+    Ok(Arc::new(database))
+}

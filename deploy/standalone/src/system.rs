@@ -1,0 +1,43 @@
+//! The system's clock and its source of random bits.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use control::service::{Random, RandomUnavailable};
+use shared::time::{Clock, UnixMillis};
+
+/// The system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> UnixMillis {
+        // A clock before 1970 counts as 1970.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        UnixMillis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// The system's source of random bits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable> {
+        getrandom::fill(out).map_err(|_| RandomUnavailable)
+    }
+}
+
+/// A random name of 16 hexadecimal digits.
+///
+/// # Errors
+/// The system has no random bits to give.
+pub fn random_name() -> Result<String, RandomUnavailable> {
+    use std::fmt::Write as _;
+    let mut bytes = [0; 8];
+    SystemRandom.fill(&mut bytes)?;
+    Ok(bytes.iter().fold(String::with_capacity(16), |mut out, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    }))
+}

@@ -1,0 +1,1 @@
+//! The API client of the tools.

@@ -1,0 +1,8 @@
+//! The operator's tools.
+
+pub mod client;
+pub mod export;
+pub mod import;
+pub mod keys;
+pub mod qr;
+pub mod status;

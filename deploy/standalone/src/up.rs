@@ -1,0 +1,381 @@
+//! The composition: control and one edge in one process, started and stopped in order.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use control::{
+    publish::{
+        hub::Hub,
+        writer::{self, WriterTask},
+    },
+    service::{self, App},
+    store::{Db, StoreError},
+    worker,
+};
+use edge::{Listeners, TlsCerts};
+use shared::short_url::{Scheme, ShortDomain};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{Config, ConfigError, Database, Tls},
+    data_dir::{self, DataDir},
+    dev_tls::{self, DevTls},
+    seed::{self, Seeded},
+    serve,
+    system::{SystemClock, SystemRandom},
+};
+
+/// Why the process did not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum UpError {
+    /// A setting cannot be used; nothing was started.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Something else went wrong; one line for people.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl UpError {
+    pub(crate) fn failed(what: &str, error: impl std::fmt::Display) -> Self {
+        Self::Failed(format!("{what}: {error}"))
+    }
+}
+
+/// The addresses that are really bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// The API.
+    pub api: SocketAddr,
+    /// The API over TLS.
+    pub api_tls: Option<SocketAddr>,
+    /// Short URLs.
+    pub edge: SocketAddr,
+    /// Short URLs over TLS.
+    pub edge_tls: Option<SocketAddr>,
+    /// `/live`, `/ready` and `/metrics`.
+    pub admin: SocketAddr,
+}
+
+/// Bound sockets, not yet served.
+pub(crate) struct Sockets {
+    pub(crate) api: TcpListener,
+    pub(crate) api_tls: Option<TcpListener>,
+    pub(crate) edge: TcpListener,
+    pub(crate) edge_tls: Option<TcpListener>,
+    pub(crate) admin: TcpListener,
+}
+
+/// A process that is up.
+pub struct Running {
+    /// Where it listens.
+    pub addresses: Addresses,
+    /// Base of the API, without a path.
+    pub api_url: String,
+    /// Page of the docs.
+    pub docs_url: String,
+    /// What was found or made in the database.
+    pub seeded: Seeded,
+    /// The development CA, if there is one.
+    pub dev_ca: Option<PathBuf>,
+    app: Arc<App>,
+    supervisor: JoinHandle<Result<(), UpError>>,
+}
+
+impl Running {
+    /// The control plane, for tests that look behind the API.
+    #[must_use]
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    /// Waits until everything has stopped, after the `shutdown` given to [`up`] or a failure.
+    ///
+    /// # Errors
+    /// A part failed while it ran or stopped.
+    pub async fn wait(self) -> Result<(), UpError> {
+        self.supervisor.await.unwrap_or_else(|error| Err(UpError::failed("the supervisor", error)))
+    }
+}
+
+/// Starts everything; returns when all of it answers.
+///
+/// Settings are checked first, then the data folder is taken, then ports are bound, then the database is
+/// opened: a start that is refused leaves nothing behind but an empty folder.
+///
+/// # Errors
+/// A setting cannot be used, the database cannot be opened, or a part did not start.
+pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, UpError> {
+    config.check()?;
+    // Twice is no fault: tests start several processes' worth in one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let data_dir = DataDir::open(&config.data_dir)?;
+    let (sockets, addresses) = bind(&config)?;
+    let domains = short_domains(&config, &addresses)?;
+    let tls = prepare_tls(&config, &data_dir, &domains)?;
+    let certificates = tls.as_ref().map(|tls| serve::certificates(&config, &tls.certificates)).transpose()?;
+    let geo_ip = serve::geo_ip(&config)?;
+    let (db, history) = open_database(&config).await?;
+    let (clock, random) = (SystemClock, SystemRandom);
+    let prepared = service::prepare(&db, &clock, &random, &history)
+        .await
+        .map_err(|error| UpError::failed("the database cannot be set up", error))?;
+    let seeded = seed::seed(&db, &clock, &random, config.operator_key.as_deref(), &domains)
+        .await
+        .map_err(|error| refused_seed(&config, error))?;
+    warn_of_schemes(&domains, &seeded.domains);
+    let api_url = format!("http://{}", reachable(addresses.api));
+    let docs_url = format!("{api_url}/docs");
+    let hub = Hub::open(db.clone()).await.map_err(|error| UpError::failed("the change log", error))?;
+    let (writer, writer_task) = writer::writer();
+    let app = Arc::new(App {
+        db,
+        clock: Arc::new(clock),
+        random: Arc::new(random),
+        secrets: prepared.secrets,
+        writer,
+        hub,
+        geo_ip,
+        agents: woothee::parser::Parser::new(),
+        intake: worker::ingest_scans::Counters::default(),
+        docs_url: docs_url.clone(),
+    });
+    let parts =
+        Parts::start(&config, &data_dir, &app, writer_task, sockets, &addresses, certificates.as_ref())
+            .await?;
+    let supervisor = tokio::spawn(parts.supervise(app.clone(), data_dir, shutdown));
+    let dev_ca = (config.tls == Tls::Dev).then(|| tls.map(|tls| tls.ca)).flatten();
+    Ok(Running { addresses, api_url, docs_url, seeded, dev_ca, app, supervisor })
+}
+
+/// The running parts, each with its own stop: they end in an order.
+struct Parts {
+    edge: (JoinHandle<Result<(), UpError>>, CancellationToken),
+    api: (JoinHandle<Result<(), UpError>>, CancellationToken),
+    writer: (JoinHandle<()>, CancellationToken),
+    background: (Vec<JoinHandle<()>>, CancellationToken),
+}
+
+impl Parts {
+    async fn start(
+        config: &Config,
+        data_dir: &DataDir,
+        app: &Arc<App>,
+        writer_task: WriterTask,
+        sockets: Sockets,
+        addresses: &Addresses,
+        certificates: Option<&TlsCerts>,
+    ) -> Result<Self, UpError> {
+        let stops: [CancellationToken; 4] = std::array::from_fn(|_| CancellationToken::new());
+        let [stop_edge, stop_api, stop_writer, stop_background] = stops;
+        let writer = tokio::spawn(writer_task.run(app.db.clone(), app.hub.clone(), stop_writer.clone()));
+        let background = vec![
+            tokio::spawn(app.hub.clone().run(stop_background.clone())),
+            tokio::spawn(worker::upkeep::run(app.clone(), stop_background.clone())),
+        ];
+        let Sockets { api, api_tls, edge, edge_tls, admin } = sockets;
+        let api = serve::api(app, api, api_tls.zip(certificates), stop_api.clone())?;
+        let listeners =
+            Listeners { plain: vec![edge], tls: edge_tls.into_iter().collect(), admin: Some(admin) };
+        let (edge, handle) =
+            serve::edge(config, data_dir, app, addresses.api, listeners, certificates, stop_edge.clone())?;
+        serve::ready(&handle).await?;
+        Ok(Self {
+            edge: (edge, stop_edge),
+            api: (api, stop_api),
+            writer: (writer, stop_writer),
+            background: (background, stop_background),
+        })
+    }
+
+    /// Waits for the stop, or for a part that ends by itself; then stops the rest in order.
+    ///
+    /// The edge drains first and hands over its scans while control still takes them; then the API, whose
+    /// requests need the writer; then the writer; the change stream and the database last.
+    async fn supervise(
+        mut self,
+        app: Arc<App>,
+        data_dir: DataDir,
+        shutdown: CancellationToken,
+    ) -> Result<(), UpError> {
+        let mut early = None;
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            ended = &mut self.edge.0 => early = Some(("the edge", ended)),
+            ended = &mut self.api.0 => early = Some(("the API", ended)),
+            ended = &mut self.writer.0 => early = Some(("the writer", ended.map(Ok))),
+        }
+        let mut result = match &early {
+            None => Ok(()),
+            Some((part, Ok(Ok(())))) => Err(UpError::Failed(format!("{part} ended unasked"))),
+            Some((part, Ok(Err(error)))) => Err(UpError::failed(part, error)),
+            Some((part, Err(error))) => Err(UpError::failed(part, error)),
+        };
+        let ended = early.map(|(part, _)| part);
+        tracing::info!("stopping: the edge drains");
+        self.edge.1.cancel();
+        if ended != Some("the edge") {
+            result = result.and(joined("the edge", self.edge.0.await));
+        }
+        self.api.1.cancel();
+        if ended != Some("the API") {
+            result = result.and(joined("the API", self.api.0.await));
+        }
+        self.writer.1.cancel();
+        if ended != Some("the writer") {
+            result = result.and(joined("the writer", self.writer.0.await.map(Ok)));
+        }
+        self.background.1.cancel();
+        for task in self.background.0 {
+            result = result.and(joined("a background task", task.await.map(Ok)));
+        }
+        app.db.close().await;
+        // The lock of the folder outlives the database.
+        drop(data_dir);
+        tracing::info!("stopped");
+        result
+    }
+}
+
+fn joined(part: &str, ended: Result<Result<(), UpError>, tokio::task::JoinError>) -> Result<(), UpError> {
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(UpError::failed(part, error)),
+        Err(error) => Err(UpError::failed(part, error)),
+    }
+}
+
+fn bind(config: &Config) -> Result<(Sockets, Addresses), UpError> {
+    let one = |key: &'static str, address: SocketAddr| -> Result<(TcpListener, SocketAddr), UpError> {
+        let bound = TcpListener::bind(address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            let local = listener.local_addr()?;
+            Ok((listener, local))
+        });
+        bound.map_err(|error| {
+            let reason = match error.kind() {
+                std::io::ErrorKind::AddrInUse => {
+                    format!("{address} is in use: stop what listens there, or give another port")
+                }
+                _ => format!("cannot listen on {address}: {error}; give an address of this machine"),
+            };
+            ConfigError::new(key, reason).into()
+        })
+    };
+    let maybe = |key: &'static str, address: Option<SocketAddr>| {
+        address.map(|address| one(key, address)).transpose().map(Option::unzip)
+    };
+    let (api, api_at) = one("WAYMARK_API_LISTEN", config.api_listen)?;
+    let (api_tls, api_tls_at) = maybe("WAYMARK_API_TLS_LISTEN", config.api_tls_listen)?;
+    let (edge, edge_at) = one("WAYMARK_EDGE_LISTEN", config.edge_listen)?;
+    let (edge_tls, edge_tls_at) = maybe("WAYMARK_EDGE_TLS_LISTEN", config.edge_tls_listen)?;
+    let (admin, admin_at) = one("WAYMARK_ADMIN_LISTEN", config.admin_listen)?;
+    Ok((
+        Sockets { api, api_tls, edge, edge_tls, admin },
+        Addresses { api: api_at, api_tls: api_tls_at, edge: edge_at, edge_tls: edge_tls_at, admin: admin_at },
+    ))
+}
+
+/// The short domains that the settings mean; without any, the address under which the edge is reached.
+fn short_domains(config: &Config, addresses: &Addresses) -> Result<Vec<ShortDomain>, UpError> {
+    let bad = |error| ConfigError::new("WAYMARK_SHORT_DOMAINS", format!("{error}"));
+    if config.short_domains.is_empty() {
+        let (scheme, address) = match addresses.edge_tls {
+            Some(address) => (Scheme::Https, address),
+            None => (Scheme::Http, addresses.edge),
+        };
+        return Ok(vec![ShortDomain::new(scheme, &reachable(address).to_string()).map_err(bad)?]);
+    }
+    config
+        .short_domains
+        .iter()
+        .map(|domain| {
+            let scheme = domain.scheme.unwrap_or_else(|| config.default_scheme());
+            Ok(ShortDomain::new(scheme, &domain.host).map_err(bad)?)
+        })
+        .collect()
+}
+
+/// The address that a client on this machine uses for a listener on every address.
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    address
+}
+
+fn prepare_tls(
+    config: &Config,
+    data_dir: &DataDir,
+    domains: &[ShortDomain],
+) -> Result<Option<DevTls>, UpError> {
+    match &config.tls {
+        Tls::Off => Ok(None),
+        Tls::Dir(folder) => Ok(Some(DevTls { ca: PathBuf::new(), certificates: folder.clone() })),
+        Tls::Dev => {
+            let hosts = domains.iter().map(|domain| domain.host.as_str());
+            let tls = dev_tls::prepare(data_dir.path(), hosts, std::time::SystemTime::now())
+                .map_err(|error| ConfigError::new("WAYMARK_DEV_TLS", error.to_string()))?;
+            Ok(Some(tls))
+        }
+    }
+}
+
+async fn open_database(config: &Config) -> Result<(Db, String), UpError> {
+    let (db, history) = connect(&config.database).await?;
+    db.migrate()
+        .await
+        .map_err(|error| UpError::failed("the database cannot be brought up to date", error))?;
+    Ok((db, history))
+}
+
+/// Opens a database as it is, and gives the id of its history.
+///
+/// # Errors
+/// The file cannot be used, or nothing answers at the URL.
+pub(crate) async fn connect(database: &Database) -> Result<(Db, String), UpError> {
+    match database {
+        Database::Sqlite(path) => {
+            let bad = |error: &dyn std::fmt::Display| {
+                ConfigError::new("DATABASE_URL", format!("{} cannot be used: {error}", path.display()))
+            };
+            let history = data_dir::history_id(path).map_err(|error| bad(&error))?;
+            Ok((Db::open_sqlite(path).await.map_err(|error| bad(&error))?, history))
+        }
+        // The server has a history id of its own; this one is not used. The URL may hold a password.
+        Database::Postgres(url) => match Db::connect_postgres(url, None).await {
+            Ok(db) => Ok((db, String::new())),
+            Err(error) => Err(UpError::failed("DATABASE_URL: Postgres does not answer", error)),
+        },
+    }
+}
+
+fn refused_seed(config: &Config, error: control::error::ServiceError) -> UpError {
+    match error {
+        control::error::ServiceError::Store(StoreError::Unique(what)) if what.contains("short_domains") => {
+            ConfigError::new("WAYMARK_SHORT_DOMAINS", "a short domain belongs to another account").into()
+        }
+        control::error::ServiceError::Store(StoreError::Unique(_)) if config.operator_key.is_some() => {
+            ConfigError::new("WAYMARK_OPERATOR_KEY", "this key was revoked: give another, or none").into()
+        }
+        error => UpError::failed("the first account cannot be made", error),
+    }
+}
+
+/// The scheme of a domain is in every printed code: it stays what it was when the domain was added.
+fn warn_of_schemes(asked: &[ShortDomain], stored: &[ShortDomain]) {
+    for domain in asked {
+        let kept = stored.iter().find(|kept| kept.host == domain.host && kept.scheme != domain.scheme);
+        if let Some(kept) = kept {
+            tracing::warn!(
+                domain = %kept.host,
+                scheme = kept.scheme.as_str(),
+                "the short domain keeps the scheme it was added with, since its codes are printed"
+            );
+        }
+    }
+}
