@@ -5,6 +5,7 @@
 
 pub mod domain;
 pub mod error;
+pub mod http;
 pub mod publish;
 pub mod service;
 pub mod store;

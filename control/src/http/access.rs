@@ -1,0 +1,116 @@
+//! Who calls: the key of a request, and `GET /access` (contract: Authentication).
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::FromRequestParts,
+    http::{HeaderMap, header, request::Parts},
+};
+use serde::Serialize;
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{api_error::ApiError, extract::pairs};
+use crate::{
+    domain::{
+        access::Actor,
+        permission::{Subject, Verb},
+    },
+    service::{App, access},
+};
+
+/// The query parameter that stands in for the header.
+pub(super) const TOKEN_PARAMETER: &str = "access_token";
+
+/// The caller behind the key of a request.
+#[derive(Debug, Clone)]
+pub(super) struct Caller(pub(super) Actor);
+
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        let key = find_key(&parts.headers, parts.uri.query())
+            .ok_or_else(|| ApiError::refused(Code::KeyMissing, "No API key was sent."))?;
+        Ok(Self(access::identify(app, &key).await?))
+    }
+}
+
+/// The key in `Authorization: KEY | Token KEY | Bearer KEY`, else in `access_token`.
+fn find_key(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or("?").trim());
+    let sent = value.filter(|value| !value.is_empty()).map(|value| {
+        let key = match value.split_once(' ') {
+            Some((scheme, key)) if ["token", "bearer"].contains(&scheme.to_ascii_lowercase().as_str()) => key,
+            Some(_) | None => value,
+        };
+        key.trim().to_owned()
+    });
+    sent.or_else(|| {
+        let mut pairs = pairs(query.unwrap_or_default());
+        pairs.find(|(name, value)| name == TOKEN_PARAMETER && !value.is_empty()).map(|(_, value)| value)
+    })
+}
+
+/// Who a key belongs to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AccessDocument {
+    /// Id of the account.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    account: String,
+    actor: ActorDocument,
+}
+
+/// Who acts with a key.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ActorDocument {
+    /// Kind of the key.
+    #[serde(rename = "type")]
+    #[schema(example = "operator")]
+    kind: &'static str,
+    /// Id of the operator.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+}
+
+/// Says who the key belongs to.
+#[utoipa::path(get, path = "/access", tag = "Access", operation_id = "readAccess",
+    responses((status = 200, description = "The account and the actor", body = AccessDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(Caller(actor): Caller) -> Result<Json<AccessDocument>, ApiError> {
+    access::require(&actor, Verb::Read, Subject::Access)?;
+    let document = AccessDocument {
+        account: actor.account.to_string(),
+        actor: ActorDocument { kind: actor.kind.as_str(), id: actor.id },
+    };
+    Ok(Json(document))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_where_clients_send_them() {
+        for (authorization, query, expected) in [
+            (Some("KEY"), None, Some("KEY")),
+            (Some("Token KEY"), None, Some("KEY")),
+            (Some("Bearer KEY"), None, Some("KEY")),
+            (Some("bearer  KEY "), None, Some("KEY")),
+            (Some("Basic KEY"), None, Some("Basic KEY")),
+            (Some(""), Some("access_token=Q"), Some("Q")),
+            (None, Some("a=b&access_token=Q%51"), Some("QQ")),
+            (Some("KEY"), Some("access_token=Q"), Some("KEY")),
+            (None, Some("access_token="), None),
+            (None, Some("a=b"), None),
+            (None, None, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = authorization {
+                headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            }
+            assert_eq!(find_key(&headers, query).as_deref(), expected, "{authorization:?} {query:?}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Actions and their types over HTTP, read only (decisions 4).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{Path, Query},
+    listing::{Listing, flag},
+    middleware::RequestInfo,
+    openapi::ListParams,
+};
+use crate::{
+    domain::{access::Actor, action::Action, filter::Field},
+    service::{
+        App,
+        actions::{self, Scope},
+    },
+};
+
+/// A type of action.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ActionTypeDocument {
+    /// Its name.
+    #[schema(example = "implicitScans")]
+    name: &'static str,
+}
+
+/// What happened to a Thng or product.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ActionDocument {
+    /// Its id.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    /// When it was recorded, in milliseconds since 1970.
+    created_at: i64,
+    /// When it happened, in milliseconds since 1970.
+    timestamp: i64,
+    /// Its type.
+    #[serde(rename = "type")]
+    #[schema(example = "implicitScans")]
+    kind: String,
+    /// The Thng it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thng: Option<String>,
+    /// The product it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    product: Option<String>,
+    /// `customFields`, `tags`, `location`, `locationSource`; `context` with `context=true`.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    members: Map<String, Value>,
+}
+
+impl ActionDocument {
+    fn new(action: Action, with_context: bool) -> Self {
+        let mut members = action.members;
+        if !with_context {
+            members.remove("context");
+        }
+        // The columns win over what a document may hold under the same name.
+        for name in ["id", "createdAt", "timestamp", "type", "thng", "product"] {
+            members.remove(name);
+        }
+        Self {
+            id: action.id.to_string(),
+            created_at: action.created_at.0,
+            timestamp: action.timestamp.0,
+            kind: action.kind,
+            thng: action.thng.map(|id| id.to_string()),
+            product: action.product.map(|id| id.to_string()),
+            members,
+        }
+    }
+}
+
+/// Lists the types of actions.
+#[utoipa::path(get, path = "/actions", tag = "Actions", operation_id = "listActionTypes", params(ListParams),
+    responses((status = 200, description = "One page", body = [ActionTypeDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_types(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &[Field::Name])?;
+    let page = actions::list_types(&actor, listing.request.page, listing.request.filter.as_ref())?;
+    Ok(listing.answer(&app, page, |name| ActionTypeDocument { name }))
+}
+
+/// Lists actions of one type, or of `all`.
+#[utoipa::path(get, path = "/actions/{type}", tag = "Actions", operation_id = "listActions",
+    params(ListParams, ("type" = String, Path, description = "Name of a type, or `all`"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "One page", body = [ActionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    Path(kind): Path<String>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    list_in(&app, &actor, info, &query, Scope::Account, &kind).await
+}
+
+/// Lists actions of a Thng, of one type or of `all`.
+#[utoipa::path(get, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "listThngActions",
+    params(ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of a type, or `all`"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "One page", body = [ActionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_of_thng(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    Path((reference, kind)): Path<(String, String)>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    list_in(&app, &actor, info, &query, Scope::Thng(&reference), &kind).await
+}
+
+/// Lists actions of a product, of one type or of `all`.
+#[utoipa::path(get, path = "/products/{id}/actions/{type}", tag = "Actions", operation_id = "listProductActions",
+    params(ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of a type, or `all`"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "One page", body = [ActionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_of_product(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    Path((reference, kind)): Path<(String, String)>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    list_in(&app, &actor, info, &query, Scope::Product(&reference), &kind).await
+}
+
+/// Reads an action.
+#[utoipa::path(get, path = "/actions/{type}/{action}", tag = "Actions", operation_id = "readAction",
+    params(("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "The action", body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    query: Query,
+) -> Result<Json<ActionDocument>, ApiError> {
+    read_in(&app, &actor, &query, Scope::Account, &kind, &id).await
+}
+
+/// Reads an action of a Thng.
+#[utoipa::path(get, path = "/thngs/{id}/actions/{type}/{action}", tag = "Actions", operation_id = "readThngAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "The action", body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_of_thng(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind, id)): Path<(String, String, String)>,
+    query: Query,
+) -> Result<Json<ActionDocument>, ApiError> {
+    read_in(&app, &actor, &query, Scope::Thng(&reference), &kind, &id).await
+}
+
+/// Reads an action of a product.
+#[utoipa::path(get, path = "/products/{id}/actions/{type}/{action}", tag = "Actions",
+    operation_id = "readProductAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "The action", body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_of_product(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind, id)): Path<(String, String, String)>,
+    query: Query,
+) -> Result<Json<ActionDocument>, ApiError> {
+    read_in(&app, &actor, &query, Scope::Product(&reference), &kind, &id).await
+}
+
+async fn list_in(
+    app: &App,
+    actor: &Actor,
+    info: RequestInfo,
+    query: &Query,
+    scope: Scope<'_>,
+    kind: &str,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(app, actor, info, query, &[])?;
+    let page = actions::list(app, actor, scope, kind, listing.request.page).await?;
+    Ok(listing.answer(app, page, |action| ActionDocument::new(action, listing.with_context)))
+}
+
+async fn read_in(
+    app: &App,
+    actor: &Actor,
+    query: &Query,
+    scope: Scope<'_>,
+    kind: &str,
+    id: &str,
+) -> Result<Json<ActionDocument>, ApiError> {
+    let mut faults = Vec::new();
+    let with_context = flag(query, "context", &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let action = actions::read(app, actor, scope, kind, id).await?;
+    Ok(Json(ActionDocument::new(action, with_context)))
+}

@@ -1,0 +1,131 @@
+//! From an error to the answer: every refusal leaves in one form (decisions 1, error body).
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use shared::problem::{Code, Problem};
+
+use crate::error::ServiceError;
+
+/// What a handler fails with.
+#[derive(Debug)]
+pub(super) struct ApiError(ServiceError);
+
+impl<E: Into<ServiceError>> From<E> for ApiError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl ApiError {
+    /// A refusal with one fault.
+    pub(super) fn refused(code: Code, error: impl Into<String>) -> Self {
+        Self(ServiceError::refused(code, error))
+    }
+
+    /// Members or parameters with faults, each of which names its own.
+    pub(super) fn faults(code: Code, errors: Vec<String>) -> Self {
+        Self(ServiceError::Refused { code, errors })
+    }
+}
+
+/// A refusal on its way out; the outermost layer turns it into the body.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub(super) code: Code,
+    /// For the caller; empty means the code's own sentence.
+    pub(super) errors: Vec<String>,
+    /// For the log only.
+    pub(super) detail: Option<String>,
+}
+
+impl From<ServiceError> for Refusal {
+    fn from(error: ServiceError) -> Self {
+        let code = error.code();
+        match error {
+            ServiceError::Refused { errors, .. } => Self { code, errors, detail: None },
+            // The text of 5xx is fixed: details are for the log.
+            ServiceError::Store(_) | ServiceError::Internal(_) => {
+                Self { code, errors: Vec::new(), detail: Some(error.to_string()) }
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        Refusal::from(self.0).into_response()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = status(self.code).into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl Refusal {
+    /// The answer as it leaves; headers such as `Allow` are those of `from`.
+    pub(super) fn render(self, from: Response, docs_url: &str) -> Response {
+        let problem = Problem::new(self.code, self.errors, docs_url);
+        let mut response = (status(self.code), axum::Json(problem)).into_response();
+        let headers = response.headers_mut();
+        for (name, value) in from.headers() {
+            if name != header::CONTENT_LENGTH && name != header::CONTENT_TYPE {
+                headers.append(name, value.clone());
+            }
+        }
+        match status(self.code) {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.entry(header::RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+fn status(code: Code) -> StatusCode {
+    StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreError;
+
+    #[test]
+    fn a_failure_says_nothing_of_its_cause() {
+        let refusal = Refusal::from(ServiceError::Store(StoreError::Row("secret".to_owned())));
+        assert_eq!(refusal.code, Code::Internal);
+        assert!(refusal.errors.is_empty());
+        assert!(refusal.detail.is_some_and(|detail| detail.contains("secret")));
+    }
+
+    #[test]
+    fn statuses_carry_their_headers() {
+        for (code, name) in [
+            (Code::KeyMissing, Some(header::WWW_AUTHENTICATE)),
+            (Code::Timeout, Some(header::RETRY_AFTER)),
+            (Code::TooManyRequests, Some(header::RETRY_AFTER)),
+            (Code::NotFound, None),
+        ] {
+            let refusal = Refusal { code, errors: vec![], detail: None };
+            let response = refusal.clone().render(refusal.into_response(), "https://x/docs");
+            assert_eq!(response.status().as_u16(), code.status());
+            for header in [header::WWW_AUTHENTICATE, header::RETRY_AFTER] {
+                assert_eq!(
+                    response.headers().contains_key(&header),
+                    Some(&header) == name.as_ref(),
+                    "{code:?}"
+                );
+            }
+        }
+    }
+}

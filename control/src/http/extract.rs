@@ -1,0 +1,142 @@
+//! What handlers take from a request: JSON bodies, query parameters, parts of the path.
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{HeaderMap, header, request::Parts},
+};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use shared::problem::Code;
+
+use super::api_error::ApiError;
+use crate::domain::limits::MAX_BODY_BYTES;
+
+/// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
+const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
+
+/// A JSON body.
+#[derive(Debug)]
+pub(super) struct JsonBody(pub(super) Value);
+
+impl<S: Send + Sync> FromRequest<S> for JsonBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let is_json = is_json(request.headers());
+        let bytes = read_body(request).await?;
+        if bytes.is_empty() {
+            return Err(ApiError::refused(Code::MalformedJson, "The body is missing."));
+        }
+        if !is_json {
+            return Err(ApiError::refused(
+                Code::UnsupportedMediaType,
+                "Content-Type must be application/json.",
+            ));
+        }
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            ApiError::refused(
+                Code::MalformedJson,
+                format!("The body is not well-formed JSON at line {line}, column {column}."),
+            )
+        })
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return false;
+    };
+    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
+    let mut stream = request.into_body().into_data_stream();
+    let mut bytes = Vec::new();
+    let mut size = 0_usize;
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| ApiError::refused(Code::MalformedJson, "The body broke off."))?;
+        size = size.saturating_add(chunk.len());
+        if size > MAX_DRAIN_BYTES {
+            break;
+        }
+        if size <= MAX_BODY_BYTES {
+            bytes.extend_from_slice(&chunk);
+        }
+    }
+    if size > MAX_BODY_BYTES {
+        let fault = format!("The body must have at most {MAX_BODY_BYTES} bytes.");
+        return Err(ApiError::refused(Code::TooLarge, fault));
+    }
+    Ok(bytes)
+}
+
+/// The query's parameters, decoded, in order.
+#[derive(Debug, Clone)]
+pub(super) struct Query(pub(super) Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let pairs: Vec<_> = pairs(parts.uri.query().unwrap_or_default()).collect();
+        // No column holds U+0000, and Postgres fails on a parameter that does.
+        if pairs.iter().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
+            return Err(ApiError::refused(Code::InvalidParameter, "The query must not hold U+0000."));
+        }
+        Ok(Self(pairs))
+    }
+}
+
+impl Query {
+    /// The first value of a parameter.
+    pub(super) fn find(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The parameters of a query, decoded.
+pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+    url::form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()))
+}
+
+/// Parts of the path, decoded; one that is not UTF-8 names nothing.
+#[derive(Debug)]
+pub(super) struct Path<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match axum::extract::Path::<T>::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Self(value)),
+            Err(_) => Err(ApiError::refused(Code::NotFound, "The path names no resource.")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_types_of_json() {
+        for (value, expected) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("application/merge-patch+json", true),
+            ("text/json", false),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("application/jsonx", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, value.parse().unwrap());
+            assert_eq!(is_json(&headers), expected, "{value}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Lists: their parameters, and the `Link` to the next page (contract: Pagination; decisions 2).
+
+use std::fmt::Write;
+
+use axum::{
+    Json,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use shared::problem::Code;
+
+use super::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, middleware::RequestInfo};
+use crate::{
+    domain::{
+        access::Actor,
+        filter::{self, Field},
+        page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
+    },
+    service::{App, listing::ListRequest},
+};
+
+/// Most ids in `ids=` (decisions 2).
+const MAX_IDS: usize = 100;
+
+const PAGE_TOKEN: &str = "nextPageToken";
+
+/// What `encodeURIComponent` leaves as it is, but for `!'()*`, which may stay encoded.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What a list is asked for, and what its next page is bound to.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// The part that the service needs.
+    pub(super) request: ListRequest,
+    /// Whether `scopes` are shown.
+    pub(super) with_scopes: bool,
+    /// Whether `context` is shown.
+    pub(super) with_context: bool,
+    account: String,
+    /// The query without the page token.
+    query: Vec<(String, String)>,
+    info: RequestInfo,
+}
+
+impl Listing {
+    /// Reads the parameters; `fields` are those that this list may be filtered by.
+    pub(super) fn parse(
+        app: &App,
+        actor: &Actor,
+        info: RequestInfo,
+        query: &Query,
+        fields: &[Field],
+    ) -> Result<Self, ApiError> {
+        let mut faults = Vec::new();
+        let per_page = number(query, "perPage", MAX_PER_PAGE, page::DEFAULT_PER_PAGE, &mut faults);
+        let sort = match query.find("sortOrder") {
+            None | Some("DESCENDING") => SortOrder::Descending,
+            Some("ASCENDING") => SortOrder::Ascending,
+            Some(_) => {
+                faults.push("sortOrder must be ASCENDING or DESCENDING.".to_owned());
+                SortOrder::Descending
+            }
+        };
+        let ids = query.find("ids").and_then(|text| parse_ids(text).map_err(|fault| faults.push(fault)).ok());
+        let filter = query
+            .find("filter")
+            .and_then(|text| filter::parse(text, fields).map_err(|fault| faults.push(fault)).ok());
+        let with_scopes = flag(query, "withScopes", &mut faults);
+        let with_context = flag(query, "context", &mut faults);
+        if !faults.is_empty() {
+            return Err(ApiError::faults(Code::InvalidParameter, faults));
+        }
+        let mut listing = Self {
+            request: ListRequest { page: PageRequest { per_page, sort, after: None }, ids, filter },
+            with_scopes,
+            with_context,
+            account: actor.account.to_string(),
+            query: query.0.iter().filter(|(name, _)| name != PAGE_TOKEN).cloned().collect(),
+            info,
+        };
+        if let Some(token) = query.find(PAGE_TOKEN) {
+            let after = listing.bound(|binding| page::read_token(&app.secrets.page_token, binding, token));
+            let fault =
+                || ApiError::refused(Code::InvalidPageToken, "nextPageToken does not belong to this query.");
+            listing.request.page.after = Some(after.ok_or_else(fault)?);
+        }
+        Ok(listing)
+    }
+
+    /// The answer: the page's items as an array, and the `Link` to the next page if there is one.
+    pub(super) fn answer<T, B: Serialize>(
+        &self,
+        app: &App,
+        page: Page<T>,
+        body: impl Fn(T) -> B,
+    ) -> Response {
+        let items: Vec<B> = page.items.into_iter().map(body).collect();
+        let mut response = Json(items).into_response();
+        let link = page.next.and_then(|next| {
+            let token = self.bound(|binding| page::write_token(&app.secrets.page_token, binding, next));
+            HeaderValue::from_str(&self.link(&token)).ok()
+        });
+        if let Some(link) = link {
+            response.headers_mut().insert(header::LINK, link);
+        }
+        response
+    }
+
+    fn bound<R>(&self, with: impl FnOnce(Binding<'_>) -> R) -> R {
+        // A client may send its key in the header or in the query: the account is what counts.
+        let query: Vec<_> = self.query.iter().filter(|(name, _)| name != TOKEN_PARAMETER).cloned().collect();
+        with(Binding { account: &self.account, path: &self.info.path, query: &query })
+    }
+
+    /// The next page's URL, whole and percent-encoded once more: clients split the header on `,` `;` `=`.
+    fn link(&self, token: &str) -> String {
+        let mut url = format!("{}{}?", self.info.base, self.info.original_path);
+        for (name, value) in &self.query {
+            let (name, value) = (utf8_percent_encode(name, COMPONENT), utf8_percent_encode(value, COMPONENT));
+            // Writing to a string cannot fail.
+            let _ = write!(url, "{name}={value}&");
+        }
+        url.push_str(PAGE_TOKEN);
+        url.push('=');
+        url.push_str(token);
+        format!("<{}>; rel=\"next\"", utf8_percent_encode(&url, COMPONENT))
+    }
+}
+
+/// A parameter from 1 to `max`.
+pub(super) fn number(query: &Query, name: &str, max: u32, default: u32, faults: &mut Vec<String>) -> u32 {
+    let Some(text) = query.find(name) else { return default };
+    match text.parse::<u32>() {
+        Ok(value) if (1..=max).contains(&value) && text.bytes().all(|byte| byte.is_ascii_digit()) => value,
+        Ok(_) | Err(_) => {
+            faults.push(format!("{name} must be a whole number from 1 to {max}."));
+            default
+        }
+    }
+}
+
+/// A parameter that is `true` or `false`.
+pub(super) fn flag(query: &Query, name: &str, faults: &mut Vec<String>) -> bool {
+    match query.find(name) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => {
+            faults.push(format!("{name} must be true or false."));
+            false
+        }
+    }
+}
+
+fn parse_ids(text: &str) -> Result<Vec<String>, String> {
+    let mut ids: Vec<String> = Vec::new();
+    for id in text.split(',').map(str::trim) {
+        if !shared::id::is_valid(id) {
+            return Err(format!(
+                "ids: {:?} is not an id of 24 characters.",
+                crate::domain::limits::shorten(id)
+            ));
+        }
+        if !ids.iter().any(|known| known == id) {
+            ids.push(id.to_owned());
+        }
+    }
+    if ids.len() > MAX_IDS {
+        return Err(format!("ids must hold at most {MAX_IDS} ids, not {}.", ids.len()));
+    }
+    Ok(ids)
+}

@@ -1,0 +1,214 @@
+//! What every request passes through, outermost first: id, prefix, time limit, panics, the error body.
+
+use std::{
+    convert::Infallible,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{ConnectInfo, FromRequestParts, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts, uri::PathAndQuery},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use shared::{id::ActionId, problem::Code};
+use tracing::Instrument;
+
+use super::{api_error::Refusal, serve::Connection};
+use crate::service::App;
+
+/// Longest handling of a request: above the store's own limits, below what proxies wait for.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The version prefix that every path may have.
+const PREFIX: &str = "/v2";
+
+/// What handlers may want to know of the request as a whole.
+#[derive(Debug, Clone)]
+pub(super) struct RequestInfo {
+    /// Scheme and host by which the client reached us, without a slash at the end.
+    pub(super) base: Arc<str>,
+    /// The path without the version prefix, not decoded.
+    pub(super) path: Arc<str>,
+    /// The path as the client sent it.
+    pub(super) original_path: Arc<str>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or_else(|| Self {
+            base: "".into(),
+            path: parts.uri.path().into(),
+            original_path: parts.uri.path().into(),
+        }))
+    }
+}
+
+/// The outermost layer.
+pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(request.headers(), &app);
+    let info = RequestInfo {
+        base: base(&request, &app.docs_url).into(),
+        path: without_prefix(request.uri().path()).into(),
+        original_path: request.uri().path().into(),
+    };
+    if info.path != info.original_path {
+        *request.uri_mut() = with_path(request.uri(), &info.path);
+    }
+    // The query is left out: it may hold a key.
+    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path);
+    request.extensions_mut().insert(info);
+    let run = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone());
+    let response = match tokio::time::timeout(REQUEST_TIMEOUT, run).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => failure(Code::Internal, "panic").into_response(),
+        Err(_) => failure(Code::Timeout, "request timeout").into_response(),
+    };
+    let mut response = span.in_scope(|| complete(response, &app.docs_url));
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    let elapsed_us = started.elapsed().as_micros();
+    span.in_scope(|| tracing::info!(http.status = response.status().as_u16(), elapsed_us, "answered"));
+    response
+}
+
+/// The answer to a path that no route has.
+pub(super) async fn no_such_path() -> Refusal {
+    Refusal { code: Code::NoSuchPath, errors: Vec::new(), detail: None }
+}
+
+fn failure(code: Code, detail: &str) -> Refusal {
+    Refusal { code, errors: Vec::new(), detail: Some(detail.to_owned()) }
+}
+
+/// Gives every error its body, also those that the router makes itself.
+fn complete(mut response: Response, docs_url: &str) -> Response {
+    let status = response.status();
+    let refusal = match response.extensions_mut().remove::<Refusal>() {
+        Some(refusal) => refusal,
+        None if response.headers().contains_key(header::CONTENT_TYPE) => return response,
+        None if status == StatusCode::METHOD_NOT_ALLOWED => {
+            Refusal { code: Code::MethodNotAllowed, errors: Vec::new(), detail: None }
+        }
+        None => return response,
+    };
+    if let Some(detail) = &refusal.detail {
+        tracing::error!(error.code = refusal.code as u32, error.detail = %detail, "failed");
+    }
+    refusal.render(response, docs_url)
+}
+
+/// The id that the caller sent, if it is harmless, else a new one.
+fn request_id(headers: &HeaderMap, app: &App) -> String {
+    let sent = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    match sent {
+        Some(id) if is_request_id(id) => id.to_owned(),
+        Some(_) | None => ActionId::new(app.clock.now().0, app.random16().unwrap_or_default()).to_string(),
+    }
+}
+
+fn is_request_id(id: &str) -> bool {
+    (8..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn without_prefix(path: &str) -> &str {
+    match path.strip_prefix(PREFIX) {
+        Some("") => "/",
+        Some(rest) if rest.starts_with('/') => rest,
+        Some(_) | None => path,
+    }
+}
+
+fn with_path(uri: &Uri, path: &str) -> Uri {
+    let text = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = uri.clone().into_parts();
+    match text.parse::<PathAndQuery>() {
+        Ok(changed) => parts.path_and_query = Some(changed),
+        Err(_) => return uri.clone(),
+    }
+    Uri::from_parts(parts).unwrap_or_else(|_| uri.clone())
+}
+
+/// Scheme and host by which the client reached us.
+///
+/// A plain listener is on loopback or behind a proxy that ends TLS, so its `X-Forwarded-Proto` may be
+/// believed. Without a usable `Host` the origin of the docs page serves.
+fn base(request: &Request, docs_url: &str) -> String {
+    let headers = request.headers();
+    let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let connection = request.extensions().get::<ConnectInfo<Connection>>().map(|info| info.0);
+    let forwarded = header(HeaderName::from_static("x-forwarded-proto")) == Some("https");
+    let scheme = if connection.is_some_and(|c| c.is_tls) || forwarded { "https" } else { "http" };
+    // HTTP/2 carries the host in the URI.
+    let host = header(header::HOST).or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    match host.and_then(|host| host.parse::<shared::short_url::Host>().ok()) {
+        Some(host) => format!("{scheme}://{host}"),
+        None => docs_url.strip_suffix("/docs").unwrap_or(docs_url).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_is_cut_once() {
+        for (path, expected) in [
+            ("/thngs", "/thngs"),
+            ("/v2/thngs", "/thngs"),
+            ("/v2", "/"),
+            ("/v2/", "/"),
+            ("/v2/v2/thngs", "/v2/thngs"),
+            ("/v2x", "/v2x"),
+            ("/v2/thngs/gs1%3A21%3AX", "/thngs/gs1%3A21%3AX"),
+        ] {
+            assert_eq!(without_prefix(path), expected, "{path}");
+            let uri: Uri = format!("{path}?a=%2F").parse().unwrap();
+            assert_eq!(with_path(&uri, expected).to_string(), format!("{expected}?a=%2F"));
+        }
+    }
+
+    #[test]
+    fn request_ids_are_harmless() {
+        for (id, expected) in
+            [("abcdefgh", true), ("short", false), ("a b c d e f", false), ("a-b_c-d_1", true)]
+        {
+            assert_eq!(is_request_id(id), expected, "{id}");
+        }
+        assert!(!is_request_id(&"a".repeat(65)));
+    }
+
+    #[test]
+    fn links_go_where_the_client_came_from() {
+        for (host, forwarded, tls, expected) in [
+            (Some("api.example:8080"), None, false, "http://api.example:8080"),
+            (Some("api.example"), None, true, "https://api.example"),
+            (Some("api.example"), Some("https"), false, "https://api.example"),
+            (Some("evil\" host"), None, false, "https://docs.example"),
+            (None, None, false, "https://docs.example"),
+        ] {
+            let mut request = Request::new(axum::body::Body::empty());
+            if let Some(host) = host {
+                request.headers_mut().insert(header::HOST, host.parse().unwrap());
+            }
+            if let Some(proto) = forwarded {
+                request.headers_mut().insert("x-forwarded-proto", proto.parse().unwrap());
+            }
+            let peer = "127.0.0.1:9".parse().unwrap();
+            request.extensions_mut().insert(ConnectInfo(Connection { peer, is_tls: tls }));
+            assert_eq!(base(&request, "https://docs.example/docs"), expected, "{host:?}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The API over HTTP: extract, call one service function, answer.
+//!
+//! Every route stands in [`router`]; every error leaves through [`api_error`]; what all requests share
+//! (ids, the `/v2` prefix, limits, panics) is in [`middleware`].
+
+mod access;
+mod actions;
+mod api_error;
+mod docs;
+mod extract;
+mod listing;
+mod middleware;
+mod openapi;
+mod products;
+mod redirection_answers;
+mod redirections;
+mod router;
+mod serve;
+mod service_info;
+mod status;
+mod tenants;
+mod thngs;
+mod wire;
+
+pub use router::{document, router};
+pub use serve::{ApiListeners, Connection, run};

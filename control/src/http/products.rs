@@ -1,0 +1,159 @@
+//! Products over HTTP (decisions 4).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::{Listing, flag},
+    middleware::RequestInfo,
+    openapi::ListParams,
+    wire::{CommonDocument, created},
+};
+use crate::{
+    domain::{
+        filter::Field,
+        resource::{Product, ProductChange},
+        resource_body::Purpose,
+    },
+    service::{App, products},
+};
+
+const FIELDS: [Field; 2] = [Field::Name, Field::Identifiers];
+
+/// A product: what Thngs are instances of.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProductDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// 1 to 256 characters; required on create.
+    #[schema(example = "Red shoe")]
+    name: String,
+    /// The same as `name`.
+    #[serde(rename = "fn")]
+    #[schema(read_only)]
+    fn_: String,
+    /// Brand, at most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    brand: Option<String>,
+    /// At most 100 categories of 1 to 128 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    categories: Option<Vec<String>>,
+    /// At most 100 URLs of 1 to 2,048 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    photos: Option<Vec<String>>,
+    /// URL of its page, at most 2,048 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+}
+
+impl ProductDocument {
+    fn new(product: Product, with_scopes: bool) -> Self {
+        let details = product.details;
+        Self {
+            id: product.id.to_string(),
+            common: CommonDocument::new(product.stamp, details.common, with_scopes),
+            fn_: product.name.clone(),
+            name: product.name,
+            brand: details.brand,
+            categories: details.categories,
+            photos: details.photos,
+            url: details.url,
+        }
+    }
+}
+
+/// Lists products, newest first.
+#[utoipa::path(get, path = "/products", tag = "Products", operation_id = "listProducts", params(ListParams),
+    responses((status = 200, description = "One page", body = [ProductDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &FIELDS)?;
+    let page = products::list(&app, &actor, &listing.request).await?;
+    Ok(listing.answer(&app, page, |product| ProductDocument::new(product, listing.with_scopes)))
+}
+
+/// Makes a product.
+#[utoipa::path(post, path = "/products", tag = "Products", operation_id = "createProduct",
+    request_body = ProductDocument,
+    responses((status = 201, description = "The product", body = ProductDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = ProductChange::parse(&body, Purpose::Create)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let product = products::create(&app, &actor, change).await?;
+    let id = product.id;
+    Ok(created(&info, id.as_str(), ProductDocument::new(product, false)))
+}
+
+/// Reads a product.
+#[utoipa::path(get, path = "/products/{id}", tag = "Products", operation_id = "readProduct",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
+    responses((status = 200, description = "The product", body = ProductDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    query: Query,
+) -> Result<Json<ProductDocument>, ApiError> {
+    let mut faults = Vec::new();
+    let with_scopes = flag(&query, "withScopes", &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let product = products::read(&app, &actor, &reference).await?;
+    Ok(Json(ProductDocument::new(product, with_scopes)))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/products/{id}", tag = "Products", operation_id = "updateProduct",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body = ProductDocument,
+    responses((status = 200, description = "The whole product", body = ProductDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ProductDocument>, ApiError> {
+    let change = ProductChange::parse(&body, Purpose::Update)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let product = products::update(&app, &actor, &reference, change).await?;
+    Ok(Json(ProductDocument::new(product, false)))
+}
+
+/// Removes a product; what points at it stays.
+#[utoipa::path(delete, path = "/products/{id}", tag = "Products", operation_id = "deleteProduct",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(products::delete(&app, &actor, &reference).await?)
+}

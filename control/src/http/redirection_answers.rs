@@ -1,0 +1,237 @@
+//! What operations on redirections answer: records, code images, and how far the edges are.
+
+use std::{fmt::Write, time::Duration};
+
+use axum::{
+    Json,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::{
+    negotiate::Representation,
+    problem::Code,
+    qr::{self, Ecl, Format, QrRequest},
+    wire::stream::Rev,
+};
+use utoipa::ToSchema;
+
+use super::{api_error::ApiError, extract::Query, middleware::RequestInfo};
+use crate::{
+    domain::redirection::Redirection, publish::hub::WaitReport, service::App, service::redirections::Written,
+};
+
+/// Longest wait that `timeout` may ask for.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+/// Wait without `timeout`.
+const DEFAULT_WAIT: Duration = Duration::from_secs(2);
+
+/// A redirection (decisions 5, record).
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RedirectionDocument {
+    created_at: i64,
+    updated_at: i64,
+    /// Host of the short domain.
+    #[schema(example = "tn.gg")]
+    short_domain: String,
+    #[schema(example = "K7Q2M4XA9R")]
+    short_id: String,
+    /// `thng`, `product`, `collection` or `place`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The resource behind.
+    platform_id: String,
+    /// The same under its older name.
+    evrythng_id: String,
+    /// The target as stored, tags not expanded.
+    #[schema(example = "https://example.com/welcome?item={shortId}")]
+    default_redirect_url: String,
+    /// Whether the request's query is appended to the target.
+    forward_query: bool,
+    /// Redirects counted, without robots.
+    hits: i64,
+    #[schema(example = "https://tn.gg/K7Q2M4XA9R")]
+    short_url: String,
+    #[schema(value_type = Object)]
+    scopes: Value,
+    qr: QrDocument,
+}
+
+/// What the QR code of a short URL is like at the default level.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct QrDocument {
+    /// The text in the code.
+    #[schema(example = "HTTPS://TN.GG/K7Q2M4XA9R")]
+    payload: String,
+    /// 1 to 40; absent when the text fits no symbol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u8>,
+    /// Modules along a side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modules: Option<u32>,
+    ecl: &'static str,
+}
+
+impl From<&Redirection> for RedirectionDocument {
+    fn from(item: &Redirection) -> Self {
+        let redirect = &item.redirect;
+        let payload = item.domain.qr_payload(&redirect.short_id);
+        let facts = qr::describe(&payload, Ecl::default()).ok();
+        Self {
+            created_at: redirect.created_at.0,
+            updated_at: redirect.updated_at.0,
+            short_domain: redirect.domain.to_string(),
+            short_id: redirect.short_id.to_string(),
+            kind: redirect.resource_type.as_str(),
+            platform_id: redirect.platform_id.to_string(),
+            evrythng_id: redirect.platform_id.to_string(),
+            default_redirect_url: redirect.target.to_string(),
+            forward_query: redirect.forward_query,
+            hits: item.hits,
+            short_url: item.short_url(),
+            scopes: json!({"users": item.scopes.users, "projects": item.scopes.projects}),
+            qr: QrDocument {
+                payload,
+                version: facts.map(|facts| facts.version),
+                modules: facts.map(|facts| facts.modules),
+                ecl: Ecl::default().as_str(),
+            },
+        }
+    }
+}
+
+/// How long a write shall wait for the edges, if at all: `?wait=edges[&timeout=2s]`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait(Option<Duration>);
+
+impl Wait {
+    /// Reads `wait` and `timeout`.
+    pub(super) fn parse(query: &Query) -> Result<Self, ApiError> {
+        let refuse = |text: &str| Err(ApiError::refused(Code::InvalidParameter, text));
+        match query.find("wait") {
+            None => return Ok(Self(None)),
+            Some("edges") => {}
+            Some(_) => return refuse("wait must be edges."),
+        }
+        let Some(text) = query.find("timeout") else { return Ok(Self(Some(DEFAULT_WAIT))) };
+        let wait = match text.strip_suffix("ms") {
+            Some(number) => number.parse().ok().map(Duration::from_millis),
+            None => text.strip_suffix('s').and_then(|number| number.parse().ok()).map(Duration::from_secs),
+        };
+        match wait {
+            Some(wait) if wait <= MAX_WAIT => Ok(Self(Some(wait))),
+            Some(_) | None => refuse("timeout must be like 500ms or 2s, at most 20s."),
+        }
+    }
+
+    /// Waits as asked; `None` when nothing was asked.
+    pub(super) async fn run(self, app: &App, rev: Rev) -> Option<WaitReport> {
+        match self.0 {
+            None => None,
+            Some(timeout) => Some(app.hub.wait_edges(rev, timeout).await),
+        }
+    }
+}
+
+/// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
+pub(super) async fn written<T>(
+    app: &App,
+    wait: Wait,
+    done: &Written<T>,
+    status: StatusCode,
+    body: Option<Value>,
+) -> Response {
+    let Some(report) = wait.run(app, done.rev).await else {
+        return match body {
+            Some(body) => (status, Json(body)).into_response(),
+            None => status.into_response(),
+        };
+    };
+    let status = match (report.lagging.is_empty(), status) {
+        (false, _) => StatusCode::ACCEPTED,
+        (true, StatusCode::NO_CONTENT) => StatusCode::OK,
+        (true, status) => status,
+    };
+    let header = edges_header(&report);
+    let state = serde_json::to_value(report).unwrap_or_default();
+    let body = match (body, state) {
+        (Some(Value::Object(mut record)), Value::Object(state)) => {
+            record.extend(state);
+            Value::Object(record)
+        }
+        // An array holds one result for each item: the state stands in the header alone.
+        (Some(body), _) => body,
+        (None, state) => state,
+    };
+    let mut response = (status, Json(body)).into_response();
+    if let Some(value) = header {
+        response.headers_mut().insert(EDGES, value);
+    }
+    response
+}
+
+/// `X-Waymark-Edges: rev=812; acked=3; members=3; ms=4`.
+const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
+
+fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
+    let mut text =
+        format!("rev={}; acked={}; members={}; ms={}", report.rev, report.acked, report.members, report.ms);
+    for edge in &report.lagging {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "; lagging={edge}");
+    }
+    HeaderValue::from_str(&text).ok()
+}
+
+/// What a create answers: JSON if `Accept` names it, else the code as an image.
+pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let format = match Representation::negotiate(accept) {
+        Representation::Json => return Ok(None),
+        // Whatever takes anything gets the contract's default, a PNG.
+        Representation::Redirect | Representation::Png => Format::Png,
+        Representation::Svg => Format::Svg,
+        Representation::Pdf => Format::Pdf,
+        Representation::Eps => Format::Eps,
+    };
+    let pairs = query.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    QrRequest::parse(format, pairs).map(Some).map_err(|faults| {
+        ApiError::faults(Code::InvalidParameter, faults.iter().map(ToString::to_string).collect())
+    })
+}
+
+/// The code of a redirection.
+pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response, ApiError> {
+    let payload = item.domain.qr_payload(&item.redirect.short_id);
+    let image = qr::render(&payload, item.redirect.short_id.as_str(), request)
+        .map_err(|error| ApiError::refused(Code::CannotRender, error.to_string()))?;
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
+    headers.insert("x-qr-version", HeaderValue::from(u16::from(image.version)));
+    headers.insert("x-qr-modules", HeaderValue::from(image.modules));
+    headers.insert("x-qr-ecl", HeaderValue::from_static(image.ecl.as_str()));
+    if let Some(mm) = image.x_dimension_mm
+        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.3}"))
+    {
+        headers.insert("x-qr-x-dimension-mm", value);
+    }
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    Ok((headers, image.bytes).into_response())
+}
+
+/// Adds the address of a new redirection.
+pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
+    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.redirect.domain);
+    let own_host = base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.as_str()));
+    let url = if own_host {
+        format!("{base}/redirections/{id}")
+    } else {
+        format!("{base}/redirections/{id}?domain={domain}")
+    };
+    if let Ok(value) = HeaderValue::from_str(&url) {
+        response.headers_mut().insert(header::LOCATION, value);
+    }
+    response
+}

@@ -1,0 +1,395 @@
+//! Redirections over HTTP: `/redirections…` and the first generation, `/thngs/:id/redirector` (decisions 5).
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    redirection_answers::{RedirectionDocument, Wait, image, image_request, locate, written},
+};
+use crate::{
+    domain::redirection::{Draft, MAX_BULK, Redirection, Writable},
+    service::{
+        App,
+        idempotency::IdempotencyKey,
+        redirections::{self as service, DomainChoice, Written},
+    },
+};
+
+/// Creates a redirection, or up to 1,000 from an array.
+#[utoipa::path(post, path = "/redirections", tag = "Redirections", operation_id = "createRedirection",
+    params(
+        ("domain" = Option<String>, Query, description = "Short domain; else the body's, the host's, or the account's first"),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
+        ("timeout" = Option<String>, Query, description = "Longest wait, such as `500ms` or `2s` (default), at most `20s`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeat within a day gets the first answer"),
+    ),
+    request_body(content = Object, description = "`platformId` and `defaultRedirectUrl`; optionally `shortId`, `type`, `forwardQuery`, `scopes`, `shortDomain`",
+        example = json!({"platformId": "UKXAGyEf8SQ5eTDmVgGpHqAa", "defaultRedirectUrl": "https://example.com/?item={shortId}"})),
+    responses(
+        (status = 201, description = "Created; when `Accept` names JSON", body = RedirectionDocument),
+        (status = 200, description = "Created: the code as an image; or, for an array, one result for each item"),
+        (status = 202, description = "Created; an edge had not confirmed it at the deadline", body = RedirectionDocument),
+    ),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let wait = Wait::parse(&query)?;
+    let choice = choice(&query, &headers);
+    let key = idempotency_key(&headers, &query, &body)?;
+    if let Value::Array(items) = &body {
+        let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
+        let done = service::create_many(&app, &actor, drafts, choice, key).await?;
+        let body = serde_json::to_value(&done.value).unwrap_or_default();
+        return Ok(written(&app, wait, &done, StatusCode::OK, Some(body)).await);
+    }
+    let draft = Draft::parse(&body, None).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let request = image_request(&headers, &query)?;
+    let done = service::create(&app, &actor, draft, choice, key).await?;
+    Ok(created(&app, &info, wait, &done, request.as_ref()).await)
+}
+
+/// The record, or the code where an image was asked for and can be drawn.
+async fn created(
+    app: &App,
+    info: &RequestInfo,
+    wait: Wait,
+    done: &Written<Redirection>,
+    request: Option<&shared::qr::QrRequest>,
+) -> Response {
+    let drawn = request.and_then(|request| image(&done.value, request).ok());
+    let response = match drawn {
+        // An image has no room for the edges' state but in the status.
+        Some(mut response) => {
+            if wait.run(app, done.rev).await.is_some_and(|report| !report.lagging.is_empty()) {
+                *response.status_mut() = StatusCode::ACCEPTED;
+            }
+            response
+        }
+        None => written(app, wait, done, StatusCode::CREATED, Some(document(&done.value))).await,
+    };
+    locate(response, info, &done.value)
+}
+
+/// Lists redirections of a resource, or of the account.
+#[utoipa::path(get, path = "/redirections", tag = "Redirections", operation_id = "listRedirections",
+    params(
+        ("platformId" = Option<String>, Query, description = "The resource; `evrythngId` is the same"),
+        ("domain" = Option<String>, Query, description = "Only those of this short domain"),
+        ("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page, default 30"),
+        ("sortOrder" = Option<String>, Query, description = "`DESCENDING` (default) or `ASCENDING`"),
+        ("nextPageToken" = Option<String>, Query, description = "From the `Link` of the page before"),
+    ),
+    responses((status = 200, description = "Newest first", body = [RedirectionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+    let wanted = query.find("platformId").or(query.find("evrythngId"));
+    let platform_id = wanted
+        .map(str::parse::<ResourceId>)
+        .transpose()
+        .map_err(|error| ApiError::refused(Code::InvalidParameter, format!("platformId: {error}.")))?;
+    let domain = query.find("domain").map(str::to_owned);
+    let request = service::Listing { platform_id, domain, page: listing.request.page };
+    let page = service::list(&app, &actor, &request).await?;
+    Ok(listing.answer(&app, page, |item| RedirectionDocument::from(&item)))
+}
+
+/// Reads a redirection; with `.qr` behind the short id, its code.
+#[utoipa::path(get, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "readRedirection",
+    params(("shortId" = String, Path, description = "Short id; `.qr` behind it asks for the code"),
+        ("domain" = Option<String>, Query, description = "Short domain")),
+    responses((status = 200, description = "The redirection", body = RedirectionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(short_id): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (short_id, as_image) = match short_id.strip_suffix(".qr") {
+        Some(stem) => (stem, true),
+        None => (short_id.as_str(), false),
+    };
+    let request = if as_image { image_request(&headers, &query)? } else { None };
+    let found = service::find(&app, &actor, choice(&query, &headers), short_id).await?;
+    match request {
+        Some(request) => image(&found, &request),
+        None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
+    }
+}
+
+/// Replaces what a redirection leads to.
+#[utoipa::path(put, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "replaceRedirection",
+    params(("shortId" = String, Path, description = "Short id"),
+        ("domain" = Option<String>, Query, description = "Short domain"),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
+        ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
+    request_body(content = Object, description = "`defaultRedirectUrl`, and what else is to be kept",
+        example = json!({"defaultRedirectUrl": "https://example.com/recall"})),
+    responses((status = 200, description = "The redirection", body = RedirectionDocument),
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn replace(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(short_id): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let wait = Wait::parse(&query)?;
+    let writable = writable(&body)?;
+    let done = service::replace(&app, &actor, choice(&query, &headers), vec![short_id], writable).await?;
+    let record = done.value.first().map(document);
+    Ok(written(&app, wait, &done, StatusCode::OK, record).await)
+}
+
+/// Deletes a redirection; its short id is never given out again.
+#[utoipa::path(delete, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "deleteRedirection",
+    params(("shortId" = String, Path, description = "Short id"),
+        ("domain" = Option<String>, Query, description = "Short domain"),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
+    responses((status = 200, description = "Deleted; the body is empty without `wait`")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(short_id): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let wait = Wait::parse(&query)?;
+    let done = service::delete(&app, &actor, choice(&query, &headers), vec![short_id]).await?;
+    Ok(written(&app, wait, &done, StatusCode::OK, None).await)
+}
+
+/// Replaces what several redirections lead to, all of them or none.
+#[utoipa::path(put, path = "/redirections", tag = "Redirections", operation_id = "replaceRedirections",
+    params(("ids" = String, Query, description = "Short ids, comma-separated, at most 1,000"),
+        ("domain" = Option<String>, Query, description = "Short domain"),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
+    request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/recall"})),
+    responses((status = 204, description = "Changed")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn replace_many(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    query: Query,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
+    let done = service::replace(&app, &actor, choice(&query, &headers), ids, writable(&body)?).await?;
+    Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
+}
+
+/// Deletes several redirections, all of them or none.
+#[utoipa::path(delete, path = "/redirections", tag = "Redirections", operation_id = "deleteRedirections",
+    params(("ids" = String, Query, description = "Short ids, comma-separated, at most 1,000"),
+        ("domain" = Option<String>, Query, description = "Short domain"),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete_many(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
+    let done = service::delete(&app, &actor, choice(&query, &headers), ids).await?;
+    Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
+}
+
+/// The operations of `/thngs/{id}/redirector` and `/products/{id}/redirector`.
+macro_rules! redirector {
+    ($module:ident, $kind:expr, $path:literal, $qr:literal, $name:literal) => {
+        pub(super) mod $module {
+            use super::*;
+
+            #[doc = concat!("Reads the newest redirection of a ", $name, ".")]
+            #[utoipa::path(get, path = $path, tag = "Redirections", operation_id = concat!("read-", $name, "-redirector"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                responses((status = 200, description = "The redirection", body = RedirectionDocument)),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn read(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                query: Query,
+            ) -> Result<Response, ApiError> {
+                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let found = service::newest(&app, &actor, owner, &named(&query)).await?;
+                Ok(Json(RedirectionDocument::from(&found)).into_response())
+            }
+
+            #[doc = concat!("The code of the newest redirection of a ", $name, ".")]
+            #[utoipa::path(get, path = $qr, tag = "Redirections", operation_id = concat!("read-", $name, "-redirector-qr"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                responses((status = 200, description = "The code, by `Accept`")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn read_qr(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                query: Query,
+                headers: HeaderMap,
+            ) -> Result<Response, ApiError> {
+                let request = image_request(&headers, &query)?;
+                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let found = service::newest(&app, &actor, owner, &named(&query)).await?;
+                match request {
+                    Some(request) => image(&found, &request),
+                    None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
+                }
+            }
+
+            #[doc = concat!("Creates a redirection of a ", $name, ".")]
+            #[utoipa::path(post, path = $path, tag = "Redirections", operation_id = concat!("create-", $name, "-redirector"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
+                responses((status = 201, description = "Created; when `Accept` names JSON", body = RedirectionDocument),
+                    (status = 200, description = "Created: the code as an image")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn create(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                info: RequestInfo,
+                query: Query,
+                headers: HeaderMap,
+                JsonBody(body): JsonBody,
+            ) -> Result<Response, ApiError> {
+                let (wait, request) = (Wait::parse(&query)?, image_request(&headers, &query)?);
+                let key = idempotency_key(&headers, &query, &json!([id, body]))?;
+                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let draft = Draft::parse(&body, Some((owner, $kind)))
+                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                let done = service::create(&app, &actor, draft, choice(&query, &headers), key).await?;
+                Ok(created(&app, &info, wait, &done, request.as_ref()).await)
+            }
+
+            #[doc = concat!("Replaces what the newest redirection of a ", $name, " leads to.")]
+            #[utoipa::path(put, path = $path, tag = "Redirections", operation_id = concat!("replace-", $name, "-redirector"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
+                responses((status = 200, description = "The redirection", body = RedirectionDocument)),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn replace(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                query: Query,
+                JsonBody(body): JsonBody,
+            ) -> Result<Response, ApiError> {
+                let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
+                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&app, &actor, owner, &named(&query)).await?);
+                let done = service::replace(&app, &actor, choice, ids, writable).await?;
+                let record = done.value.first().map(document);
+                Ok(written(&app, wait, &done, StatusCode::OK, record).await)
+            }
+
+            #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
+            #[utoipa::path(delete, path = $path, tag = "Redirections", operation_id = concat!("delete-", $name, "-redirector"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                responses((status = 200, description = "Deleted")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn delete(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                query: Query,
+            ) -> Result<Response, ApiError> {
+                let wait = Wait::parse(&query)?;
+                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&app, &actor, owner, &named(&query)).await?);
+                let done = service::delete(&app, &actor, choice, ids).await?;
+                Ok(written(&app, wait, &done, StatusCode::OK, None).await)
+            }
+        }
+    };
+}
+
+redirector!(of_thng, ResourceType::Thng, "/thngs/{id}/redirector", "/thngs/{id}/redirector/qr", "thng");
+redirector!(
+    of_product,
+    ResourceType::Product,
+    "/products/{id}/redirector",
+    "/products/{id}/redirector/qr",
+    "product"
+);
+
+fn document(item: &Redirection) -> Value {
+    serde_json::to_value(RedirectionDocument::from(item)).unwrap_or_default()
+}
+
+fn writable(body: &Value) -> Result<Writable, ApiError> {
+    Writable::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+}
+
+fn named(query: &Query) -> DomainChoice {
+    DomainChoice { named: query.find("domain").map(str::to_owned), host: None }
+}
+
+fn choice(query: &Query, headers: &HeaderMap) -> DomainChoice {
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    DomainChoice { host: host.map(str::to_ascii_lowercase), ..named(query) }
+}
+
+fn target_of(item: &Redirection) -> (DomainChoice, Vec<String>) {
+    let named = Some(item.redirect.domain.to_string());
+    (DomainChoice { named, host: None }, vec![item.redirect.short_id.to_string()])
+}
+
+fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
+    let text = query.find("ids").unwrap_or_default();
+    let ids: Vec<String> =
+        text.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned).collect();
+    if ids.is_empty() || ids.len() > MAX_BULK {
+        let fault = format!("ids must name 1 to {MAX_BULK} short ids, comma-separated.");
+        return Err(ApiError::refused(Code::InvalidParameter, fault));
+    }
+    Ok(ids)
+}
+
+/// The request's `Idempotency-Key`, bound to what the request says.
+fn idempotency_key(
+    headers: &HeaderMap,
+    query: &Query,
+    body: &Value,
+) -> Result<Option<IdempotencyKey>, ApiError> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len())).ok_or_else(|| {
+        ApiError::refused(Code::Invalid, "Idempotency-Key must have 1 to 255 printable ASCII characters.")
+    })?;
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let said = json!([host, query.find("domain"), body]).to_string();
+    Ok(Some(IdempotencyKey { key: key.to_owned(), request: Sha256::digest(said.as_bytes()).into() }))
+}

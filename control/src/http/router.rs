@@ -1,0 +1,77 @@
+//! Every route of the API, in one table.
+
+use std::sync::Arc;
+
+use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    access, actions, middleware, openapi, products, redirections, service_info, status, tenants, thngs,
+};
+use crate::{domain::limits::MAX_BODY_BYTES, service::App};
+
+/// The table: each line is one path with its operations.
+fn table() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(openapi::base())
+        .routes(routes!(access::read))
+        .routes(routes!(tenants::list_accounts))
+        .routes(routes!(tenants::read_account, tenants::update_account))
+        .routes(routes!(tenants::list_short_domains))
+        .routes(routes!(tenants::list_domains))
+        .routes(routes!(tenants::read_operator, tenants::update_operator))
+        .routes(routes!(products::list, products::create))
+        .routes(routes!(products::read, products::update, products::delete))
+        .routes(routes!(actions::list_of_product))
+        .routes(routes!(actions::read_of_product))
+        .routes(routes!(thngs::list, thngs::create))
+        .routes(routes!(thngs::read, thngs::update, thngs::delete))
+        .routes(routes!(actions::list_of_thng))
+        .routes(routes!(actions::read_of_thng))
+        .routes(routes!(actions::list_types))
+        .routes(routes!(actions::list))
+        .routes(routes!(actions::read))
+        .routes(routes!(
+            redirections::list,
+            redirections::create,
+            redirections::replace_many,
+            redirections::delete_many
+        ))
+        .routes(routes!(redirections::read, redirections::replace, redirections::delete))
+        .routes(routes!(
+            redirections::of_thng::read,
+            redirections::of_thng::create,
+            redirections::of_thng::replace,
+            redirections::of_thng::delete
+        ))
+        .routes(routes!(redirections::of_thng::read_qr))
+        .routes(routes!(
+            redirections::of_product::read,
+            redirections::of_product::create,
+            redirections::of_product::replace,
+            redirections::of_product::delete
+        ))
+        .routes(routes!(redirections::of_product::read_qr))
+        .routes(routes!(status::read))
+}
+
+/// The API as a service: the table with everything that all requests share around it.
+pub fn router(app: Arc<App>) -> Router {
+    let (routes, mut document) = table().split_for_parts();
+    openapi::complete(&mut document);
+    let inner = routes
+        .merge(service_info::routes(&document))
+        .fallback(middleware::no_such_path)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(app.clone());
+    // The prefix is cut before routing: the outer router has no routes, only the layer.
+    Router::new().fallback_service(inner).layer(from_fn_with_state(app, middleware::finish))
+}
+
+/// The OpenAPI document of the API.
+#[must_use]
+pub fn document() -> OpenApi {
+    let (_, mut document) = table().split_for_parts();
+    openapi::complete(&mut document);
+    document
+}

@@ -1,0 +1,36 @@
+//! What the service says of itself: the root, the OpenAPI document, the docs page.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::{HeaderName, header},
+    response::IntoResponse,
+    routing::get,
+};
+use serde_json::json;
+use utoipa::openapi::OpenApi;
+
+use super::docs;
+use crate::service::App;
+
+/// Nothing from outside, no script: the page is self-contained.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+const SECURITY_POLICY: HeaderName = header::CONTENT_SECURITY_POLICY;
+
+/// The routes that need no key; both texts are made once, here.
+pub(super) fn routes(document: &OpenApi) -> Router<Arc<App>> {
+    let json: Arc<str> = document.to_json().unwrap_or_default().into();
+    let page: Arc<str> = docs::page(document).into();
+    let root: Arc<str> =
+        json!({"service": "Waymark", "docs": "/docs", "openapi": "/openapi.json"}).to_string().into();
+    Router::new()
+        .route("/", get(move || text("application/json", root.clone())))
+        .route("/openapi.json", get(move || text("application/json", json.clone())))
+        .route("/docs", get(move || text("text/html; charset=utf-8", page.clone())))
+}
+
+async fn text(media_type: &'static str, text: Arc<str>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, media_type), (SECURITY_POLICY, POLICY)], text.to_string())
+}

@@ -1,0 +1,64 @@
+//! The state of the service for operators: revision, edges and their lag, scans.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{access::Caller, api_error::ApiError};
+use crate::{
+    domain::permission::{Subject, Verb},
+    publish::hub::EdgeStatus,
+    service::{App, access::require},
+};
+
+/// The state of the service.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StatusDocument {
+    /// Id of the change log's history.
+    epoch: String,
+    /// The newest revision.
+    revision: u64,
+    /// Every edge that was seen since the start.
+    #[schema(value_type = Vec<Object>)]
+    edges: Vec<EdgeStatus>,
+    scans: ScansDocument,
+}
+
+/// What the intake of scans counted since the start.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ScansDocument {
+    /// Scans that became actions.
+    recorded: u64,
+    /// Scans that came again and were skipped.
+    repeated: u64,
+    /// Scans of short ids that are not known.
+    unknown: u64,
+    /// Scans that edges lost.
+    missing: u64,
+}
+
+/// Says how far the edges are, and what was scanned.
+#[utoipa::path(get, path = "/status", tag = "Status", operation_id = "readStatus",
+    responses((status = 200, description = "The state of the service", body = StatusDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+) -> Result<Json<StatusDocument>, ApiError> {
+    require(&actor, Verb::Read, Subject::Status)?;
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    Ok(Json(StatusDocument {
+        epoch: app.hub.epoch().to_string(),
+        revision: app.hub.head(),
+        edges: app.hub.edges(),
+        scans: ScansDocument {
+            recorded: count(&app.intake.stored),
+            repeated: count(&app.intake.repeated),
+            unknown: count(&app.intake.unknown),
+            missing: count(&app.intake.missing),
+        },
+    }))
+}

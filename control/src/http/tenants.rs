@@ -1,0 +1,227 @@
+//! Accounts, their domains and their operators over HTTP (decisions 3, bootstrap).
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::HeaderName,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::number,
+};
+use crate::{
+    domain::{
+        page::{DEFAULT_PER_PAGE, MAX_PER_PAGE},
+        tenant::{Account, AccountChange, Operator, OperatorChange},
+    },
+    service::{App, tenants},
+};
+
+const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
+
+/// An account: the tenant that everything else belongs to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AccountDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    /// 1 to 256 characters.
+    #[schema(example = "Acme")]
+    name: String,
+    /// The caller's own members; replaced as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    custom_fields: Option<Map<String, Value>>,
+    /// When it was created, in milliseconds since 1970.
+    #[schema(read_only)]
+    created_at: i64,
+    /// When it was last changed.
+    #[schema(read_only)]
+    updated_at: i64,
+}
+
+impl From<Account> for AccountDocument {
+    fn from(account: Account) -> Self {
+        Self {
+            id: account.id.to_string(),
+            name: account.name,
+            custom_fields: account.custom_fields,
+            created_at: account.created_at.0,
+            updated_at: account.updated_at.0,
+        }
+    }
+}
+
+/// A person or program that works in an account.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OperatorDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    /// Its account.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    account: String,
+    /// Address it is known by.
+    #[schema(read_only, example = "ada@example.com")]
+    email: String,
+    /// First name, at most 256 characters.
+    first_name: String,
+    /// Last name, at most 256 characters.
+    last_name: String,
+    /// The caller's own members; replaced as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    custom_fields: Option<Map<String, Value>>,
+    /// When it was created, in milliseconds since 1970.
+    #[schema(read_only)]
+    created_at: i64,
+    /// When it was last changed.
+    #[schema(read_only)]
+    updated_at: i64,
+}
+
+impl From<Operator> for OperatorDocument {
+    fn from(operator: Operator) -> Self {
+        Self {
+            id: operator.id.to_string(),
+            account: operator.account.to_string(),
+            email: operator.email,
+            first_name: operator.first_name,
+            last_name: operator.last_name,
+            custom_fields: operator.custom_fields,
+            created_at: operator.created_at.0,
+            updated_at: operator.updated_at.0,
+        }
+    }
+}
+
+/// A domain of an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DomainDocument {
+    /// Host, with the port when it is not the scheme's default.
+    #[schema(example = "tn.gg")]
+    domain: String,
+}
+
+/// Lists the accounts of the key: one.
+#[utoipa::path(get, path = "/accounts", tag = "Accounts", operation_id = "listAccounts",
+    params(("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page"),
+        ("page" = Option<u32>, Query, deprecated, minimum = 1, description = "Number of the page")),
+    responses((status = 200, description = "The accounts", body = [AccountDocument],
+        headers(("x-result-count" = i64, description = "Deprecated: how many there are")))),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_accounts(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let mut faults = Vec::new();
+    number(&query, "perPage", MAX_PER_PAGE, DEFAULT_PER_PAGE, &mut faults);
+    let page = number(&query, "page", u32::MAX, 1, &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let accounts = tenants::list_accounts(&app, &actor).await?;
+    let count = accounts.len().to_string();
+    // One account fits every page size: all of it is on the first page.
+    let items: Vec<AccountDocument> = accounts.into_iter().filter(|_| page == 1).map(Into::into).collect();
+    Ok(([(RESULT_COUNT, count)], Json(items)).into_response())
+}
+
+/// Reads an account.
+#[utoipa::path(get, path = "/accounts/{id}", tag = "Accounts", operation_id = "readAccount",
+    params(("id" = String, Path, description = "Id of the account")),
+    responses((status = 200, description = "The account", body = AccountDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_account(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<AccountDocument>, ApiError> {
+    Ok(Json(tenants::read_account(&app, &actor, &id).await?.into()))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/accounts/{id}", tag = "Accounts", operation_id = "updateAccount",
+    params(("id" = String, Path, description = "Id of the account")),
+    request_body = AccountDocument,
+    responses((status = 200, description = "The whole account", body = AccountDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update_account(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<AccountDocument>, ApiError> {
+    let change = AccountChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(tenants::update_account(&app, &actor, &id, change).await?.into()))
+}
+
+/// Lists the short domains of an account, its first one first.
+#[utoipa::path(get, path = "/accounts/{id}/shortDomains", tag = "Accounts", operation_id = "listShortDomains",
+    params(("id" = String, Path, description = "Id of the account")),
+    responses((status = 200, description = "Hosts", body = [String], example = json!(["tn.gg"]))),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_short_domains(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<String>>, ApiError> {
+    let domains = tenants::list_short_domains(&app, &actor, &id).await?;
+    Ok(Json(domains.into_iter().map(|domain| domain.host.to_string()).collect()))
+}
+
+/// Lists the domains of an account: those that it has short URLs on.
+#[utoipa::path(get, path = "/accounts/{id}/domains", tag = "Accounts", operation_id = "listDomains",
+    params(("id" = String, Path, description = "Id of the account")),
+    responses((status = 200, description = "Domains", body = [DomainDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_domains(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<DomainDocument>>, ApiError> {
+    let domains = tenants::list_short_domains(&app, &actor, &id).await?;
+    Ok(Json(domains.into_iter().map(|domain| DomainDocument { domain: domain.host.to_string() }).collect()))
+}
+
+/// Reads an operator.
+#[utoipa::path(get, path = "/operators/{id}", tag = "Accounts", operation_id = "readOperator",
+    params(("id" = String, Path, description = "Id of the operator")),
+    responses((status = 200, description = "The operator", body = OperatorDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_operator(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<OperatorDocument>, ApiError> {
+    Ok(Json(tenants::read_operator(&app, &actor, &id).await?.into()))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/operators/{id}", tag = "Accounts", operation_id = "updateOperator",
+    params(("id" = String, Path, description = "Id of the operator")),
+    request_body = OperatorDocument,
+    responses((status = 200, description = "The whole operator", body = OperatorDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update_operator(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<OperatorDocument>, ApiError> {
+    let change = OperatorChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(tenants::update_operator(&app, &actor, &id, change).await?.into()))
+}

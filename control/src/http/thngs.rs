@@ -1,0 +1,147 @@
+//! Thngs over HTTP (decisions 4).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::{Listing, flag},
+    middleware::RequestInfo,
+    openapi::ListParams,
+    wire::{CommonDocument, created},
+};
+use crate::{
+    domain::{
+        filter::Field,
+        resource::{Thng, ThngChange},
+        resource_body::Purpose,
+    },
+    service::{App, thngs},
+};
+
+const FIELDS: [Field; 3] = [Field::Name, Field::Identifiers, Field::Product];
+
+/// A Thng: one tracked item.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ThngDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// 1 to 256 characters; required on create.
+    #[schema(example = "Red shoe, left, number 17")]
+    name: String,
+    /// Id of the product it is an instance of, which must exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    product: Option<String>,
+    /// A kind of the caller's choice, at most 256 characters.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+}
+
+impl ThngDocument {
+    fn new(thng: Thng, with_scopes: bool) -> Self {
+        let details = thng.details;
+        Self {
+            id: thng.id.to_string(),
+            common: CommonDocument::new(thng.stamp, details.common, with_scopes),
+            name: thng.name,
+            product: thng.product.map(|id| id.to_string()),
+            kind: details.kind,
+        }
+    }
+}
+
+/// Lists Thngs, newest first.
+#[utoipa::path(get, path = "/thngs", tag = "Thngs", operation_id = "listThngs", params(ListParams),
+    responses((status = 200, description = "One page", body = [ThngDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &FIELDS)?;
+    let page = thngs::list(&app, &actor, &listing.request).await?;
+    Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
+}
+
+/// Makes a Thng.
+#[utoipa::path(post, path = "/thngs", tag = "Thngs", operation_id = "createThng",
+    request_body = ThngDocument,
+    responses((status = 201, description = "The Thng", body = ThngDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = ThngChange::parse(&body, Purpose::Create)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let thng = thngs::create(&app, &actor, change).await?;
+    let id = thng.id;
+    Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
+}
+
+/// Reads a Thng.
+#[utoipa::path(get, path = "/thngs/{id}", tag = "Thngs", operation_id = "readThng",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
+    responses((status = 200, description = "The Thng", body = ThngDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    query: Query,
+) -> Result<Json<ThngDocument>, ApiError> {
+    let mut faults = Vec::new();
+    let with_scopes = flag(&query, "withScopes", &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let thng = thngs::read(&app, &actor, &reference).await?;
+    Ok(Json(ThngDocument::new(thng, with_scopes)))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/thngs/{id}", tag = "Thngs", operation_id = "updateThng",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body = ThngDocument,
+    responses((status = 200, description = "The whole Thng", body = ThngDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ThngDocument>, ApiError> {
+    let change = ThngChange::parse(&body, Purpose::Update)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let thng = thngs::update(&app, &actor, &reference, change).await?;
+    Ok(Json(ThngDocument::new(thng, false)))
+}
+
+/// Removes a Thng; what points at it stays.
+#[utoipa::path(delete, path = "/thngs/{id}", tag = "Thngs", operation_id = "deleteThng",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(thngs::delete(&app, &actor, &reference).await?)
+}
