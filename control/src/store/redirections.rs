@@ -16,7 +16,10 @@ use super::{
     log::{signed, unsigned},
     on_db, parse,
 };
-use crate::domain::redirection::{Redirection, Scopes};
+use crate::domain::{
+    page::PageRequest,
+    redirection::{Redirection, Scopes},
+};
 
 /// Columns of a redirection with its domain; the statements below differ in what follows.
 macro_rules! select {
@@ -211,12 +214,8 @@ pub struct Selection<'a> {
     pub platform_id: Option<&'a str>,
     /// Only those of a domain.
     pub domain: Option<&'a str>,
-    /// Oldest first.
-    pub ascending: bool,
-    /// Behind this creation time and order of insertion.
-    pub after: Option<(i64, i64)>,
-    /// At most so many.
-    pub limit: u32,
+    /// Which part of the list; one row more than the page is given.
+    pub page: PageRequest,
 }
 
 /// Redirections in order of creation.
@@ -225,21 +224,20 @@ pub struct Selection<'a> {
 /// The database failed.
 pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redirection>, StoreError> {
     // The statement with the resource uses an index of its own.
-    let sql = match (selection.platform_id.is_some(), selection.ascending) {
+    let sql = match (selection.platform_id.is_some(), selection.page.is_ascending()) {
         (true, true) => LIST_RESOURCE_ASCENDING,
         (true, false) => LIST_RESOURCE_DESCENDING,
         (false, true) => LIST_ASCENDING,
         (false, false) => LIST_DESCENDING,
     };
-    let start = if selection.ascending { (i64::MIN, i64::MIN) } else { (i64::MAX, i64::MAX) };
-    let after = selection.after.unwrap_or(start);
+    let after = selection.page.start();
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
         .bind(selection.account.as_str())
         .bind(selection.platform_id.unwrap_or_default())
         .bind(selection.domain.unwrap_or_default())
         .bind(after.0)
         .bind(after.1)
-        .bind(i64::from(selection.limit))
+        .bind(i64::from(selection.page.limit()))
         .fetch_all(c)
         .await)?;
     rows.into_iter().map(Redirection::try_from).collect()

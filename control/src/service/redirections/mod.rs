@@ -1,5 +1,6 @@
 //! Redirections: create, read, list, replace, delete, one or many (decisions 5).
 
+mod by_resource;
 mod plan;
 
 use std::collections::{HashMap, HashSet};
@@ -7,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 use shared::{
-    id::AccountId,
+    id::{AccountId, ResourceId},
     problem::Code,
     redirect::RedirectKey,
     short_id::ShortId,
@@ -16,14 +17,18 @@ use shared::{
     wire::stream::{Change, Event, Rev},
 };
 
+pub use self::by_resource::{newest, owner};
 use self::plan::{Ready, check_chain, key_of, owners, plan};
 use super::{
     App,
+    access::require,
     idempotency::{IdempotencyKey, keep, replay},
 };
 use crate::{
     domain::{
         access::Actor,
+        page::{Page, PageRequest, Position},
+        permission::{Subject::Redirections, Verb},
         redirection::{Draft, MAX_BULK, Redirection, Writable},
     },
     error::ServiceError,
@@ -92,6 +97,7 @@ pub async fn create(
     choice: DomainChoice,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Redirection>, ServiceError> {
+    require(actor, Verb::Create, Redirections)?;
     let candidates = vec![app.random16()?, app.random16()?];
     let (account, at) = (actor.account, app.clock.now());
     app.writer
@@ -130,6 +136,7 @@ pub async fn create_many(
     choice: DomainChoice,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Vec<ItemResult>>, ServiceError> {
+    require(actor, Verb::Create, Redirections)?;
     if items.is_empty() || items.len() > MAX_BULK {
         let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {}.", items.len());
         return Err(ServiceError::refused(Code::Invalid, text));
@@ -181,6 +188,7 @@ pub async fn find(
     choice: DomainChoice,
     short_id: &str,
 ) -> Result<Redirection, ServiceError> {
+    require(actor, Verb::Read, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
     load(&mut conn, actor.account, &domain, short_id).await
@@ -190,22 +198,19 @@ pub async fn find(
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// Only those of a resource.
-    pub platform_id: Option<String>,
+    pub platform_id: Option<ResourceId>,
     /// Only those of a short domain of the account.
     pub domain: Option<String>,
-    /// Oldest first.
-    pub ascending: bool,
-    /// Behind this creation time and order of insertion.
-    pub after: Option<(i64, i64)>,
-    /// At most so many.
-    pub limit: u32,
+    /// Which part of the list.
+    pub page: PageRequest,
 }
 
 /// Redirections of the account in order of creation.
 ///
 /// # Errors
 /// 400 for a domain that is not the account's.
-pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Vec<Redirection>, ServiceError> {
+pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Page<Redirection>, ServiceError> {
+    require(actor, Verb::Read, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = match &listing.domain {
         None => None,
@@ -214,15 +219,16 @@ pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Vec<Red
             Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
         }
     };
+    let platform_id = listing.platform_id.map(|id| id.to_string());
     let selection = table::Selection {
         account: actor.account,
-        platform_id: listing.platform_id.as_deref(),
+        platform_id: platform_id.as_deref(),
         domain: domain.as_ref().map(|domain| domain.host.as_str()),
-        ascending: listing.ascending,
-        after: listing.after,
-        limit: listing.limit,
+        page: listing.page,
     };
-    Ok(table::list(&mut conn, selection).await?)
+    let rows = table::list(&mut conn, selection).await?;
+    let position = |row: &Redirection| Position { at: row.redirect.created_at, seq: row.seq };
+    Ok(Page::cut(rows, listing.page, position))
 }
 
 /// Replaces what redirections lead to; all of them or none.
@@ -236,6 +242,7 @@ pub async fn replace(
     short_ids: Vec<String>,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
+    require(actor, Verb::Update, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(Lane::Urgent, move |tx| {
@@ -275,6 +282,7 @@ pub async fn delete(
     choice: DomainChoice,
     short_ids: Vec<String>,
 ) -> Result<Written<()>, ServiceError> {
+    require(actor, Verb::Delete, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(Lane::Urgent, move |tx| {

@@ -1,0 +1,64 @@
+//! The first generation of paths: the redirection of one Thng or product (decisions 5).
+
+use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
+
+use super::{DomainChoice, Listing, list};
+use crate::{
+    domain::{
+        access::Actor,
+        page::PageRequest,
+        permission::{Subject, Verb},
+        redirection::Redirection,
+    },
+    error::ServiceError,
+    service::{
+        App,
+        access::require,
+        references::{resolve_product, resolve_thng},
+    },
+    store::resources,
+};
+
+/// The Thng or product that a path names, by id or `<key>:<value>`; it must exist in the account.
+///
+/// # Errors
+/// 404, or 409 when an identifier is ambiguous.
+pub async fn owner(
+    app: &App,
+    actor: &Actor,
+    kind: ResourceType,
+    reference: &str,
+) -> Result<ResourceId, ServiceError> {
+    require(actor, Verb::Read, Subject::Redirections)?;
+    let mut conn = app.db.read().await?;
+    let id: ResourceId = match kind {
+        ResourceType::Thng => resolve_thng(&mut conn, actor.account, reference).await?.into(),
+        ResourceType::Product => resolve_product(&mut conn, actor.account, reference).await?.into(),
+        ResourceType::Collection | ResourceType::Place => {
+            return Err(ServiceError::refused(Code::NoSuchPath, "Only Thngs and products have this path."));
+        }
+    };
+    let found = resources::list(&mut conn, actor.account, &[id.to_string()]).await?;
+    match found.first() {
+        Some(resource) if resource.kind == kind => Ok(id),
+        Some(_) | None => Err(ServiceError::not_found(kind.as_str(), id)),
+    }
+}
+
+/// The newest redirection of a resource; `choice` may narrow it to a domain.
+///
+/// # Errors
+/// 404 when the resource has none.
+pub async fn newest(
+    app: &App,
+    actor: &Actor,
+    id: ResourceId,
+    choice: &DomainChoice,
+) -> Result<Redirection, ServiceError> {
+    let page = PageRequest { per_page: 1, ..PageRequest::default() };
+    let listing = Listing { platform_id: Some(id), domain: choice.named.clone(), page };
+    let found = list(app, actor, &listing).await?;
+    found.items.into_iter().next().ok_or_else(|| {
+        ServiceError::refused(Code::NotFound, format!("The resource {id} has no redirection."))
+    })
+}
