@@ -4,6 +4,7 @@ use anyhow::Result;
 use control::{
     domain::{
         access::{Actor, ActorKind},
+        page::{PageRequest, SortOrder},
         redirection::{Draft, Redirection, Writable},
     },
     error::ServiceError,
@@ -11,7 +12,7 @@ use control::{
     service::redirections::{self, DomainChoice, ItemResult, Listing},
     store::{accounts, log},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::{
     id::ResourceId,
     problem::Code,
@@ -290,8 +291,7 @@ async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
     let made_on_ours =
         redirections::create(&made.app, &stranger, draft(product, "https://e.com", None), named, None).await;
     assert_eq!(refusal(made_on_ours).0, Code::Invalid);
-    let listing = Listing { limit: 10, ..Listing::default() };
-    assert_eq!(redirections::list(&made.app, &stranger, &listing).await?, []);
+    assert_eq!(redirections::list(&made.app, &stranger, &Listing::default()).await?.items, []);
     Ok(())
 }
 
@@ -330,33 +330,28 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         let made = create(&made, owner, "https://example.com/", Some(&format!("id{n}"))).await?;
         expected.push(made.redirect.short_id.to_string());
     }
-    let page = async |listing: Listing| -> Result<Vec<Value>> {
-        let rows = redirections::list(&made.app, &actor(&made), &listing).await?;
-        Ok(rows.iter().map(|row| json!([row.redirect.short_id, row.redirect.created_at, row.seq])).collect())
-    };
-    let names = |rows: &[Value]| {
-        rows.iter().map(|row| row[0].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
-    };
-    let after = |rows: &[Value]| rows.last().map(|row| (row[1].as_i64().unwrap(), row[2].as_i64().unwrap()));
-    for ascending in [true, false] {
+    let names =
+        |rows: &[Redirection]| rows.iter().map(|row| row.redirect.short_id.to_string()).collect::<Vec<_>>();
+    for sort in [SortOrder::Ascending, SortOrder::Descending] {
         let mut seen = Vec::new();
-        let mut cursor = None;
+        let mut page = PageRequest { per_page: 3, sort, after: None };
         loop {
-            let rows = page(Listing { ascending, after: cursor, limit: 3, ..Listing::default() }).await?;
-            if rows.is_empty() {
+            let listing = Listing { page, ..Listing::default() };
+            let rows = redirections::list(&made.app, &actor(&made), &listing).await?;
+            assert!(rows.items.len() <= 3);
+            seen.extend(names(&rows.items));
+            page.after = rows.next;
+            if page.after.is_none() {
                 break;
             }
-            seen.extend(names(&rows));
-            cursor = after(&rows);
         }
         let mut wanted = expected.clone();
-        if !ascending {
+        if sort == SortOrder::Descending {
             wanted.reverse();
         }
         assert_eq!(seen, wanted);
     }
-    let of_one =
-        page(Listing { platform_id: Some(other.to_string()), limit: 10, ..Listing::default() }).await?;
-    assert_eq!(names(&of_one), ["id3"]);
+    let listing = Listing { platform_id: Some(other), ..Listing::default() };
+    assert_eq!(names(&redirections::list(&made.app, &actor(&made), &listing).await?.items), ["id3"]);
     Ok(())
 }
