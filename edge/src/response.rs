@@ -127,8 +127,10 @@ pub(crate) fn no_icon() -> Response<Body> {
 
 /// Turns an answer to GET into one to HEAD: the same headers, no body.
 pub(crate) fn without_body(response: &mut Response<Body>) {
-    if let Body::Full(Some(bytes)) = response.body() {
-        let length = HeaderValue::from(bytes.len());
+    if let Body::Full(bytes) = response.body()
+        && response.status() != StatusCode::NOT_MODIFIED
+    {
+        let length = HeaderValue::from(bytes.as_ref().map_or(0, Bytes::len));
         response.headers_mut().insert(CONTENT_LENGTH, length);
     }
     *response.body_mut() = Body::empty();

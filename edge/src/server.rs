@@ -46,6 +46,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const SNIFF_PAUSE: Duration = Duration::from_millis(5);
 /// How long an idle connection may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
+/// Bytes that hyper reads at a time; the least buffer it takes.
+const READ_BYTES: usize = 8 << 10;
 /// Between pings of an HTTP/2 connection: a dead peer must not hold a drain (hyper#4170).
 const H2_PING: Duration = Duration::from_secs(20);
 /// What a dead peer has to answer one.
@@ -158,14 +160,15 @@ impl<B: Backing> Server<B> {
             watch(connection, &activity, limits, &self.shutdown).await;
         } else {
             // hyper's own header timeout runs while a connection is idle too, and costs a timer for each
-            // request; `watch` bounds both with one timer for the connection.
+            // request; `watch` bounds both with one timer for the connection. No `pipeline_flush`: with bytes
+            // left to read it holds the last answer back, and a connection that then closes never sends it.
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(None)
                 .max_headers(limits.headers)
                 .max_header_size(limits.header_bytes)
-                .max_buf_size(limits.header_bytes.max(8_192))
-                .pipeline_flush(true)
+                // Room behind the limit: a header that is somewhat too large is read whole and answered.
+                .max_buf_size(limits.header_bytes + READ_BYTES)
                 .serve_connection(io, service);
             watch(connection, &activity, limits, &self.shutdown).await;
         }

@@ -86,7 +86,10 @@ impl TlsCerts {
     }
 
     /// The configuration of a TLS listener with these certificates.
-    pub(crate) fn server_config(&self) -> Result<ServerConfig, EdgeError> {
+    ///
+    /// # Errors
+    /// The TLS library refuses its defaults, or has no random bits.
+    pub fn server_config(&self) -> Result<ServerConfig, EdgeError> {
         let wrong = |error: rustls::Error| EdgeError::Certificate {
             name: "tls".to_owned(),
             reason: error.to_string(),

@@ -1,0 +1,141 @@
+//! Bad clients, HTTP/2, and the end of an edge.
+
+use std::time::Duration;
+
+use shared::redirect::Redirect;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::support::{DEADLINE, build, edge, edge_with, h2_prior_knowledge, raw, redirect};
+
+#[tokio::test]
+async fn a_smuggled_request_gets_no_answer() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    let inner = "GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n\r\n";
+    for framing in [
+        format!("Content-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}", 5 + inner.len()),
+        format!("Transfer-Encoding: chunked\r\nContent-Length: {}\r\n\r\n0\r\n\r\n{inner}", 5 + inner.len()),
+        format!("Content-Length: 0\r\nContent-Length: {}\r\n\r\n{inner}", inner.len()),
+        format!("Transfer-Encoding: chunked, identity\r\n\r\n{inner}"),
+    ] {
+        let answers =
+            raw(edge.plain, format!("GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n{framing}").as_bytes()).await;
+        let count = answers.matches("HTTP/1.1 ").count();
+        assert_eq!(count, 1, "{framing}\n{answers}");
+        assert!(answers.contains("connection: close") || answers.starts_with("HTTP/1.1 400"), "{answers}");
+    }
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limits_are_refused() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    let many: String = (0..70).map(|n| format!("X-{n}: y\r\n")).collect();
+    for (what, request, status) in [
+        (
+            "a large header",
+            format!("GET /ABC HTTP/1.1\r\nHost: tn.gg\r\nX: {}\r\n\r\n", "y".repeat(17_000)),
+            "431",
+        ),
+        ("many headers", format!("GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n{many}\r\n"), "431"),
+        (
+            "two hosts",
+            "GET /ABC HTTP/1.1\r\nHost: tn.gg\r\nHost: x\r\nConnection: close\r\n\r\n".into(),
+            "400",
+        ),
+        ("no host", "GET /ABC HTTP/1.1\r\nConnection: close\r\n\r\n".into(), "421"),
+        (
+            "a long target",
+            format!("GET /ABC?{} HTTP/1.1\r\nHost: tn.gg\r\nConnection: close\r\n\r\n", "a".repeat(2_048)),
+            "400",
+        ),
+        (
+            "the longest target",
+            format!("GET /ABC?{} HTTP/1.1\r\nHost: tn.gg\r\nConnection: close\r\n\r\n", "a".repeat(2_043)),
+            "307",
+        ),
+        (
+            "an absolute target",
+            "GET http://TN.gg/ABC HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".into(),
+            "307",
+        ),
+        ("no HTTP", "hello\r\n\r\n".into(), "400"),
+    ] {
+        let answer = raw(edge.plain, request.as_bytes()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{what}: {answer}");
+    }
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_is_left() {
+    let (_control, edge, _folder) = edge_with(|config| {
+        config.limits.header_timeout = Duration::from_millis(100);
+        config.limits.idle_timeout = Duration::from_millis(200);
+    })
+    .await;
+    for begin in ["", "P", "PR", "GET /ABC HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        raw(edge.plain, begin.as_bytes()).await;
+    }
+    // A connection that was used is left when it is idle.
+    let answer = raw(edge.plain, b"GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn http2_speaks_with_prior_knowledge() {
+    let (control, edge, _folder) = edge().await;
+    control.put("ABC", "https://example.com/");
+    let forward = Redirect { forward_query: true, ..redirect("DEF", "https://example.com/") };
+    control.acked(control.put_record(forward)).await;
+    let ask = |method: &str, uri: &str| build(method, uri, &[], "");
+    let requests = vec![
+        ask("GET", "http://tn.gg/abc"),
+        ask("GET", "http://tn.gg/DEF?a=1"),
+        ask("GET", "http://tn.gg/NONE"),
+        ask("POST", "http://tn.gg/ABC"),
+        ask("GET", "http://other.gg/ABC"),
+        ask("GET", "http://tn.gg/ABC.png"),
+    ];
+    let answers = h2_prior_knowledge(edge.plain, requests).await;
+    let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    assert_eq!(statuses, [307, 307, 404, 405, 421, 200]);
+    assert_eq!(answers[1].header("location"), "https://example.com/?a=1");
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let (control, edge, _folder) = edge().await;
+    control.put("ABC", "https://example.com/a");
+    control.acked(control.put("DEF", "https://example.com/d")).await;
+    let requests = "GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n\r\nGET /DEF HTTP/1.1\r\nHost: tn.gg\r\nConnection: close\r\n\r\n";
+    let answers = raw(edge.plain, requests.as_bytes()).await;
+    let (first, second) = answers.split_at(answers.rfind("HTTP/1.1 307").unwrap());
+    assert!(
+        first.contains("location: https://example.com/a\r\n")
+            && second.contains("location: https://example.com/d\r\n")
+    );
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn an_edge_that_stops_answers_what_is_under_way() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    control.faults(|faults| faults.slow_reads = Duration::from_millis(300));
+    let mut stream = TcpStream::connect(edge.plain).await.unwrap();
+    stream.write_all(b"GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n\r\n").await.unwrap();
+    crate::support::eventually("the read is under way", || control.reads() == 1).await;
+    edge.begin_stop();
+    let mut answer = String::new();
+    tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 307"), "{answer}");
+    edge.stop().await;
+    assert_eq!(control.scans().len(), 1, "its scan was shipped before the end");
+}

@@ -1,0 +1,11 @@
+//! The edge over real sockets, behind a backing that keeps a real log in memory.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking, its helpers too")]
+
+mod limits;
+mod management;
+mod representations;
+mod scans;
+mod stream;
+mod support;
+mod tls;

@@ -1,0 +1,124 @@
+//! Management paths reach control as they are; without control they are 503.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::support::{build, edge, edge_with, exchange, request};
+
+/// What the API was asked.
+#[derive(Debug, Clone)]
+struct Asked {
+    line: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// An API that writes down what it is asked and answers 201.
+async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+    let log = asked.clone();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let log = log.clone();
+            let service = service_fn(move |request: Request<Incoming>| {
+                let log = log.clone();
+                async move {
+                    let (parts, body) = request.into_parts();
+                    let line = format!("{} {}", parts.method, parts.uri);
+                    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                    log.lock().unwrap().push(Asked { line, headers: parts.headers, body });
+                    let response = Response::builder().status(201).header("location", "/redirections/NEW");
+                    Ok::<_, Infallible>(response.body(Full::<Bytes>::from("{\"shortId\":\"NEW\"}")).unwrap())
+                }
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    (at, asked)
+}
+
+#[tokio::test]
+async fn management_paths_are_passed_on() {
+    let (at, asked) = api().await;
+    let (control, edge, _folder) = edge_with(|config| config.control_url = format!("http://{at}")).await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    let headers = [
+        ("host", "TN.gg"),
+        ("authorization", "KEY"),
+        ("x-forwarded-for", "6.6.6.6"),
+        ("connection", "x-hop"),
+        ("x-hop", "1"),
+    ];
+    let body = r#"{"defaultRedirectUrl":"https://example.com/"}"#;
+    let answer = exchange(edge.plain, build("POST", "/redirections?access_token=K", &headers, body)).await;
+    assert_eq!((answer.status, answer.header("location")), (201, "/redirections/NEW"));
+    assert_eq!(answer.json()["shortId"], "NEW");
+    assert_eq!(answer.header("x-request-id").len(), 16);
+    let seen = asked.lock().unwrap().pop().unwrap();
+    assert_eq!(seen.line, "POST /redirections?access_token=K");
+    assert_eq!(seen.body, body);
+    for (name, value) in [
+        ("host", "TN.gg"),
+        ("authorization", "KEY"),
+        ("x-forwarded-for", "127.0.0.1"),
+        ("x-forwarded-proto", "http"),
+        ("x-request-id", answer.header("x-request-id")),
+    ] {
+        assert_eq!(seen.headers.get_all(name).iter().collect::<Vec<_>>(), [value], "{name}");
+    }
+    assert!(!seen.headers.contains_key("x-hop"));
+
+    // JSON at the short URL with a key is control's record.
+    let headers = [("accept", "application/json"), ("authorization", "KEY")];
+    edge.get("/abc?withScopes=true", &headers).await;
+    assert_eq!(asked.lock().unwrap().pop().unwrap().line, "GET /redirections/abc?withScopes=true");
+    for path in ["/v2/redirections?platformId=U", "/redirections/ABC.qr", "/thngs/U/redirector"] {
+        edge.get(path, &[]).await;
+        assert_eq!(asked.lock().unwrap().pop().unwrap().line, format!("GET {path}"));
+    }
+    assert_eq!(request(edge.plain, "GET", "other.gg", "/redirections", &[]).await.status, 421);
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused() {
+    let (at, _asked) = api().await;
+    let (_control, edge, _folder) = edge_with(|config| {
+        config.control_url = format!("http://{at}");
+        config.limits.proxy_body_bytes = 1_000;
+    })
+    .await;
+    let post = |body: &str| build("POST", "/redirections", &[("host", "tn.gg")], body);
+    assert_eq!(exchange(edge.plain, post(&"x".repeat(1_000))).await.status, 201);
+    exchange(edge.plain, post(&"x".repeat(1_001))).await.problem(41301);
+    // Without a length the limit shows only while the body comes.
+    let chunk = "x".repeat(600);
+    let chunked = format!(
+        "POST /redirections HTTP/1.1\r\nHost: tn.gg\r\nTransfer-Encoding: chunked\r\n\r\n258\r\n{chunk}\r\n258\r\n{chunk}\r\n0\r\n\r\n"
+    );
+    let answer = crate::support::raw(edge.plain, chunked.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn without_control_management_is_503() {
+    let (_control, edge, _folder) = edge().await;
+    let answer = edge.get("/redirections", &[("authorization", "KEY")]).await;
+    assert_eq!((answer.status, answer.header("retry-after")), (503, "1"));
+    answer.problem(50303);
+    edge.stop().await;
+}

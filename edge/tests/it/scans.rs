@@ -1,0 +1,168 @@
+//! Each redirect becomes one scan at control: over restarts, lost answers and torn files.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use edge::Edge;
+use shared::time::{ManualClock, UnixMillis};
+
+use crate::support::{Control, Running, edge, eventually, request};
+
+fn segments(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let mut segments: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
+    segments.sort();
+    segments
+}
+
+async fn redirects(edge: &Running, count: usize) {
+    for n in 0..count {
+        assert_eq!(edge.get(&format!("/ABC?n={n}"), &[]).await.status, 307);
+    }
+}
+
+fn assert_each_once(control: &Control, count: usize) {
+    let scans = control.scans();
+    let ids: BTreeSet<_> = scans.iter().map(|(boot, seq, _)| (*boot, *seq)).collect();
+    assert_eq!((scans.len(), ids.len()), (count, count));
+}
+
+#[tokio::test]
+async fn a_scan_tells_what_was_asked_and_by_whom() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    let headers = [("user-agent", "Mozilla/5.0 (iPhone)"), ("referer", "https://shop.example/")];
+    edge.get("/abc?utm=1&access_token=SECRETKEY&x=2", &headers).await;
+    edge.get(&format!("/ABC?{}", "y".repeat(1_000)), &[("user-agent", &"u".repeat(1_000))]).await;
+    eventually("the scans arrive", || control.scans().len() == 2).await;
+    let [first, second] = control.scans().try_into().unwrap();
+    let record = first.2;
+    assert_eq!(record.at, UnixMillis(1_790_000_000_000));
+    assert_eq!((&*record.domain, &*record.folded), ("tn.gg", "ABC"));
+    assert_eq!(record.ip.to_string(), "127.0.0.1");
+    assert_eq!(&*record.entry_url, "https://tn.gg/abc?utm=1&x=2");
+    assert_eq!(record.user_agent.as_deref(), Some(headers[0].1));
+    assert_eq!(record.referer.as_deref(), Some(headers[1].1));
+    let record = second.2;
+    assert_eq!((record.entry_url.len(), record.user_agent.unwrap().len(), record.referer), (256, 256, None));
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn only_redirects_are_scans() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    request(edge.plain, "HEAD", "tn.gg", "/ABC", &[]).await;
+    edge.get("/ABC", &[("accept", "application/json")]).await;
+    edge.get("/ABC.png", &[]).await;
+    edge.get("/NONE", &[]).await;
+    request(edge.plain, "POST", "tn.gg", "/ABC", &[]).await;
+    request(edge.admin, "GET", "admin", "/live", &[]).await;
+    redirects(&edge, 1).await;
+    eventually("the scan arrives", || !control.scans().is_empty()).await;
+    let handle = edge.handle.clone();
+    edge.stop().await;
+    assert_each_once(&control, 1);
+    assert_eq!(handle.status().scans.recorded, 1);
+}
+
+#[tokio::test]
+async fn shipped_segments_are_deleted() {
+    let (control, edge, folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    redirects(&edge, 10).await;
+    edge.stop().await;
+    assert_each_once(&control, 10);
+    assert_eq!(segments(folder.path()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn what_was_not_shipped_is_shipped_by_the_next_boot() {
+    let (control, edge, folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    control.faults(|faults| faults.refuses_scans = true);
+    redirects(&edge, 30).await;
+    edge.stop().await;
+    assert_eq!(control.scans().len(), 0);
+
+    // A second boot that cannot ship either, whose end is torn, as by a loss of power.
+    let edge = Running::start(&control, folder.path(), None, |_| {}).await;
+    redirects(&edge, 20).await;
+    edge.stop().await;
+    let files = segments(folder.path());
+    assert_eq!(files.len(), 2);
+    let torn = fs::read(&files[1]).unwrap();
+    let half_a_frame = &torn[..torn.len() / 40];
+    OpenOptions::new().append(true).open(&files[1]).unwrap().write_all(half_a_frame).unwrap();
+
+    // The answers to the first batches are lost: they are sent again and counted once.
+    control.faults(|faults| (faults.refuses_scans, faults.lost_receipts) = (false, 2));
+    let edge = Running::start(&control, folder.path(), None, |_| {}).await;
+    redirects(&edge, 5).await;
+    eventually("all scans arrive", || control.scans().len() >= 55).await;
+    edge.stop().await;
+    assert_each_once(&control, 55);
+    let boots: BTreeSet<u64> = control.scans().iter().map(|(boot, ..)| *boot).collect();
+    assert_eq!(boots.len(), 3, "each boot has its own number");
+    assert_eq!(segments(folder.path()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn a_damaged_record_ends_its_segment_only() {
+    let (control, edge, folder) = edge().await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    control.faults(|faults| faults.refuses_scans = true);
+    redirects(&edge, 10).await;
+    edge.stop().await;
+    let file = segments(folder.path()).remove(0);
+    let mut bytes = fs::read(&file).unwrap();
+    // The last byte belongs to the last record.
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, bytes).unwrap();
+    control.faults(|faults| faults.refuses_scans = false);
+    let edge = Running::start(&control, folder.path(), None, |_| {}).await;
+    redirects(&edge, 1).await;
+    eventually("the others arrive", || control.scans().len() == 10).await;
+    edge.stop().await;
+    assert_each_once(&control, 10);
+}
+
+#[tokio::test]
+async fn scans_beyond_the_disk_budget_are_counted_not_kept() {
+    let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
+    control.faults(|faults| faults.refuses_scans = true);
+    let edge = Running::start(&control, folder.path(), None, |config| {
+        (config.limits.spool_bytes, config.limits.segment_bytes) = (2_000, 500);
+    })
+    .await;
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    redirects(&edge, 100).await;
+    let scans = || edge.handle.status().scans;
+    eventually("all are written or lost", || scans().written + scans().lost == 100).await;
+    let (written, lost) = (scans().written, scans().lost);
+    assert!(written > 0 && lost > 0, "{written} {lost}");
+    let total: u64 = segments(folder.path()).iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    assert!(total <= 2_000 && segments(folder.path()).len() > 1, "{total}");
+    control.faults(|faults| faults.refuses_scans = false);
+    eventually("what was kept arrives", || control.scans().len() as u64 == written).await;
+    edge.stop().await;
+    assert_each_once(&control, written as usize);
+}
+
+#[tokio::test]
+async fn two_edges_cannot_share_a_folder_and_boots_never_repeat() {
+    let (control, edge, folder) = edge().await;
+    let config = || edge::EdgeConfig::new("edge-2", folder.path().to_owned(), "http://127.0.0.1:9", "d");
+    let clock = || ManualClock::new(UnixMillis(5));
+    assert!(Edge::open(config(), control.clone(), None, clock()).is_err());
+    edge.stop().await;
+    let boot = || fs::read_to_string(folder.path().join("boot")).unwrap().parse::<u64>().unwrap();
+    let before = boot();
+    // The clock went back to 1970: the number still grows.
+    drop(Edge::open(config(), control.clone(), None, clock()).unwrap());
+    assert_eq!(boot(), before + 1);
+}

@@ -1,0 +1,381 @@
+//! The reference of what a backing does: one log, one state, one cursor for each boot of an edge.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use edge::backing::{Backing, BackingError, Changes};
+use shared::{
+    redirect::{Redirect, RedirectKey, ResourceType},
+    short_id::ShortId,
+    short_url::{Scheme, ShortDomain},
+    time::UnixMillis,
+    wire::{
+        scan::{ScanBatch, ScanReceipt, ScanRecord},
+        stream::{
+            Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
+        },
+    },
+};
+use tokio::{sync::watch, time::Interval};
+
+use super::{DEADLINE, HOST};
+
+/// What goes wrong between control and the edge.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Faults {
+    /// Nothing answers, streams end.
+    pub(crate) is_down: bool,
+    /// Only scans are not taken.
+    pub(crate) refuses_scans: bool,
+    /// Scans are stored, but the answer is lost; counts down.
+    pub(crate) lost_receipts: u32,
+    /// So many messages with events are swallowed.
+    pub(crate) lost_events: u32,
+    /// No heartbeat is sent.
+    pub(crate) is_silent: bool,
+    /// Views are this many revisions old.
+    pub(crate) view_lag: usize,
+    /// Reads of keys take this long.
+    pub(crate) slow_reads: Duration,
+}
+
+struct State {
+    epoch: Epoch,
+    base: Rev,
+    log: Vec<Event>,
+    compacted: Rev,
+    domains: Vec<ShortDomain>,
+    acked: HashMap<Arc<str>, Rev>,
+    rejected: Vec<Rev>,
+    hellos: Vec<Hello>,
+    resyncs: u32,
+    reads: u32,
+    cursors: HashMap<u64, u64>,
+    scans: Vec<(u64, u64, ScanRecord)>,
+    faults: Faults,
+}
+
+/// A control plane in memory; clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Control {
+    state: Arc<Mutex<State>>,
+    changed: watch::Sender<u64>,
+}
+
+impl Control {
+    pub(crate) fn new() -> Self {
+        let state = State {
+            epoch: "first".into(),
+            base: 0,
+            log: Vec::new(),
+            compacted: 0,
+            domains: vec![ShortDomain::new(Scheme::Https, HOST).unwrap()],
+            acked: HashMap::new(),
+            rejected: Vec::new(),
+            hellos: Vec::new(),
+            resyncs: 0,
+            reads: 0,
+            cursors: HashMap::new(),
+            scans: Vec::new(),
+            faults: Faults::default(),
+        };
+        Self { state: Arc::new(Mutex::new(state)), changed: watch::Sender::new(0) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn touch(&self) {
+        self.changed.send_modify(|n| *n += 1);
+    }
+
+    /// Commits changes as one run of revisions; gives the last.
+    pub(crate) fn commit(&self, changes: impl IntoIterator<Item = Change>) -> Rev {
+        let mut state = self.state();
+        for change in changes {
+            let rev = state.head() + 1;
+            if let Change::Domain(domain) = &change {
+                state.domains.push(domain.clone());
+            }
+            state.log.push(Event { rev, change });
+        }
+        let head = state.head();
+        drop(state);
+        self.touch();
+        head
+    }
+
+    /// Lets a short id lead to a target.
+    pub(crate) fn put(&self, short_id: &str, target: &str) -> Rev {
+        self.put_record(redirect(short_id, target))
+    }
+
+    /// Writes a record.
+    pub(crate) fn put_record(&self, record: Redirect) -> Rev {
+        self.commit([Change::Redirect(key(record.short_id.as_str()), Some(Arc::new(record)))])
+    }
+
+    /// Deletes a short id.
+    pub(crate) fn delete(&self, short_id: &str) -> Rev {
+        self.commit([Change::Redirect(key(short_id), None)])
+    }
+
+    /// Waits until the edge has acknowledged a revision.
+    pub(crate) async fn acked(&self, rev: Rev) {
+        let mut changed = self.changed.subscribe();
+        let acked = async {
+            while self.state().acked.get("edge-1").is_none_or(|acked| *acked < rev) {
+                changed.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(DEADLINE, acked).await.expect("the edge acknowledges");
+    }
+
+    /// Changes what goes wrong.
+    pub(crate) fn faults(&self, change: impl FnOnce(&mut Faults)) {
+        change(&mut self.state().faults);
+        self.touch();
+    }
+
+    /// Begins another history with the state as it is, as a restored database does.
+    pub(crate) fn new_epoch(&self, epoch: &str) {
+        let mut state = self.state();
+        let everything: Vec<_> = state.view(state.head()).into_iter().collect();
+        state.epoch = epoch.into();
+        state.base = 0;
+        state.log.clear();
+        for (rev, (key, (_, record))) in (1..).zip(everything) {
+            state.log.push(Event { rev, change: Change::Redirect(key, Some(record)) });
+        }
+        state.acked.clear();
+        drop(state);
+        self.touch();
+    }
+
+    /// Forgets the log up to now: an edge behind it must begin anew.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state();
+        state.compacted = state.head();
+    }
+
+    pub(crate) fn rejected(&self) -> Vec<Rev> {
+        self.state().rejected.clone()
+    }
+
+    pub(crate) fn hellos(&self) -> Vec<Hello> {
+        self.state().hellos.clone()
+    }
+
+    pub(crate) fn resyncs(&self) -> u32 {
+        self.state().resyncs
+    }
+
+    /// Reads of single keys so far.
+    pub(crate) fn reads(&self) -> u32 {
+        self.state().reads
+    }
+
+    /// Every scan taken: boot, number, record.
+    pub(crate) fn scans(&self) -> Vec<(u64, u64, ScanRecord)> {
+        self.state().scans.clone()
+    }
+}
+
+impl State {
+    fn head(&self) -> Rev {
+        self.base + self.log.len() as Rev
+    }
+
+    fn view(&self, rev: Rev) -> BTreeMap<RedirectKey, (Rev, Arc<Redirect>)> {
+        let mut view = BTreeMap::new();
+        for event in self.log.iter().filter(|event| event.rev <= rev) {
+            match &event.change {
+                Change::Redirect(key, Some(record)) => {
+                    view.insert(key.clone(), (event.rev, record.clone()));
+                }
+                Change::Redirect(key, None) => drop(view.remove(key)),
+                Change::Domain(_) => {}
+            }
+        }
+        view
+    }
+}
+
+fn down() -> BackingError {
+    BackingError::Unreachable("down, as the test wants it".into())
+}
+
+impl Backing for Control {
+    type Changes = Stream;
+
+    async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        let fill = {
+            let mut state = self.state();
+            state.reads += 1;
+            if state.faults.is_down {
+                return Err(down());
+            }
+            let watermark = state.head().saturating_sub(state.faults.view_lag as Rev);
+            let value = state.view(watermark).remove(key);
+            Fill { epoch: state.epoch.clone(), complete: true, watermark, value }
+        };
+        let slow = self.state().faults.slow_reads;
+        if !slow.is_zero() {
+            tokio::time::sleep(slow).await;
+        }
+        Ok(fill)
+    }
+
+    async fn changes(&self, hello: Hello) -> Result<Stream, BackingError> {
+        let changed = self.changed.subscribe();
+        let mut state = self.state();
+        if state.faults.is_down {
+            return Err(down());
+        }
+        let head = state.head();
+        let resumes =
+            hello.epoch.as_ref() == Some(&state.epoch) && (state.compacted..=head).contains(&hello.applied);
+        let (start, cursor) =
+            if resumes { (Start::Resume, hello.applied) } else { (Start::Snapshot { at_rev: head }, head) };
+        let welcome = Welcome {
+            epoch: state.epoch.clone(),
+            head,
+            compacted: state.compacted,
+            start,
+            domains: state.domains.clone(),
+        };
+        let edge = hello.edge_id.clone();
+        state.hellos.push(hello);
+        let heartbeat = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
+        let control = self.clone();
+        Ok(Stream {
+            control,
+            edge,
+            epoch: welcome.epoch.clone(),
+            welcome: Some(welcome),
+            cursor,
+            changed,
+            heartbeat,
+            beats: 0,
+        })
+    }
+
+    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+        let mut state = self.state();
+        if state.faults.is_down || state.faults.refuses_scans {
+            return Err(down());
+        }
+        let cursor = *state.cursors.entry(batch.boot).or_default();
+        for (seq, record) in (batch.first_seq..).zip(&batch.records).filter(|(seq, _)| *seq >= cursor) {
+            state.scans.push((batch.boot, seq, record.clone()));
+            state.cursors.insert(batch.boot, seq + 1);
+        }
+        let next_seq = state.cursors[&batch.boot];
+        if state.faults.lost_receipts > 0 {
+            state.faults.lost_receipts -= 1;
+            return Err(down());
+        }
+        Ok(ScanReceipt { next_seq })
+    }
+}
+
+/// One edge's stream.
+pub(crate) struct Stream {
+    control: Control,
+    edge: Arc<str>,
+    epoch: Epoch,
+    welcome: Option<Welcome>,
+    cursor: Rev,
+    changed: watch::Receiver<u64>,
+    heartbeat: Interval,
+    beats: u64,
+}
+
+impl Stream {
+    fn pending(&mut self) -> Result<Option<ToEdge>, BackingError> {
+        let mut state = self.control.state();
+        if state.faults.is_down || state.epoch != self.epoch {
+            return Err(down());
+        }
+        let (prev, last) = (self.cursor, state.head());
+        if prev == last {
+            return Ok(None);
+        }
+        self.cursor = last;
+        if state.faults.lost_events > 0 {
+            state.faults.lost_events -= 1;
+            return Ok(None);
+        }
+        let items = state.log[(prev - state.base) as usize..].to_vec();
+        Ok(Some(ToEdge::Events(Arc::new(Events { prev, items, last }))))
+    }
+}
+
+impl Changes for Stream {
+    async fn next(&mut self) -> Result<ToEdge, BackingError> {
+        if let Some(welcome) = self.welcome.take() {
+            return Ok(ToEdge::Welcome(welcome));
+        }
+        loop {
+            self.changed.borrow_and_update();
+            if let Some(events) = self.pending()? {
+                return Ok(events);
+            }
+            tokio::select! {
+                _ = self.changed.changed() => {}
+                _ = self.heartbeat.tick() => {
+                    if self.control.state().faults.is_silent {
+                        continue;
+                    }
+                    if let Some(events) = self.pending()? {
+                        return Ok(events);
+                    }
+                    self.beats += 1;
+                    return Ok(ToEdge::Heartbeat { seq: self.beats, head: self.cursor });
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, message: ToControl) -> Result<(), BackingError> {
+        let mut state = self.control.state();
+        match message {
+            ToControl::Ack { applied, rejected } => {
+                state.acked.insert(self.edge.clone(), applied);
+                state.rejected.extend(rejected.iter().map(|item| item.rev));
+            }
+            ToControl::Resync { applied, .. } => {
+                state.resyncs += 1;
+                self.cursor = applied;
+            }
+        }
+        drop(state);
+        self.control.touch();
+        Ok(())
+    }
+}
+
+/// The key of a short id on the test domain.
+fn key(short_id: &str) -> RedirectKey {
+    RedirectKey::new(HOST, &short_id.to_ascii_uppercase())
+}
+
+/// A record with a target; everything else fixed.
+pub(crate) fn redirect(short_id: &str, target: &str) -> Redirect {
+    Redirect {
+        domain: HOST.parse().unwrap(),
+        short_id: short_id.parse::<ShortId>().unwrap(),
+        resource_type: ResourceType::Product,
+        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
+        thng_id: None,
+        product_id: Some("U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap()),
+        target: target.into(),
+        forward_query: false,
+        created_at: UnixMillis(1_700_000_000_000),
+        updated_at: UnixMillis(1_700_000_000_001),
+    }
+}

@@ -1,0 +1,115 @@
+//! A control plane in memory, an edge on free ports, and clients.
+
+mod client;
+mod control;
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts};
+use shared::time::{ManualClock, UnixMillis};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::{
+    client::{Answer, build, exchange, h2_prior_knowledge, over_tls, raw, request},
+    control::{Control, redirect},
+};
+
+/// Host of the test domain.
+pub(crate) const HOST: &str = "tn.gg";
+/// How long anything may take before a test fails.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// An edge that runs inside the test.
+pub(crate) struct Running {
+    pub(crate) plain: SocketAddr,
+    pub(crate) tls: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) handle: EdgeHandle,
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), EdgeError>>,
+}
+
+impl Running {
+    /// Starts an edge with its data in `folder` and waits until it is live.
+    pub(crate) async fn start(
+        control: &Control,
+        folder: &Path,
+        tls: Option<TlsCerts>,
+        adapt: impl FnOnce(&mut EdgeConfig),
+    ) -> Self {
+        let running = Self::start_cold(control, folder, tls, adapt);
+        eventually("the edge is live", || running.handle.status().state == "LIVE").await;
+        running
+    }
+
+    /// Starts an edge and waits for nothing.
+    pub(crate) fn start_cold(
+        control: &Control,
+        folder: &Path,
+        tls: Option<TlsCerts>,
+        adapt: impl FnOnce(&mut EdgeConfig),
+    ) -> Self {
+        let mut config =
+            EdgeConfig::new("edge-1", folder.to_owned(), "http://127.0.0.1:9", "https://docs.test/docs");
+        config.limits.drain_timeout = Duration::from_secs(5);
+        adapt(&mut config);
+        let bind = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (plain, secure, admin) = (bind(), bind(), bind());
+        let [plain_at, tls_at, admin_at] = [&plain, &secure, &admin].map(|l| l.local_addr().unwrap());
+        let listeners = Listeners {
+            plain: vec![plain],
+            tls: tls.is_some().then_some(secure).into_iter().collect(),
+            admin: Some(admin),
+        };
+        let clock = ManualClock::new(UnixMillis(1_790_000_000_000));
+        let edge = Edge::open(config, control.clone(), tls, clock).unwrap();
+        let (handle, shutdown) = (edge.handle(), CancellationToken::new());
+        let task = tokio::spawn(edge.serve(listeners, shutdown.clone()));
+        Self { plain: plain_at, tls: tls_at, admin: admin_at, handle, shutdown, task }
+    }
+
+    /// Tells the edge to stop; it goes on with requests under way.
+    pub(crate) fn begin_stop(&self) {
+        self.shutdown.cancel();
+    }
+
+    /// Stops the edge in good order.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(DEADLINE, self.task).await.expect("the edge stops").unwrap().unwrap();
+    }
+
+    /// `GET path` on the test domain.
+    pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        request(self.plain, "GET", HOST, path, headers).await
+    }
+
+    /// Asserts that a short id leads to a target.
+    pub(crate) async fn assert_leads(&self, short_id: &str, target: &str) {
+        let answer = self.get(&format!("/{short_id}"), &[]).await;
+        assert_eq!((answer.status, answer.header("location")), (307, target), "{short_id}");
+    }
+}
+
+/// A control plane with the test domain, and an edge before it.
+pub(crate) async fn edge() -> (Control, Running, TempDir) {
+    edge_with(|_| {}).await
+}
+
+/// The same with other settings.
+pub(crate) async fn edge_with(adapt: impl FnOnce(&mut EdgeConfig)) -> (Control, Running, TempDir) {
+    let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
+    let running = Running::start(&control, folder.path(), None, adapt).await;
+    (control, running, folder)
+}
+
+/// Waits until a condition holds; fails when it takes too long.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = tokio::time::Instant::now() + DEADLINE;
+    while !holds() {
+        assert!(tokio::time::Instant::now() < end, "not within {DEADLINE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
