@@ -1,3 +1,4 @@
 //! What the tests share: databases of both engines, and the parts of a running product.
 
 pub mod db;
+pub mod product;

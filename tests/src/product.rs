@@ -1,0 +1,333 @@
+//! The real product: the `waymark` binary as a process of its own, on free ports and a fresh database.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use reqwest::{Method, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::db::{Engine, Location, TestDb};
+
+/// Longest wait for something that must come.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A user agent that counts in `hits`.
+pub const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 \
+    (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
+
+/// How to start a product.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The engine behind it.
+    pub engine: Engine,
+    /// TLS listeners with certificates of a local CA.
+    pub dev_tls: bool,
+    /// Short domains; empty means the edge's own address.
+    pub domains: &'static str,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { engine: Engine::Sqlite, dev_tls: false, domains: "" }
+    }
+}
+
+/// A running product; killed when dropped.
+pub struct Product {
+    /// Base of the API: `http://127.0.0.1:port`.
+    pub api: String,
+    /// The API over TLS, if it is on.
+    pub api_tls: Option<String>,
+    /// Base of the edge: `http://127.0.0.1:port`.
+    pub edge: String,
+    /// The edge over TLS, if it is on.
+    pub edge_tls: Option<String>,
+    /// Base of the admin listener.
+    pub admin: String,
+    /// The operator's key.
+    pub key: String,
+    /// The data folder.
+    pub data: PathBuf,
+    /// A client that follows no redirect.
+    pub http: reqwest::Client,
+    options: Options,
+    db: Option<TestDb>,
+    child: Child,
+    _dir: tempfile::TempDir,
+}
+
+/// Path of the repository.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Path of the binary that `cargo build` put beside this one.
+///
+/// # Errors
+/// It was not built.
+pub fn binary() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.ancestors().nth(2).context("no target folder")?;
+    let path = folder.join("waymark");
+    if !path.exists() {
+        bail!("{} is not built: run the tests by tests/run", path.display());
+    }
+    Ok(path)
+}
+
+/// A key of 80 random characters.
+///
+/// # Errors
+/// The system has no random bits.
+pub fn random_key() -> Result<String> {
+    let mut random = [0; 240];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("{error}"))?;
+    control::domain::access::key_from_random(&random).context("too few random bytes")
+}
+
+impl Product {
+    /// Starts the product on a fresh data folder.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub async fn start(options: Options) -> Result<Self> {
+        // Both of a test's processes may use TLS; the second call finds the provider there.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir()?;
+        let data = dir.path().join("data");
+        let db = match options.engine {
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(TestDb::new(Engine::Postgres).await?),
+        };
+        let key = random_key()?;
+        let mut command = Command::new(binary()?);
+        command
+            .env("WAYMARK_API_LISTEN", "127.0.0.1:0")
+            .env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0")
+            .env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
+        if options.dev_tls {
+            command
+                .env("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")
+                .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
+        }
+        let (child, said) = spawn(command, &data, &key, options, db.as_ref())?;
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;
+        let of = |label: &str| {
+            said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
+        };
+        let must = |label: &str| of(label).with_context(|| format!("no line {label:?} in {said:?}"));
+        Ok(Self {
+            api: must("API ")?,
+            api_tls: of("API, TLS "),
+            edge: must("Edge ")?,
+            edge_tls: of("Edge, TLS "),
+            admin: must("Admin ")?,
+            key,
+            data,
+            http,
+            options,
+            db,
+            child,
+            _dir: dir,
+        })
+    }
+
+    /// Starts it again on the same data and the same ports, after [`Self::kill`] or [`Self::stop`].
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn start_again(&mut self) -> Result<()> {
+        let mut command = Command::new(binary()?);
+        let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
+        command
+            .env("WAYMARK_API_LISTEN", host(&self.api))
+            .env("WAYMARK_EDGE_LISTEN", host(&self.edge))
+            .env("WAYMARK_ADMIN_LISTEN", host(&self.admin));
+        if let (Some(api), Some(edge)) = (&self.api_tls, &self.edge_tls) {
+            command.env("WAYMARK_API_TLS_LISTEN", host(api)).env("WAYMARK_EDGE_TLS_LISTEN", host(edge));
+        }
+        (self.child, _) = spawn(command, &self.data, &self.key, self.options, self.db.as_ref())?;
+        Ok(())
+    }
+
+    /// Kills it as a power cut of the process would: no time to tidy up.
+    ///
+    /// # Errors
+    /// The process cannot be killed.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to drain and stop, and waits until it has.
+    ///
+    /// # Errors
+    /// It does not stop in time.
+    pub fn stop(&mut self) -> Result<ExitStatus> {
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status()?;
+        let begun = Instant::now();
+        while begun.elapsed() < DEADLINE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        bail!("waymark did not stop")
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Calls the API with the operator's key; gives status and JSON (`null` for an empty body).
+    ///
+    /// # Errors
+    /// Nothing answers, or the body is not JSON.
+    pub async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Value)> {
+        let mut request = self
+            .http
+            .request(method, format!("{}{path}", self.api))
+            .header(header::AUTHORIZATION, &self.key)
+            .header(header::ACCEPT, "application/json");
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await?;
+        let status = response.status();
+        let bytes = response.bytes().await?;
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
+        Ok((status, body))
+    }
+
+    /// Creates a product; gives its id.
+    ///
+    /// # Errors
+    /// The API refuses.
+    pub async fn create_product(&self) -> Result<String> {
+        let (status, body) = self.call(Method::POST, "/products", Some(json!({"name": "Bag"}))).await?;
+        if status != StatusCode::CREATED {
+            bail!("{status}: {body}");
+        }
+        Ok(body["id"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Creates a redirection and waits for the edge; gives the record.
+    ///
+    /// # Errors
+    /// The API refuses.
+    pub async fn create_redirection(
+        &self,
+        platform_id: &str,
+        target: &str,
+        short_id: Option<&str>,
+    ) -> Result<Value> {
+        let body = json!({"platformId": platform_id, "defaultRedirectUrl": target, "shortId": short_id});
+        let (status, body) = self.call(Method::POST, "/redirections?wait=edges", Some(body)).await?;
+        if status != StatusCode::CREATED {
+            bail!("{status}: {body}");
+        }
+        Ok(body)
+    }
+
+    /// Scans a short id as a phone; gives status and `Location`.
+    ///
+    /// # Errors
+    /// Nothing answers.
+    pub async fn scan(&self, short_id: &str) -> Result<(StatusCode, Option<String>)> {
+        let request = self.http.get(format!("{}/{short_id}", self.edge)).header(header::USER_AGENT, PHONE);
+        let request = match self.options.domains.split(',').next().filter(|domain| !domain.is_empty()) {
+            Some(domain) => request.header(header::HOST, domain),
+            None => request,
+        };
+        let response = request.send().await?;
+        let location =
+            response.headers().get(header::LOCATION).map(|value| value.to_str().map(str::to_owned));
+        Ok((response.status(), location.transpose()?))
+    }
+
+    /// Counts the scans that are stored as actions of a product.
+    ///
+    /// # Errors
+    /// The API refuses.
+    pub async fn count_scans(&self, product: &str) -> Result<u64> {
+        let mut path = format!("/products/{product}/actions/implicitScans?perPage=100");
+        let mut count = 0;
+        loop {
+            let request =
+                self.http.get(format!("{}{path}", self.api)).header(header::AUTHORIZATION, &self.key);
+            let response = request.send().await?.error_for_status()?;
+            let link =
+                response.headers().get(header::LINK).and_then(|value| value.to_str().ok()).map(str::to_owned);
+            count += response.json::<Vec<Value>>().await?.len() as u64;
+            let Some(link) = link else { return Ok(count) };
+            let encoded = link.trim_start_matches('<').split('>').next().unwrap_or_default();
+            let url = percent_encoding::percent_decode_str(encoded).decode_utf8()?.into_owned();
+            path = url.trim_start_matches(&self.api).to_owned();
+        }
+    }
+}
+
+impl Drop for Product {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts the process and waits until it says that it is up; gives what it said, without indents.
+fn spawn(
+    mut command: Command,
+    data: &Path,
+    key: &str,
+    options: Options,
+    db: Option<&TestDb>,
+) -> Result<(Child, Vec<String>)> {
+    command
+        .arg("up")
+        .env("WAYMARK_DATA_DIR", data)
+        .env("WAYMARK_OPERATOR_KEY", key)
+        .env("RUST_LOG", "warn")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    if !options.domains.is_empty() {
+        command.env("WAYMARK_SHORT_DOMAINS", options.domains);
+    }
+    if options.dev_tls {
+        command.env("WAYMARK_DEV_TLS", "1");
+    }
+    if let Some(Location::Postgres(url, schema)) = db.map(|db| &db.location) {
+        command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+    }
+    let mut child = command.spawn()?;
+    let stdout = child.stdout.take().context("no stdout")?;
+    let (lines, said) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Reads to the end, so that the process never waits for us.
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let _ = lines.send(line.trim().to_owned());
+        }
+    });
+    let begun = Instant::now();
+    let mut heard = Vec::new();
+    while begun.elapsed() < DEADLINE {
+        match said.recv_timeout(DEADLINE) {
+            Ok(line) if line.starts_with("Ctrl-C") => return Ok((child, heard)),
+            Ok(line) => heard.push(line),
+            Err(_) => break,
+        }
+    }
+    let _ = child.kill();
+    bail!("waymark did not come up; it said {heard:?}")
+}
