@@ -1,7 +1,6 @@
 //! The life of a request: route, cache, answer; a hit never waits for anything.
 
 use std::{
-    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -31,6 +30,7 @@ use crate::{
     backing::Backing,
     cache::{CacheStatus, EdgeCache, Held, Served},
     config::EdgeConfig,
+    connection::{Client, InFlight},
     domains::Domains,
     images::{self, ImageKey, Renderer},
     limiter::Limiter,
@@ -39,7 +39,6 @@ use crate::{
     response::{self, Body, Errors},
     route::{self, Ask, Route},
     scans::{Recorder, Scan},
-    server::InFlight,
     sync::SyncStatus,
 };
 
@@ -59,15 +58,6 @@ pub(crate) struct App<B> {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: RequestIds,
-}
-
-/// Where a request came from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Client {
-    /// The address of the connection.
-    pub(crate) ip: IpAddr,
-    /// Whether the connection is TLS.
-    pub(crate) is_tls: bool,
 }
 
 /// What a request still needs after its route was decided.

@@ -11,6 +11,7 @@ mod admin;
 pub mod backing;
 mod cache;
 mod config;
+mod connection;
 mod domains;
 mod edge;
 mod error;

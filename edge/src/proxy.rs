@@ -15,7 +15,12 @@ use hyper_util::{
 };
 use shared::problem::Code;
 
-use crate::{config::EdgeConfig, error::EdgeError, handler::Client, response::Body, server::InFlight};
+use crate::{
+    config::EdgeConfig,
+    connection::{Client, InFlight},
+    error::EdgeError,
+    response::Body,
+};
 
 /// How long connecting to control may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

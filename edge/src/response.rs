@@ -19,7 +19,7 @@ use shared::{
     problem::{Code, Problem},
 };
 
-use crate::server::InFlight;
+use crate::connection::InFlight;
 
 /// Headers that most answers have; leaves room for those of the server.
 const HEADERS: usize = 8;

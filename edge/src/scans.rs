@@ -5,8 +5,16 @@
 mod record;
 mod ship;
 mod spool;
+mod writer;
 
-use std::{net::IpAddr, path::Path, sync::Arc};
+use std::{
+    net::IpAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+};
 
 use crossbeam_queue::ArrayQueue;
 use shared::time::UnixMillis;
@@ -29,27 +37,37 @@ pub(crate) struct Scan {
     pub(crate) cuts: (u16, u16),
 }
 
+/// Scans between the request path and the writer.
+#[derive(Debug)]
+struct Ring {
+    scans: ArrayQueue<Scan>,
+    /// Lost since a segment was begun; their numbers are left out, so that control sees the gap.
+    lost: AtomicU64,
+}
+
 /// The request path's end of the ring.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    ring: Arc<ArrayQueue<Scan>>,
+    ring: Arc<Ring>,
     metrics: Arc<Metrics>,
 }
 
 impl Recorder {
     /// Records one redirect; a full ring drops it and counts the loss.
     pub(crate) fn record(&self, scan: Scan) {
-        match self.ring.push(scan) {
-            Ok(()) => self.metrics.scans_recorded.inc(),
-            Err(_) => self.metrics.scans_lost.inc(),
-        };
+        if self.ring.scans.push(scan).is_ok() {
+            self.metrics.scans_recorded.inc();
+        } else {
+            self.ring.lost.fetch_add(1, SeqCst);
+            self.metrics.scans_lost.inc();
+        }
     }
 }
 
 /// The tasks behind the ring.
 #[derive(Debug)]
 pub(crate) struct Scans {
-    writer: spool::Writer,
+    writer: writer::Writer,
     spool: Arc<spool::Spool>,
 }
 
@@ -63,9 +81,9 @@ pub(crate) fn open(
     metrics: &Arc<Metrics>,
     now: UnixMillis,
 ) -> Result<(Recorder, Scans), EdgeError> {
-    let ring = Arc::new(ArrayQueue::new(RING));
+    let ring = Arc::new(Ring { scans: ArrayQueue::new(RING), lost: AtomicU64::new(0) });
     let spool = Arc::new(spool::Spool::open(folder, config, metrics.clone(), now)?);
-    let writer = spool::Writer::start(spool.clone(), ring.clone(), metrics.clone())
+    let writer = writer::Writer::start(spool.clone(), ring.clone(), metrics.clone())
         .map_err(|source| EdgeError::Storage { path: folder.to_owned(), source })?;
     Ok((Recorder { ring, metrics: metrics.clone() }, Scans { writer, spool }))
 }

@@ -5,10 +5,7 @@ use std::{
     convert::Infallible,
     net::{IpAddr, SocketAddr},
     pin::pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::SeqCst},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -32,7 +29,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     backing::Backing,
     config::Limits,
-    handler::{App, Client},
+    connection::{Activity, Client, InFlight},
+    handler::App,
     metrics::Metrics,
 };
 
@@ -218,38 +216,6 @@ async fn begins_h2(stream: &TcpStream) -> std::io::Result<bool> {
             some if first.get(..some) != b"PRI".get(..some) => return Ok(false),
             _ => sleep(SNIFF_PAUSE).await,
         }
-    }
-}
-
-/// Requests of one connection.
-#[derive(Debug, Default)]
-struct Activity {
-    begun: AtomicU64,
-    ended: AtomicU64,
-}
-
-impl Activity {
-    fn counts(&self) -> (u64, u64) {
-        // `ended` first: a request that ends in between then counts as under way, never as quiet.
-        let ended = self.ended.load(SeqCst);
-        (self.begun.load(SeqCst), ended)
-    }
-}
-
-/// A request under way; its connection does not count as idle before this is dropped.
-#[derive(Debug)]
-pub(crate) struct InFlight(Arc<Activity>);
-
-impl InFlight {
-    fn begin(activity: &Arc<Activity>) -> Self {
-        activity.begun.fetch_add(1, SeqCst);
-        Self(activity.clone())
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, SeqCst);
     }
 }
 

@@ -56,6 +56,7 @@ struct State {
     cursors: HashMap<u64, u64>,
     scans: Vec<(u64, u64, ScanRecord)>,
     faults: Faults,
+    breaks: u32,
 }
 
 /// A control plane in memory; clones are the same one.
@@ -81,6 +82,7 @@ impl Control {
             cursors: HashMap::new(),
             scans: Vec::new(),
             faults: Faults::default(),
+            breaks: 0,
         };
         Self { state: Arc::new(Mutex::new(state)), changed: watch::Sender::new(0) }
     }
@@ -133,6 +135,27 @@ impl Control {
             }
         };
         tokio::time::timeout(DEADLINE, acked).await.expect("the edge acknowledges");
+    }
+
+    /// The revision that the edge has acknowledged.
+    pub(crate) fn acked_rev(&self) -> Rev {
+        self.state().acked.get("edge-1").copied().unwrap_or_default()
+    }
+
+    /// The newest revision.
+    pub(crate) fn head(&self) -> Rev {
+        self.state().head()
+    }
+
+    /// The revision that made the value a short id had at `rev`.
+    pub(crate) fn value_at(&self, short_id: &str, rev: Rev) -> Option<Rev> {
+        self.state().view(rev).get(&key(short_id)).map(|(rev, _)| *rev)
+    }
+
+    /// Ends every stream.
+    pub(crate) fn break_streams(&self) {
+        self.state().breaks += 1;
+        self.touch();
     }
 
     /// Changes what goes wrong.
@@ -261,6 +284,7 @@ impl Backing for Control {
             changed,
             heartbeat,
             beats: 0,
+            breaks: state.breaks,
         })
     }
 
@@ -293,12 +317,13 @@ pub(crate) struct Stream {
     changed: watch::Receiver<u64>,
     heartbeat: Interval,
     beats: u64,
+    breaks: u32,
 }
 
 impl Stream {
     fn pending(&mut self) -> Result<Option<ToEdge>, BackingError> {
         let mut state = self.control.state();
-        if state.faults.is_down || state.epoch != self.epoch {
+        if state.faults.is_down || state.epoch != self.epoch || state.breaks != self.breaks {
             return Err(down());
         }
         let (prev, last) = (self.cursor, state.head());
