@@ -66,12 +66,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path);
     request.extensions_mut().insert(info);
-    let run = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone());
-    let response = match tokio::time::timeout(REQUEST_TIMEOUT, run).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(_)) => failure(Code::Internal, "panic").into_response(),
-        Err(_) => failure(Code::Timeout, "request timeout").into_response(),
-    };
+    let response = guard(next.run(request), REQUEST_TIMEOUT).instrument(span.clone()).await;
     let mut response = span.in_scope(|| complete(response, &app.docs_url));
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -84,6 +79,15 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
 /// The answer to a path that no route has.
 pub(super) async fn no_such_path() -> Refusal {
     Refusal { code: Code::NoSuchPath, errors: Vec::new(), detail: None }
+}
+
+/// Runs a request for at most `limit`; a panic stays its own.
+async fn guard(run: impl Future<Output = Response>, limit: Duration) -> Response {
+    match tokio::time::timeout(limit, AssertUnwindSafe(run).catch_unwind()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => failure(Code::Internal, "panic").into_response(),
+        Err(_) => failure(Code::Timeout, "request timeout").into_response(),
+    }
 }
 
 fn failure(code: Code, detail: &str) -> Refusal {
@@ -177,6 +181,25 @@ mod tests {
             assert_eq!(without_prefix(path), expected, "{path}");
             let uri: Uri = format!("{path}?a=%2F").parse().unwrap();
             assert_eq!(with_path(&uri, expected).to_string(), format!("{expected}?a=%2F"));
+        }
+    }
+
+    #[tokio::test]
+    async fn panics_and_long_runs_become_answers() {
+        async fn broken() -> Response {
+            panic!("secret")
+        }
+        let limit = Duration::from_millis(1);
+        for (response, status, code) in [
+            (guard(broken(), REQUEST_TIMEOUT).await, 500, Code::Internal),
+            (guard(std::future::pending(), limit).await, 503, Code::Timeout),
+        ] {
+            let response = complete(response, "https://x/docs");
+            assert_eq!(response.status().as_u16(), status);
+            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
+            let bytes = axum::body::to_bytes(response.into_body(), 4_096).await.unwrap();
+            let problem: shared::problem::Problem = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!((problem.code, problem.errors), (code as u32, vec![code.text().to_owned()]));
         }
     }
 

@@ -6,7 +6,9 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, access::require, listing::ListRequest, references::resolve_thng};
+use super::{
+    App, access::require, listing::ListRequest, redirections::follow_product, references::resolve_thng,
+};
 use crate::{
     domain::{
         access::Actor,
@@ -80,9 +82,15 @@ pub async fn update(
     if change.product != stored.product {
         check_product(&mut tx, actor, change.product).await?;
     }
-    let thng = stored.apply(change, app.clock.now());
+    let (product, now) = (stored.product, app.clock.now());
+    let thng = stored.apply(change, now);
     thngs::update(&mut tx, actor.account, &thng).await?;
+    let followed =
+        thng.product != product && follow_product(&mut tx, actor.account, id, thng.product, now).await?;
     tx.commit().await?;
+    if followed {
+        app.hub.wake();
+    }
     Ok(thng)
 }
 

@@ -6,10 +6,13 @@ use control::{
         access::{Actor, ActorKind},
         page::{PageRequest, SortOrder},
         redirection::{Draft, Redirection, Writable},
+        resource::ThngChange,
+        resource_body::Purpose,
     },
     error::ServiceError,
     service::idempotency::IdempotencyKey,
     service::redirections::{self, DomainChoice, ItemResult, Listing},
+    service::thngs,
     store::{accounts, log},
 };
 use serde_json::json;
@@ -102,6 +105,7 @@ super::super::on_both_engines!(
     another_account_sees_nothing,
     revisions_are_gapless_under_concurrency,
     lists_page_in_order_of_creation,
+    a_redirection_follows_the_product_of_its_thng,
 );
 
 async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
@@ -353,5 +357,27 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
     }
     let listing = Listing { platform_id: Some(other), ..Listing::default() };
     assert_eq!(names(&redirections::list(&made.app, &actor(&made), &listing).await?.items), ["id3"]);
+    Ok(())
+}
+
+async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let (app, actor) = (&made.app, actor(&made));
+    let (first, second) = (product(&made).await?, product(&made).await?);
+    let change =
+        |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
+    let thng =
+        thngs::create(app, &actor, change(json!({"name": "Bag 1", "product": first}), Purpose::Create)?)
+            .await?;
+    let one = create(&made, thng.id.into(), "https://example.com/{productId}", Some("ONE")).await?;
+    assert_eq!(one.redirect.product_id.map(Into::into), Some(first));
+    thngs::update(app, &actor, thng.id.as_str(), change(json!({"name": "Bag one"}), Purpose::Update)?)
+        .await?;
+    assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 1, "another member changes nothing");
+    thngs::update(app, &actor, thng.id.as_str(), change(json!({"product": second}), Purpose::Update)?)
+        .await?;
+    let found = redirections::find(app, &actor, DomainChoice::default(), "ONE").await?;
+    assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
+    assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 2);
     Ok(())
 }

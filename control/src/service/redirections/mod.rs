@@ -1,6 +1,7 @@
 //! Redirections: create, read, list, replace, delete, one or many (decisions 5).
 
 mod by_resource;
+mod follow;
 mod plan;
 
 use std::collections::{HashMap, HashSet};
@@ -18,6 +19,7 @@ use shared::{
 };
 
 pub use self::by_resource::{newest, owner};
+pub(crate) use self::follow::follow_product;
 use self::plan::{Ready, check_chain, key_of, owners, plan};
 use super::{
     App,

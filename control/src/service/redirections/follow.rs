@@ -1,0 +1,51 @@
+//! Redirections follow their Thng: when its product changes, so does what `{productId}` expands to.
+
+use shared::{
+    id::{AccountId, ProductId, ThngId},
+    time::UnixMillis,
+};
+
+use super::{key_of, write_changed};
+use crate::{
+    domain::page::{Page, PageRequest, Position},
+    error::ServiceError,
+    store::{Tx, redirections as table},
+};
+
+/// Redirections read at a time.
+const STEP: u32 = 100;
+
+/// Writes a Thng's product into its redirections; gives whether one changed.
+///
+/// Runs in the transaction that changes the Thng: edges hear of it once both stand.
+pub(crate) async fn follow_product(
+    tx: &mut Tx,
+    account: AccountId,
+    thng: ThngId,
+    product: Option<ProductId>,
+    at: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let platform_id = thng.to_string();
+    let mut page = PageRequest { per_page: STEP, ..PageRequest::default() };
+    let mut changed = Vec::new();
+    loop {
+        let selection = table::Selection { account, platform_id: Some(&platform_id), domain: None, page };
+        let rows = table::list(tx, selection).await?;
+        let found = Page::cut(rows, page, |row| Position { at: row.redirect.created_at, seq: row.seq });
+        for mut item in found.items {
+            if item.redirect.product_id != product {
+                item.redirect.product_id = product;
+                changed.push((key_of(&item.domain, &item.redirect.short_id), item));
+            }
+        }
+        page.after = found.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    if changed.is_empty() {
+        return Ok(false);
+    }
+    write_changed(tx, &mut changed, at).await?;
+    Ok(true)
+}
