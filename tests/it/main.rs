@@ -1,5 +1,6 @@
 //! The integration tests, one binary.
 
+mod http;
 mod store;
 mod tidy;
 

@@ -1,0 +1,192 @@
+//! The API over HTTP, in process, on both engines: conventions, resources, lists, bad input.
+
+mod actions;
+mod bad_input;
+mod conventions;
+mod paging;
+mod resources;
+mod serve;
+
+use anyhow::{Context, Result};
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, Method, Request, StatusCode, header},
+};
+use control::{
+    domain::access::ActorKind,
+    http::router,
+    store::{accounts, keys},
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use shared::{
+    id::{AccountId, OperatorId},
+    short_url::{Scheme, ShortDomain},
+};
+use sqlx::{AssertSqlSafe, Connection};
+use tests::db::{Engine, Location, TestApp, random16};
+use tower::ServiceExt;
+
+/// An API with two accounts; `key` is the first one's, `other_key` the second one's.
+struct Api {
+    made: TestApp,
+    router: Router,
+    key: String,
+    other_key: String,
+    other_account: AccountId,
+    other_operator: OperatorId,
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    bytes: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Checks the common error body; gives its faults.
+    fn problem(&self, status: u16, code: u32) -> Vec<String> {
+        let body = self.json();
+        assert_eq!(self.status.as_u16(), status, "{body}");
+        assert_eq!(self.header("content-type"), Some("application/json"), "{body}");
+        assert!(self.header("x-request-id").is_some_and(|id| id.len() >= 8), "{body}");
+        assert_eq!(body.as_object().map(serde_json::Map::len), Some(4), "{body}");
+        assert_eq!(body["status"], status, "{body}");
+        assert_eq!(body["code"], code, "{body}");
+        assert_eq!(body["moreInfo"], format!("https://api.example/docs#error-{code}"), "{body}");
+        let errors: Vec<String> = serde_json::from_value(body["errors"].clone()).unwrap();
+        assert!(!errors.is_empty() && errors.iter().all(|error| !error.is_empty()), "{body}");
+        errors
+    }
+}
+
+impl Api {
+    async fn new(engine: Engine) -> Result<Self> {
+        let made = TestApp::new(engine).await?;
+        let now = made.app.clock.now().0;
+        let (key, other_key) = ("A".repeat(80), "B".repeat(80));
+        let other_account = AccountId::new(now, random16()?);
+        let other_operator = OperatorId::new(now, random16()?);
+        let mut tx = made.app.db.begin().await?;
+        accounts::insert(&mut tx, other_account, "Other", true, now).await?;
+        accounts::insert_operator(&mut tx, other_operator, other_account, "x@example.com", ("X", "Y"), now)
+            .await?;
+        accounts::insert_domain(&mut tx, other_account, &ShortDomain::new(Scheme::Https, "other.gg")?)
+            .await?;
+        for (key, account, operator) in
+            [(&key, made.account, made.operator), (&other_key, other_account, other_operator)]
+        {
+            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+            keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
+        }
+        tx.commit().await?;
+        let router = router(made.app.clone());
+        Ok(Self { made, router, key, other_key, other_account, other_operator })
+    }
+
+    /// Sends a request as it is.
+    async fn send(&self, request: Request<Body>) -> Result<Answer> {
+        let response = self.router.clone().oneshot(request).await?;
+        let (parts, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, 64 << 20).await?.to_vec();
+        Ok(Answer { status: parts.status, headers: parts.headers, bytes })
+    }
+
+    /// Sends JSON (or nothing) with the first account's key.
+    async fn call(&self, method: Method, uri: &str, body: Option<Value>) -> Result<Answer> {
+        self.call_as(&self.key, method, uri, body).await
+    }
+
+    /// Sends JSON (or nothing) with a key.
+    async fn call_as(&self, key: &str, method: Method, uri: &str, body: Option<Value>) -> Result<Answer> {
+        // As the vendor's clients do: the content type also without a body.
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::HOST, "api.example:8080")
+            .header(header::AUTHORIZATION, key)
+            .header(header::ACCEPT, "*/*")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))?;
+        self.send(request).await
+    }
+
+    async fn get(&self, uri: &str) -> Result<Answer> {
+        self.call(Method::GET, uri, None).await
+    }
+
+    /// Creates a resource and gives its body.
+    async fn create(&self, uri: &str, body: Value) -> Result<Value> {
+        let answer = self.call(Method::POST, uri, Some(body)).await?;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        Ok(answer.json())
+    }
+
+    /// Creates a product and a Thng for the other account; gives their ids.
+    async fn others(&self) -> Result<(String, String)> {
+        let mut ids = Vec::new();
+        for (uri, body) in [("/products", json!({"name": "p"})), ("/thngs", json!({"name": "t"}))] {
+            let answer = self.call_as(&self.other_key, Method::POST, uri, Some(body)).await?;
+            ids.push(answer.json()["id"].as_str().context("id")?.to_owned());
+        }
+        Ok((ids.remove(0), ids.remove(0)))
+    }
+
+    /// Everything that the database holds, as one text.
+    async fn fingerprint(&self) -> Result<String> {
+        let mut parts = Vec::new();
+        match &self.made.db.location {
+            Location::Sqlite(path) => {
+                let mut conn =
+                    sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
+                let tables: Vec<(String,)> =
+                    sqlx::query_as("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+                        .fetch_all(&mut conn)
+                        .await?;
+                for (table,) in tables {
+                    let (columns,): (String,) = sqlx::query_as(AssertSqlSafe(format!(
+                        "SELECT group_concat('quote(\"' || name || '\")', ' || ') FROM pragma_table_info('{table}')"
+                    )))
+                    .fetch_one(&mut conn)
+                    .await?;
+                    let rows: Vec<(String,)> = sqlx::query_as(AssertSqlSafe(format!(
+                        "SELECT {columns} FROM \"{table}\" ORDER BY 1"
+                    )))
+                    .fetch_all(&mut conn)
+                    .await?;
+                    parts.push(format!("{table}: {rows:?}"));
+                }
+                conn.close().await?;
+            }
+            Location::Postgres(url, schema) => {
+                let mut conn = sqlx::PgConnection::connect(url).await?;
+                let tables: Vec<(String,)> = sqlx::query_as(
+                    "SELECT table_name::text FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1",
+                )
+                .bind(schema)
+                .fetch_all(&mut conn)
+                .await?;
+                for (table,) in tables {
+                    let sql = format!("SELECT t::text FROM \"{schema}\".\"{table}\" t ORDER BY 1");
+                    let rows: Vec<(String,)> =
+                        sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
+                    parts.push(format!("{table}: {rows:?}"));
+                }
+                conn.close().await?;
+            }
+        }
+        anyhow::ensure!(parts.len() > 10, "tables are missing: {parts:?}");
+        Ok(parts.join("\n"))
+    }
+}
