@@ -1,0 +1,238 @@
+//! Our side: the `waymark` binary as a real process, and what it tells of itself.
+
+use std::{
+    fs::File,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    http::Client,
+    links::{Id, Links, Rng},
+    process::{self, Server},
+};
+
+/// How long a start may take; a database with a million links has to be read.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest time without one more scan stored before the wait for them fails.
+const STALL: Duration = Duration::from_secs(30);
+
+/// Where the product lives: its binary, its data, its ports.
+#[derive(Debug)]
+pub(crate) struct Waymark {
+    binary: PathBuf,
+    folder: PathBuf,
+    core: Option<usize>,
+    /// An operator's key.
+    pub(crate) key: String,
+    /// The API.
+    pub(crate) api: SocketAddr,
+    /// Short URLs.
+    pub(crate) edge: SocketAddr,
+    admin: SocketAddr,
+}
+
+/// Scans since the start of the process, by the edge's own count.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Scans {
+    /// Put into the ring.
+    pub(crate) recorded: u64,
+    /// In the database.
+    pub(crate) shipped: u64,
+    /// Dropped.
+    pub(crate) lost: u64,
+    /// The longest wait of a scan for the disk, in microseconds.
+    pub(crate) writer_lag_max_us: u64,
+}
+
+/// Look-ups since the start of the process, by what the cache said.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Lookups {
+    /// Answered from memory, remembered unknown ids included.
+    pub(crate) hits: u64,
+    /// Not in memory.
+    pub(crate) misses: u64,
+}
+
+impl Waymark {
+    /// Chooses ports and a key; nothing is started.
+    pub(crate) fn new(binary: &Path, folder: &Path, core: Option<usize>, seed: u64) -> Result<Self> {
+        let binary =
+            binary.canonicalize().with_context(|| format!("there is no binary at {}", binary.display()))?;
+        let alphabet: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
+        let mut rng = Rng::new(seed ^ 0x6b65_7973);
+        let key = (0..80).map(|_| alphabet[rng.below(alphabet.len())]).collect();
+        let [api, edge, admin] = free_addresses()?;
+        Ok(Self { binary, folder: folder.to_owned(), core, key, api, edge, admin })
+    }
+
+    /// `waymark up` over the data of earlier starts.
+    pub(crate) fn spawn(&self) -> Result<Server> {
+        let log = File::options().create(true).append(true).open(self.folder.join("waymark.log"))?;
+        let mut command = process::command(&self.binary, self.core);
+        command
+            .args(["up", "--log", "warn"])
+            .env("WAYMARK_DATA_DIR", self.folder.join("data"))
+            .env("WAYMARK_API_LISTEN", self.api.to_string())
+            .env("WAYMARK_EDGE_LISTEN", self.edge.to_string())
+            .env("WAYMARK_ADMIN_LISTEN", self.admin.to_string())
+            .env("WAYMARK_OPERATOR_KEY", &self.key)
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        for name in ["WAYMARK_CONFIG", "WAYMARK_SHORT_DOMAINS", "DATABASE_URL", "REDIS_URL", "RUST_LOG"] {
+            command.env_remove(name);
+        }
+        Server::spawn(&mut command)
+    }
+
+    /// `waymark import` of a file.
+    pub(crate) fn import(&self, file: &Path, core: Option<usize>) -> Result<Command> {
+        let log = File::options().create(true).append(true).open(self.folder.join("import.log"))?;
+        let mut command = process::command(&self.binary, core);
+        command
+            .arg("import")
+            .arg(file)
+            .args(["--api", &format!("http://{}", self.api), "--key", &self.key])
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        Ok(command)
+    }
+
+    /// Waits until the API answers.
+    pub(crate) fn wait_for_api(&self, server: &mut Server) -> Result<()> {
+        wait_until(server, || {
+            let mut client = Client::connect(self.api, Some(&self.key)).ok()?;
+            (client.ask("GET", "/access", None).ok()?.status == 200).then_some(())
+        })
+    }
+
+    /// Creates a product that owns the links, and gives its id.
+    pub(crate) fn create_product(&self) -> Result<String> {
+        let body = json!({"name": "Load"}).to_string();
+        let answer = Client::connect(self.api, Some(&self.key))?.ask("POST", "/products", Some(&body))?;
+        ensure!(answer.status == 201, "POST /products: {} {:?}", answer.status, answer.json());
+        let product = answer.json()?;
+        Ok(product["id"].as_str().context("a product without id")?.to_owned())
+    }
+
+    /// The counters of scans.
+    pub(crate) fn scans(&self) -> Result<Scans> {
+        let text = self.metrics()?;
+        Ok(Scans {
+            recorded: counter(&text, "waymark_edge_scans_recorded_total")?,
+            shipped: counter(&text, "waymark_edge_scans_shipped_total")?,
+            lost: counter(&text, "waymark_edge_scans_lost_total")?,
+            writer_lag_max_us: counter(&text, "waymark_edge_writer_lag_max_microseconds")?,
+        })
+    }
+
+    /// The counters of look-ups.
+    pub(crate) fn lookups(&self) -> Result<Lookups> {
+        let text = self.metrics()?;
+        let sum = |statuses: &[&str]| {
+            let of = |status: &&str| {
+                text.lines()
+                    .find(|line| {
+                        line.starts_with("waymark_edge_lookups_total{")
+                            && line.to_ascii_lowercase().contains(&format!("\"{status}\""))
+                    })
+                    .and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+                    .unwrap_or_default()
+            };
+            statuses.iter().map(of).sum()
+        };
+        Ok(Lookups { hits: sum(&["hit", "negative"]), misses: sum(&["miss", "stale", "coalesced"]) })
+    }
+
+    fn metrics(&self) -> Result<String> {
+        let answer = Client::connect(self.admin, None)?.ask("GET", "/metrics", None)?;
+        ensure!(answer.status == 200, "/metrics: {}", answer.status);
+        Ok(String::from_utf8(answer.body)?)
+    }
+
+    /// Waits until every recorded scan is in the database; gives how many came in, and the time.
+    pub(crate) fn settle(&self) -> Result<(u64, Duration)> {
+        let (begun, first) = (Instant::now(), self.scans()?);
+        let (mut last, mut moved) = (first, begun);
+        while last.shipped < last.recorded {
+            ensure!(moved.elapsed() < STALL, "no scan was stored for {STALL:?}: {last:?}");
+            sleep(Duration::from_millis(50));
+            let scans = self.scans()?;
+            if scans.shipped != last.shipped {
+                moved = Instant::now();
+            }
+            last = scans;
+        }
+        Ok((last.shipped - first.shipped, begun.elapsed()))
+    }
+}
+
+/// Starts a server and says how long it took from the start of its process to the first redirect of
+/// a known link, which is also checked.
+pub(crate) fn time_start(
+    address: SocketAddr,
+    status: u16,
+    links: &Links,
+    spawn: impl FnOnce() -> Result<Server>,
+) -> Result<(Server, Duration)> {
+    let begun = Instant::now();
+    let mut server = spawn()?;
+    let (id, target) = (&links.known[0], links.target(0));
+    let mut took = Duration::ZERO;
+    wait_until(&mut server, || {
+        let answer = Client::connect(address, None).ok()?.ask("GET", &path(id), None).ok()?;
+        took = begun.elapsed();
+        (answer.status == status && answer.location.as_bytes() == target).then_some(())
+    })?;
+    Ok((server, took))
+}
+
+/// The path of a short URL.
+pub(crate) fn path(id: &Id) -> String {
+    format!("/{}", String::from_utf8_lossy(id))
+}
+
+/// Asks again and again until there is an answer.
+fn wait_until<T>(server: &mut Server, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return Ok(answer);
+        }
+        server.check_alive()?;
+        if begun.elapsed() > START_TIMEOUT {
+            bail!("the server did not answer as it should within {START_TIMEOUT:?}");
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// Addresses of loopback that nobody listens on now.
+pub(crate) fn free_addresses<const N: usize>() -> Result<[SocketAddr; N]> {
+    // All are held until the last is known, so that no two are the same.
+    let held: Vec<TcpListener> =
+        (0..N).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
+    let mut addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); N];
+    for (address, listener) in addresses.iter_mut().zip(&held) {
+        *address = listener.local_addr()?;
+    }
+    Ok(addresses)
+}
+
+fn counter(metrics: &str, name: &str) -> Result<u64> {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value
+        .and_then(|value| value.split(' ').next()?.parse().ok())
+        .with_context(|| format!("/metrics has no {name}"))
+}
