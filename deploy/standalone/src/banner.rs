@@ -7,8 +7,8 @@ use crate::{
     up::{Running, reachable},
 };
 
-/// Width of the labels: the longest is `Operator key`.
-const LABEL: usize = 14;
+/// Width of the labels: the longest is `Trust this CA`.
+const LABEL: usize = 15;
 
 /// Writes where everything is, and the key if it was made just now.
 ///

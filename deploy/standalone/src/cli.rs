@@ -12,12 +12,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     banner,
     config::{Config, Settings},
-    logging, tools,
-    up::{self, UpError},
+    failure::{EXIT_USAGE, Failure},
+    logging, tools, up,
 };
-
-/// A wrong command line or setting (`EX_USAGE` of sysexits).
-pub const EXIT_USAGE: u8 = 64;
 
 /// Short URLs and QR codes for products and things.
 #[derive(Debug, Parser)]
@@ -72,18 +69,7 @@ pub fn main() -> ExitCode {
     code.unwrap_or_else(|error| fail(error.exit_code(), &error))
 }
 
-impl UpError {
-    /// The exit code: 64 for what the operator has to set right, else 1.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) => EXIT_USAGE,
-            Self::Failed(_) => 1,
-        }
-    }
-}
-
-async fn run_up(settings: Settings) -> Result<ExitCode, UpError> {
+async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
     logging::start(&config)?;
     let shutdown = CancellationToken::new();
@@ -97,8 +83,8 @@ async fn run_up(settings: Settings) -> Result<ExitCode, UpError> {
 }
 
 /// The first Ctrl-C or SIGTERM drains and stops; the second ends the process at once.
-fn stop_on_signal(shutdown: CancellationToken) -> Result<(), UpError> {
-    let listen = |kind| signal(kind).map_err(|error| UpError::failed("signals", error));
+fn stop_on_signal(shutdown: CancellationToken) -> Result<(), Failure> {
+    let listen = |kind| signal(kind).map_err(|error| Failure::failed("signals", error));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     tokio::spawn(async move {
         tokio::select! {

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod config;
 pub mod data_dir;
 pub mod dev_tls;
+pub mod failure;
 pub mod logging;
 pub mod seed;
 mod serve;
@@ -19,5 +20,6 @@ pub mod up;
 
 pub use self::{
     config::Config,
-    up::{Running, UpError, up},
+    failure::Failure,
+    up::{Running, up},
 };

@@ -8,11 +8,12 @@ use std::{
 };
 
 use control::{
-    service::App,
-    worker::{
-        geo_ip::CityDatabase,
-        ingest_scans::{GeoIp, NoGeoIp},
+    http::ApiListeners,
+    service::{
+        App,
+        intake::{GeoIp, NoGeoIp},
     },
+    worker::geo_ip::CityDatabase,
 };
 use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts};
 use tokio::task::JoinHandle;
@@ -22,8 +23,9 @@ use crate::{
     backing::InProcess,
     config::{Config, ConfigError, Tls},
     data_dir::DataDir,
+    failure::Failure,
     system::SystemClock,
-    up::{UpError, reachable},
+    up::reachable,
 };
 
 /// Longest wait for the edge to follow the change stream; in one process it takes milliseconds.
@@ -34,16 +36,23 @@ const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// A certificate cannot be used.
 pub(crate) fn api(
-    _app: &Arc<App>,
+    app: &Arc<App>,
     plain: TcpListener,
     tls: Option<(TcpListener, &TlsCerts)>,
     shutdown: CancellationToken,
-) -> Result<JoinHandle<Result<(), UpError>>, UpError> {
-    let tls = tls.map(|(listener, _)| listener);
+) -> Result<JoinHandle<Result<(), Failure>>, Failure> {
+    let tls = match tls {
+        None => None,
+        // The same table as the edge's: an exchanged certificate serves both.
+        Some((listener, certificates)) => {
+            let config = certificates.server_config().map_err(|error| Failure::Failed(error.to_string()))?;
+            Some((listener, Arc::new(config)))
+        }
+    };
+    let listeners = ApiListeners { plain: vec![plain], tls };
+    let app = app.clone();
     Ok(tokio::spawn(async move {
-        let _held = (plain, tls);
-        shutdown.cancelled().await;
-        Ok(())
+        control::http::run(listeners, app, shutdown).await.map_err(|error| Failure::Failed(error.to_string()))
     }))
 }
 
@@ -59,9 +68,9 @@ pub(crate) fn edge(
     listeners: Listeners,
     certificates: Option<&TlsCerts>,
     shutdown: CancellationToken,
-) -> Result<(JoinHandle<Result<(), UpError>>, EdgeHandle), UpError> {
+) -> Result<(JoinHandle<Result<(), Failure>>, EdgeHandle), Failure> {
     // Part of every scan's identity: another data folder is another edge, on the same Postgres too.
-    let edge_id = data_dir.kept_name("edge-id").map_err(|error| UpError::failed("the edge's name", error))?;
+    let edge_id = data_dir.kept_name("edge-id").map_err(|error| Failure::failed("the edge's name", error))?;
     let settings = EdgeConfig::new(
         &format!("local-{edge_id}"),
         config.data_dir.join("edge"),
@@ -69,10 +78,10 @@ pub(crate) fn edge(
         &app.docs_url,
     );
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
-        .map_err(|error| UpError::failed("the edge", error))?;
+        .map_err(|error| Failure::failed("the edge", error))?;
     let handle = edge.handle();
     let task = tokio::spawn(async move {
-        edge.serve(listeners, shutdown).await.map_err(|error| UpError::Failed(error.to_string()))
+        edge.serve(listeners, shutdown).await.map_err(|error| Failure::Failed(error.to_string()))
     });
     Ok((task, handle))
 }
@@ -81,7 +90,7 @@ pub(crate) fn edge(
 ///
 /// # Errors
 /// It does not within ten seconds.
-pub(crate) async fn ready(handle: &EdgeHandle) -> Result<(), UpError> {
+pub(crate) async fn ready(handle: &EdgeHandle) -> Result<(), Failure> {
     let ready = async {
         while !handle.is_ready() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -89,14 +98,14 @@ pub(crate) async fn ready(handle: &EdgeHandle) -> Result<(), UpError> {
     };
     tokio::time::timeout(READY_TIMEOUT, ready)
         .await
-        .map_err(|_| UpError::Failed("the edge did not become ready".to_owned()))
+        .map_err(|_| Failure::Failed("the edge did not become ready".to_owned()))
 }
 
 /// The certificates of a folder.
 ///
 /// # Errors
 /// The folder, or a pair in it, cannot be used.
-pub(crate) fn certificates(config: &Config, folder: &Path) -> Result<TlsCerts, UpError> {
+pub(crate) fn certificates(config: &Config, folder: &Path) -> Result<TlsCerts, Failure> {
     let key = if config.tls == Tls::Dev { "WAYMARK_DEV_TLS" } else { "WAYMARK_TLS_DIR" };
     TlsCerts::from_folder(folder).map_err(|error: EdgeError| {
         ConfigError::new(key, format!("{error}; each host needs <host>.pem and <host>.key")).into()
@@ -107,7 +116,7 @@ pub(crate) fn certificates(config: &Config, folder: &Path) -> Result<TlsCerts, U
 ///
 /// # Errors
 /// The file is not a database of addresses.
-pub(crate) fn geo_ip(config: &Config) -> Result<Arc<dyn GeoIp>, UpError> {
+pub(crate) fn geo_ip(config: &Config) -> Result<Arc<dyn GeoIp>, Failure> {
     let Some(path) = &config.geoip_db else { return Ok(Arc::new(NoGeoIp)) };
     let database = CityDatabase::open(path).map_err(|error| {
         ConfigError::new(

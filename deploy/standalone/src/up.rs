@@ -24,27 +24,11 @@ use crate::{
     config::{Config, ConfigError, Database, Tls},
     data_dir::{self, DataDir},
     dev_tls::{self, DevTls},
+    failure::Failure,
     seed::{self, Seeded},
     serve,
     system::{SystemClock, SystemRandom},
 };
-
-/// Why the process did not start, or had to stop.
-#[derive(Debug, thiserror::Error)]
-pub enum UpError {
-    /// A setting cannot be used; nothing was started.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Something else went wrong; one line for people.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl UpError {
-    pub(crate) fn failed(what: &str, error: impl std::fmt::Display) -> Self {
-        Self::Failed(format!("{what}: {error}"))
-    }
-}
 
 /// The addresses that are really bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +67,7 @@ pub struct Running {
     /// The development CA, if there is one.
     pub dev_ca: Option<PathBuf>,
     app: Arc<App>,
-    supervisor: JoinHandle<Result<(), UpError>>,
+    supervisor: JoinHandle<Result<(), Failure>>,
 }
 
 impl Running {
@@ -97,8 +81,8 @@ impl Running {
     ///
     /// # Errors
     /// A part failed while it ran or stopped.
-    pub async fn wait(self) -> Result<(), UpError> {
-        self.supervisor.await.unwrap_or_else(|error| Err(UpError::failed("the supervisor", error)))
+    pub async fn wait(self) -> Result<(), Failure> {
+        self.supervisor.await.unwrap_or_else(|error| Err(Failure::failed("the supervisor", error)))
     }
 }
 
@@ -109,7 +93,7 @@ impl Running {
 ///
 /// # Errors
 /// A setting cannot be used, the database cannot be opened, or a part did not start.
-pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, UpError> {
+pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, Failure> {
     config.check()?;
     // Twice is no fault: tests start several processes' worth in one.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -123,14 +107,14 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let (clock, random) = (SystemClock, SystemRandom);
     let prepared = service::prepare(&db, &clock, &random, &history)
         .await
-        .map_err(|error| UpError::failed("the database cannot be set up", error))?;
+        .map_err(|error| Failure::failed("the database cannot be set up", error))?;
     let seeded = seed::seed(&db, &clock, &random, config.operator_key.as_deref(), &domains)
         .await
         .map_err(|error| refused_seed(&config, error))?;
     warn_of_schemes(&domains, &seeded.domains);
     let api_url = format!("http://{}", reachable(addresses.api));
     let docs_url = format!("{api_url}/docs");
-    let hub = Hub::open(db.clone()).await.map_err(|error| UpError::failed("the change log", error))?;
+    let hub = Hub::open(db.clone()).await.map_err(|error| Failure::failed("the change log", error))?;
     let (writer, writer_task) = writer::writer();
     let app = Arc::new(App {
         db,
@@ -141,7 +125,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         hub,
         geo_ip,
         agents: woothee::parser::Parser::new(),
-        intake: worker::ingest_scans::Counters::default(),
+        intake: service::intake::Counters::default(),
         docs_url: docs_url.clone(),
     });
     let parts =
@@ -154,8 +138,8 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
 
 /// The running parts, each with its own stop: they end in an order.
 struct Parts {
-    edge: (JoinHandle<Result<(), UpError>>, CancellationToken),
-    api: (JoinHandle<Result<(), UpError>>, CancellationToken),
+    edge: (JoinHandle<Result<(), Failure>>, CancellationToken),
+    api: (JoinHandle<Result<(), Failure>>, CancellationToken),
     writer: (JoinHandle<()>, CancellationToken),
     background: (Vec<JoinHandle<()>>, CancellationToken),
 }
@@ -169,7 +153,7 @@ impl Parts {
         sockets: Sockets,
         addresses: &Addresses,
         certificates: Option<&TlsCerts>,
-    ) -> Result<Self, UpError> {
+    ) -> Result<Self, Failure> {
         let stops: [CancellationToken; 4] = std::array::from_fn(|_| CancellationToken::new());
         let [stop_edge, stop_api, stop_writer, stop_background] = stops;
         let writer = tokio::spawn(writer_task.run(app.db.clone(), app.hub.clone(), stop_writer.clone()));
@@ -201,7 +185,7 @@ impl Parts {
         app: Arc<App>,
         data_dir: DataDir,
         shutdown: CancellationToken,
-    ) -> Result<(), UpError> {
+    ) -> Result<(), Failure> {
         let mut early = None;
         tokio::select! {
             () = shutdown.cancelled() => {}
@@ -211,9 +195,9 @@ impl Parts {
         }
         let mut result = match &early {
             None => Ok(()),
-            Some((part, Ok(Ok(())))) => Err(UpError::Failed(format!("{part} ended unasked"))),
-            Some((part, Ok(Err(error)))) => Err(UpError::failed(part, error)),
-            Some((part, Err(error))) => Err(UpError::failed(part, error)),
+            Some((part, Ok(Ok(())))) => Err(Failure::Failed(format!("{part} ended unasked"))),
+            Some((part, Ok(Err(error)))) => Err(Failure::failed(part, error)),
+            Some((part, Err(error))) => Err(Failure::failed(part, error)),
         };
         let ended = early.map(|(part, _)| part);
         tracing::info!("stopping: the edge drains");
@@ -241,16 +225,16 @@ impl Parts {
     }
 }
 
-fn joined(part: &str, ended: Result<Result<(), UpError>, tokio::task::JoinError>) -> Result<(), UpError> {
+fn joined(part: &str, ended: Result<Result<(), Failure>, tokio::task::JoinError>) -> Result<(), Failure> {
     match ended {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(UpError::failed(part, error)),
-        Err(error) => Err(UpError::failed(part, error)),
+        Ok(Err(error)) => Err(Failure::failed(part, error)),
+        Err(error) => Err(Failure::failed(part, error)),
     }
 }
 
-fn bind(config: &Config) -> Result<(Sockets, Addresses), UpError> {
-    let one = |key: &'static str, address: SocketAddr| -> Result<(TcpListener, SocketAddr), UpError> {
+fn bind(config: &Config) -> Result<(Sockets, Addresses), Failure> {
+    let one = |key: &'static str, address: SocketAddr| -> Result<(TcpListener, SocketAddr), Failure> {
         let bound = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
             let local = listener.local_addr()?;
@@ -281,7 +265,7 @@ fn bind(config: &Config) -> Result<(Sockets, Addresses), UpError> {
 }
 
 /// The short domains that the settings mean; without any, the address under which the edge is reached.
-fn short_domains(config: &Config, addresses: &Addresses) -> Result<Vec<ShortDomain>, UpError> {
+fn short_domains(config: &Config, addresses: &Addresses) -> Result<Vec<ShortDomain>, Failure> {
     let bad = |error| ConfigError::new("WAYMARK_SHORT_DOMAINS", format!("{error}"));
     if config.short_domains.is_empty() {
         let (scheme, address) = match addresses.edge_tls {
@@ -312,7 +296,7 @@ fn prepare_tls(
     config: &Config,
     data_dir: &DataDir,
     domains: &[ShortDomain],
-) -> Result<Option<DevTls>, UpError> {
+) -> Result<Option<DevTls>, Failure> {
     match &config.tls {
         Tls::Off => Ok(None),
         Tls::Dir(folder) => Ok(Some(DevTls { ca: PathBuf::new(), certificates: folder.clone() })),
@@ -325,11 +309,11 @@ fn prepare_tls(
     }
 }
 
-async fn open_database(config: &Config) -> Result<(Db, String), UpError> {
+async fn open_database(config: &Config) -> Result<(Db, String), Failure> {
     let (db, history) = connect(&config.database).await?;
     db.migrate()
         .await
-        .map_err(|error| UpError::failed("the database cannot be brought up to date", error))?;
+        .map_err(|error| Failure::failed("the database cannot be brought up to date", error))?;
     Ok((db, history))
 }
 
@@ -337,7 +321,7 @@ async fn open_database(config: &Config) -> Result<(Db, String), UpError> {
 ///
 /// # Errors
 /// The file cannot be used, or nothing answers at the URL.
-pub(crate) async fn connect(database: &Database) -> Result<(Db, String), UpError> {
+pub(crate) async fn connect(database: &Database) -> Result<(Db, String), Failure> {
     match database {
         Database::Sqlite(path) => {
             let bad = |error: &dyn std::fmt::Display| {
@@ -349,12 +333,12 @@ pub(crate) async fn connect(database: &Database) -> Result<(Db, String), UpError
         // The server has a history id of its own; this one is not used. The URL may hold a password.
         Database::Postgres(url) => match Db::connect_postgres(url, None).await {
             Ok(db) => Ok((db, String::new())),
-            Err(error) => Err(UpError::failed("DATABASE_URL: Postgres does not answer", error)),
+            Err(error) => Err(Failure::failed("DATABASE_URL: Postgres does not answer", error)),
         },
     }
 }
 
-fn refused_seed(config: &Config, error: control::error::ServiceError) -> UpError {
+fn refused_seed(config: &Config, error: control::error::ServiceError) -> Failure {
     match error {
         control::error::ServiceError::Store(StoreError::Unique(what)) if what.contains("short_domains") => {
             ConfigError::new("WAYMARK_SHORT_DOMAINS", "a short domain belongs to another account").into()
@@ -362,7 +346,7 @@ fn refused_seed(config: &Config, error: control::error::ServiceError) -> UpError
         control::error::ServiceError::Store(StoreError::Unique(_)) if config.operator_key.is_some() => {
             ConfigError::new("WAYMARK_OPERATOR_KEY", "this key was revoked: give another, or none").into()
         }
-        error => UpError::failed("the first account cannot be made", error),
+        error => Failure::failed("the first account cannot be made", error),
     }
 }
 

@@ -1,1 +1,315 @@
-//! The API client of the tools.
+//! The API client of the tools: keys, the operator's CA, patience, and paging.
+
+use std::{fs, future::Future, time::Duration};
+
+use reqwest::{
+    Certificate, RequestBuilder, Response, StatusCode, Url,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, RETRY_AFTER},
+};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{config::ConfigError, failure::Failure};
+
+/// A connection that takes longer will not come.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A whole request: the service answers within 10 s or says that it cannot.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Tries of one request: with the pauses below, about two minutes of a service that is away.
+const TRIES: u32 = 16;
+
+/// Longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// Where the API is and who calls.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ApiArgs {
+    /// Base of the API
+    #[arg(long, env = "WAYMARK_API_URL", value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub api: String,
+    /// Operator key of 80 characters
+    #[arg(long, env = "WAYMARK_OPERATOR_KEY", value_name = "KEY", hide_env_values = true)]
+    pub key: Option<String>,
+    /// PEM file of the one CA to trust, such as <data>/dev-tls/ca.pem [default: those of the system]
+    #[arg(long, env = "WAYMARK_CA", value_name = "FILE")]
+    pub ca: Option<String>,
+}
+
+/// Why a request was not answered as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The service refused; a repeat would be refused too.
+    #[error("{status}: {text}")]
+    Refused {
+        /// The status code.
+        status: StatusCode,
+        /// What the service says.
+        text: String,
+    },
+    /// Nothing answered, or not as the API does, however often it was tried.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// A client of one API.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: Url,
+}
+
+impl Client {
+    /// A client with the operator's key on every request.
+    ///
+    /// # Errors
+    /// The URL, the key or the CA cannot be used.
+    pub fn new(args: &ApiArgs) -> Result<Self, Failure> {
+        let base = base_url("WAYMARK_API_URL", &args.api)?;
+        let Some(key) = args.key.as_deref().filter(|key| control::domain::access::is_key(key)) else {
+            let reason = "give the operator key of 80 characters A-Z a-z 0-9 (--key)";
+            return Err(ConfigError::new("WAYMARK_OPERATOR_KEY", reason).into());
+        };
+        let mut value = HeaderValue::from_str(key)
+            .map_err(|error| ConfigError::new("WAYMARK_OPERATOR_KEY", error.to_string()))?;
+        value.set_sensitive(true);
+        let http = http_client(&base, args.ca.as_deref(), HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
+        Ok(Self { http, base })
+    }
+
+    /// The base of the API.
+    #[must_use]
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// Reads a JSON document.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn read<T: DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
+        let response = patient(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
+        json(response).await
+    }
+
+    /// Reads one page of a list, and the URL of the next page if there is one.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn read_page<T: DeserializeOwned>(&self, url: &Url) -> Result<(T, Option<Url>), RequestError> {
+        let response = patient(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
+        let next = response.headers().get(LINK).and_then(|link| next_page(&self.base, link.to_str().ok()?));
+        Ok((json(response).await?, next))
+    }
+
+    /// Posts a JSON document that is carried out once, however often it is sent.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn post_once<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+        idempotency_key: &str,
+        body: bytes::Bytes,
+    ) -> Result<T, RequestError> {
+        let request = || {
+            self.http
+                .post(url.clone())
+                .header("accept", "application/json")
+                .header(CONTENT_TYPE, "application/json")
+                .header("idempotency-key", idempotency_key)
+                .body(body.clone())
+        };
+        json(patient(request).await?).await
+    }
+
+    /// The URL of a path of the API with query parameters.
+    #[must_use]
+    pub fn url<'a>(&self, path: &[&str], query: impl IntoIterator<Item = (&'a str, &'a str)>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let query: Vec<_> = query.into_iter().collect();
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        url
+    }
+}
+
+/// An HTTP client that trusts the operator's CA alone, or the system's.
+///
+/// # Errors
+/// The CA cannot be read, or the system has none for an `https` URL.
+pub fn http_client(base: &Url, ca: Option<&str>, headers: HeaderMap) -> Result<reqwest::Client, Failure> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("waymark/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(REQUEST_TIMEOUT);
+    match ca {
+        Some(file) => {
+            let bad = |error: &dyn std::fmt::Display| {
+                ConfigError::new("WAYMARK_CA", format!("{file} is not a PEM certificate: {error}"))
+            };
+            let pem = fs::read(file).map_err(|error| bad(&error))?;
+            let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| bad(&error))?;
+            builder = builder.tls_certs_only(certificates);
+        }
+        // Plain HTTP must work on a machine without any certificates.
+        None if base.scheme() == "http" => builder = builder.tls_certs_only([]),
+        None => {}
+    }
+    builder.build().map_err(|error| Failure::failed("the HTTP client", chain(&error)))
+}
+
+/// Reads the base of an API or edge.
+///
+/// # Errors
+/// It is not an `http` or `https` URL.
+pub fn base_url(key: &'static str, text: &str) -> Result<Url, ConfigError> {
+    let bad = || {
+        let reason = format!("{text:?} is not a URL: give one such as http://127.0.0.1:8080");
+        ConfigError::new(key, reason)
+    };
+    let url = Url::parse(text).map_err(|_| bad())?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(bad()) }
+}
+
+/// Sends a request until it is answered with anything but "later", with growing, jittered pauses.
+///
+/// # Errors
+/// The service refused, or did not answer within the tries.
+pub async fn patient(request: impl Fn() -> RequestBuilder) -> Result<Response, RequestError> {
+    let mut last = String::new();
+    for attempt in 0..TRIES {
+        let pause = match request().send().await {
+            Ok(response) if response.status().is_success() => return Ok(response),
+            Ok(response) if is_passing(response.status()) => {
+                last = format!("the service answers {}", response.status());
+                let named = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+                named.and_then(|value| value.parse().ok()).map(Duration::from_secs)
+            }
+            Ok(response) => return Err(refused(response).await),
+            Err(error) if error.is_builder() => return Err(RequestError::Unreachable(chain(&error))),
+            Err(error) => {
+                last = chain(&error);
+                None
+            }
+        };
+        let grown = Duration::from_millis(100) * 2u32.saturating_pow(attempt.min(10));
+        let pause = pause.unwrap_or(grown).min(MAX_PAUSE);
+        // Between half and all of it: clients that were refused together do not come back together.
+        let half = pause / 2;
+        tokio::time::sleep(half + half.mul_f64(fraction())).await;
+    }
+    Err(RequestError::Unreachable(format!("{last} ({TRIES} tries)")))
+}
+
+/// Whether a repeat may be answered otherwise.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+async fn refused(response: Response) -> RequestError {
+    #[derive(Deserialize)]
+    struct Body {
+        errors: Vec<String>,
+    }
+    let status = response.status();
+    let text = match response.json::<Body>().await {
+        Ok(body) => body.errors.join(" "),
+        Err(_) => "the answer is not one of the API".to_owned(),
+    };
+    RequestError::Refused { status, text }
+}
+
+async fn json<T: DeserializeOwned>(response: Response) -> Result<T, RequestError> {
+    let bytes = response.bytes().await.map_err(|error| RequestError::Unreachable(chain(&error)))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| RequestError::Unreachable(format!("the answer is not one of the API: {error}")))
+}
+
+/// The next page's URL of a `Link` header: percent-encoded as a whole between the brackets (decisions 2).
+///
+/// Scheme and host are always the base's: a key goes nowhere else.
+fn next_page(base: &Url, link: &str) -> Option<Url> {
+    let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
+    if !parameters.contains("rel=\"next\"") {
+        return None;
+    }
+    let decoded = percent_encoding::percent_decode_str(target).decode_utf8().ok()?;
+    let linked = base.join(&decoded).ok()?;
+    let mut url = base.clone();
+    url.set_path(linked.path());
+    url.set_query(linked.query());
+    Some(url)
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// A random number from 0 to 1.
+fn fraction() -> f64 {
+    f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
+}
+
+/// Runs `work` on each item, at most `parallel` at once, and gives the results in the items' order.
+pub(crate) fn in_order<I, T, F>(
+    items: impl IntoIterator<Item = I>,
+    parallel: usize,
+    work: impl FnMut(I) -> F,
+) -> impl futures_util::Stream<Item = T>
+where
+    F: Future<Output = T>,
+{
+    use futures_util::{StreamExt as _, stream};
+    stream::iter(items).map(work).buffered(parallel.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_stays_on_the_api() {
+        let base = Url::parse("https://api.example:8444").unwrap();
+        for (link, expected, why) in [
+            (
+                "<https%3A%2F%2Fapi.example%3A8444%2Fredirections%3FperPage%3D2%26nextPageToken%3Dab%25C3>; rel=\"next\"",
+                Some("https://api.example:8444/redirections?perPage=2&nextPageToken=ab%C3"),
+                "the whole URL is encoded once more",
+            ),
+            (
+                "<http%3A%2F%2Felsewhere.example%2Fx%3Fa%3Db>; rel=\"next\"",
+                Some("https://api.example:8444/x?a=b"),
+                "the key never goes to another host",
+            ),
+            ("<https%3A%2F%2Fapi.example%2F>; rel=\"prev\"", None, "only the next page"),
+            ("nonsense", None, "not a link"),
+        ] {
+            assert_eq!(next_page(&base, link).as_ref().map(Url::as_str), expected, "{why}");
+        }
+    }
+}

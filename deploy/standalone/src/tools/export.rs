@@ -1,17 +1,145 @@
-//! Follows.
+//! `waymark export`: every redirection of the account, page by page, to a file or a pipe.
 
-use std::process::ExitCode;
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
-use crate::up::UpError;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-/// Arguments.
+use super::client::{ApiArgs, Client};
+use crate::failure::Failure;
+
+/// Form of a file of redirections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A header and one line a redirection.
+    Csv,
+    /// One JSON object a line.
+    Ndjson,
+}
+
+/// Arguments of `waymark export`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    api: ApiArgs,
+    /// Only redirections of this short domain
+    #[arg(long, value_name = "HOST")]
+    domain: Option<String>,
+    /// Form of the output [default: by the file's ending, else csv]
+    #[arg(long)]
+    format: Option<Format>,
+    /// Write to this file, whole or not at all [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The columns of the CSV; `waymark import` reads them back.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    short_domain: String,
+    short_id: String,
+    #[serde(default)]
+    r#type: String,
+    platform_id: String,
+    default_redirect_url: String,
+    #[serde(default)]
+    forward_query: bool,
+    #[serde(default)]
+    hits: i64,
+    created_at: i64,
+    updated_at: i64,
+    #[serde(default)]
+    short_url: String,
+}
+
+enum Writer<W: Write> {
+    Csv(Box<csv::Writer<W>>),
+    Ndjson(W),
+}
+
+impl<W: Write> Writer<W> {
+    fn write(&mut self, record: &RawValue) -> io::Result<()> {
+        match self {
+            Self::Csv(out) => {
+                let row: Row = serde_json::from_str(record.get())?;
+                out.serialize(row).map_err(io::Error::other)
+            }
+            Self::Ndjson(out) => {
+                out.write_all(record.get().as_bytes())?;
+                out.write_all(b"\n")
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Csv(out) => out.flush(),
+            Self::Ndjson(out) => out.flush(),
+        }
+    }
+}
 
 /// Runs the command.
 ///
 /// # Errors
-/// It failed.
-pub async fn run(_args: Args) -> Result<ExitCode, UpError> {
-    Err(UpError::Failed("comes soon".to_owned()))
+/// The API did not answer, or the output cannot be written.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let client = Client::new(&args.api)?;
+    let by_name =
+        args.output.as_deref().and_then(|path| path.extension()).and_then(|end| match end.to_str() {
+            Some("ndjson" | "jsonl") => Some(Format::Ndjson),
+            _ => None,
+        });
+    let format = args.format.or(by_name).unwrap_or(Format::Csv);
+    let Some(path) = args.output else {
+        export(&client, args.domain.as_deref(), format, BufWriter::new(io::stdout())).await?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let failed = |error: io::Error| Failure::unfinished(path.display(), error);
+    let mut partial = path.clone().into_os_string();
+    partial.push(".partial");
+    let file = File::create(&partial).map_err(failed)?;
+    let count = export(&client, args.domain.as_deref(), format, BufWriter::new(&file)).await?;
+    file.sync_all().map_err(failed)?;
+    std::fs::rename(&partial, &path).map_err(failed)?;
+    let _ = writeln!(io::stdout().lock(), "{count} redirections are in {}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn export(
+    client: &Client,
+    domain: Option<&str>,
+    format: Format,
+    out: impl Write,
+) -> Result<u64, Failure> {
+    let failed = |error: io::Error| Failure::unfinished("the output", error);
+    let mut out = match format {
+        Format::Csv => Writer::Csv(Box::new(csv::Writer::from_writer(out))),
+        Format::Ndjson => Writer::Ndjson(out),
+    };
+    // Oldest first: what is created meanwhile comes at the end.
+    let fixed = [("perPage", "100"), ("sortOrder", "ASCENDING")];
+    let query = fixed.into_iter().chain(domain.map(|domain| ("domain", domain)));
+    let mut next = Some(client.url(&["redirections"], query));
+    let mut count = 0;
+    while let Some(url) = next {
+        let (page, following) = client
+            .read_page::<Vec<Box<RawValue>>>(&url)
+            .await
+            .map_err(|error| Failure::unfinished(format!("after {count} redirections"), error))?;
+        for record in &page {
+            out.write(record).map_err(failed)?;
+        }
+        count += page.len() as u64;
+        next = following;
+    }
+    out.flush().map_err(failed)?;
+    Ok(count)
 }

@@ -12,9 +12,10 @@ use control::domain::access;
 
 use crate::{
     config::{Config, ConfigError, Database, Settings},
+    failure::Failure,
     seed,
     system::{SystemClock, SystemRandom},
-    up::{UpError, connect},
+    up::connect,
 };
 
 /// Arguments of `waymark keys`.
@@ -62,7 +63,7 @@ struct Place {
 ///
 /// # Errors
 /// There is no database, or it failed.
-pub async fn run(args: Args) -> Result<ExitCode, UpError> {
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let (Command::Create { place } | Command::Revoke { place, .. }) = &args.command;
     let config = Config::read(Settings {
         config: place.config.clone(),
@@ -77,7 +78,7 @@ pub async fn run(args: Args) -> Result<ExitCode, UpError> {
         return Err(ConfigError::new("WAYMARK_DATA_DIR", reason).into());
     }
     let (db, _) = connect(&config.database).await?;
-    let failed = |error| UpError::failed("the database", error);
+    let failed = |error| Failure::failed("the database", error);
     let (clock, random) = (SystemClock, SystemRandom);
     let mut code = ExitCode::SUCCESS;
     let line = match args.command {
@@ -102,10 +103,10 @@ pub async fn run(args: Args) -> Result<ExitCode, UpError> {
     Ok(code)
 }
 
-fn read_key(argument: String) -> Result<String, UpError> {
+fn read_key(argument: String) -> Result<String, Failure> {
     let key = if argument == "-" {
         let mut text = String::new();
-        io::stdin().take(1_024).read_to_string(&mut text).map_err(|error| UpError::failed("stdin", error))?;
+        io::stdin().take(1_024).read_to_string(&mut text).map_err(|error| Failure::failed("stdin", error))?;
         text.trim().to_owned()
     } else {
         argument

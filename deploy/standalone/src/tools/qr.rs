@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::up::UpError;
+use crate::failure::Failure;
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
@@ -12,6 +12,6 @@ pub struct Args {}
 ///
 /// # Errors
 /// It failed.
-pub async fn run(_args: Args) -> Result<ExitCode, UpError> {
-    Err(UpError::Failed("comes soon".to_owned()))
+pub async fn run(_args: Args) -> Result<ExitCode, Failure> {
+    Err(Failure::Failed("comes soon".to_owned()))
 }
