@@ -118,7 +118,7 @@ fn store_and_publish_do_not_look_up() {
         &["crate::service", "crate::http", "crate::worker", "axum"],
         "publish sees store only",
     );
-    forbid("control/src/service", &["crate::http", "axum"], "service does not know HTTP");
+    forbid("control/src/service", &["crate::http", "crate::worker", "axum"], "service does not know HTTP");
     forbid("control/src/worker", &["crate::http", "axum"], "workers do not know HTTP");
 }
 

@@ -11,9 +11,12 @@ use control::{
         hub::Hub,
         writer::{self, WriterTask},
     },
-    service::{App, Random, RandomUnavailable, Secrets, prepare},
+    service::{
+        App, Random, RandomUnavailable, Secrets,
+        intake::{Counters, NoGeoIp},
+        prepare,
+    },
     store::{Db, StoreError, accounts},
-    worker::ingest_scans::{Counters, NoGeoIp},
 };
 use shared::{
     id::{AccountId, OperatorId},

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod actions;
 pub mod idempotency;
+pub mod intake;
 pub mod listing;
 pub mod products;
 pub mod redirections;
@@ -14,11 +15,11 @@ use std::sync::Arc;
 
 use shared::{id::AccountId, time::Clock};
 
+use self::intake::{Counters, GeoIp};
 use crate::{
     error::ServiceError,
     publish::{hub::Hub, writer::Writer},
     store::{Db, log, secrets},
-    worker::ingest_scans::{Counters, GeoIp},
 };
 
 /// Where random bits come from; the system's source lives in the binaries.

@@ -8,8 +8,8 @@ use std::{net::IpAddr, path::Path};
 use maxminddb::{MaxMindDbError, Reader};
 use serde::Deserialize;
 
-use super::ingest_scans::GeoIp;
 use crate::domain::scan::Place;
+use crate::service::intake::GeoIp;
 
 /// A city database in memory.
 pub struct CityDatabase(Reader<Vec<u8>>);

@@ -1,10 +1,6 @@
 //! The intake of scans: batches of edges become actions and hits, each scan once (design: push, 6).
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::{collections::HashMap, sync::atomic::Ordering};
 
 use shared::{
     problem::Code,
@@ -14,7 +10,7 @@ use shared::{
 use crate::{
     domain::{
         redirection::Redirection,
-        scan::{self, IMPLICIT_SCANS, Place},
+        scan::{self, IMPLICIT_SCANS},
     },
     error::ServiceError,
     service::App,
@@ -24,35 +20,6 @@ use crate::{
         redirections, scans,
     },
 };
-
-/// Where an address is, from a database that the operator gives.
-pub trait GeoIp: Send + Sync + 'static {
-    /// What is known of an address; nothing is no fault.
-    fn find(&self, ip: IpAddr) -> Place;
-}
-
-/// No geography: for a service without a database.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoGeoIp;
-
-impl GeoIp for NoGeoIp {
-    fn find(&self, _ip: IpAddr) -> Place {
-        Place::default()
-    }
-}
-
-/// What the intake counted since the start.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Scans that became actions.
-    pub stored: AtomicU64,
-    /// Scans that came a second time and were skipped.
-    pub repeated: AtomicU64,
-    /// Scans of short ids that control does not know: only counted.
-    pub unknown: AtomicU64,
-    /// Sequence numbers that never came: scans that an edge lost.
-    pub missing: AtomicU64,
-}
 
 /// Takes a batch: its new scans become actions and hits, and its cursor moves, in one transaction.
 ///
