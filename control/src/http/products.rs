@@ -130,7 +130,7 @@ pub(super) async fn read(
 /// Changes the members given; the others stay.
 #[utoipa::path(put, path = "/products/{id}", tag = "Products", operation_id = "updateProduct",
     params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body = ProductDocument,
+    request_body(content = ProductDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole product", body = ProductDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(

@@ -156,7 +156,7 @@ pub(super) async fn read_account(
 /// Changes the members given; the others stay.
 #[utoipa::path(put, path = "/accounts/{id}", tag = "Accounts", operation_id = "updateAccount",
     params(("id" = String, Path, description = "Id of the account")),
-    request_body = AccountDocument,
+    request_body(content = AccountDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole account", body = AccountDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_account(
@@ -213,7 +213,7 @@ pub(super) async fn read_operator(
 /// Changes the members given; the others stay.
 #[utoipa::path(put, path = "/operators/{id}", tag = "Accounts", operation_id = "updateOperator",
     params(("id" = String, Path, description = "Id of the operator")),
-    request_body = OperatorDocument,
+    request_body(content = OperatorDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole operator", body = OperatorDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_operator(

@@ -118,7 +118,7 @@ pub(super) async fn read(
 /// Changes the members given; the others stay.
 #[utoipa::path(put, path = "/thngs/{id}", tag = "Thngs", operation_id = "updateThng",
     params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body = ThngDocument,
+    request_body(content = ThngDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole Thng", body = ThngDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
