@@ -3,6 +3,9 @@
 use std::{net::TcpListener, path::PathBuf, sync::Arc, time::Duration};
 
 /// Settings of one edge; only the first four have no default.
+///
+/// No proxy before the edge is trusted to name the client yet: scans and limits go by the address of the
+/// connection.
 #[derive(Debug, Clone)]
 pub struct EdgeConfig {
     /// Name of the edge, unique in the fleet and stable over restarts: part of every scan's identity.
@@ -15,7 +18,9 @@ pub struct EdgeConfig {
     pub docs_url: String,
     /// Region of the edge, for people and metrics; default `local`.
     pub region: Arc<str>,
-    /// Bytes that cached redirections may take; default 256 MiB, about 700,000 links.
+    /// Bytes that cached redirections may take; default 1 GiB, about a million links.
+    ///
+    /// Taken only as links are asked for; what does not fit is read again from the backing.
     pub cache_bytes: u64,
     /// Bytes that rendered codes may take; default 64 MiB, about 50,000 images.
     pub image_cache_bytes: u64,
@@ -33,7 +38,7 @@ impl EdgeConfig {
             control_url: control_url.trim_end_matches('/').to_owned(),
             docs_url: docs_url.to_owned(),
             region: "local".into(),
-            cache_bytes: 256 << 20,
+            cache_bytes: 1 << 30,
             image_cache_bytes: 64 << 20,
             limits: Limits::default(),
         }
@@ -62,6 +67,8 @@ pub struct Limits {
     /// A TLS handshake: 5 s.
     pub handshake_timeout: Duration,
     /// Least time a connection may stay without a request: 60 s; it ends at most 30 s later.
+    ///
+    /// One whose requests make no progress for twice this time is cut: its client does not read.
     pub idle_timeout: Duration,
     /// How long requests under way may take when the edge stops: 30 s.
     pub drain_timeout: Duration,

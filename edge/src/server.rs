@@ -183,20 +183,22 @@ async fn watch<C: GracefulConnection>(
     let mut connection = pin!(connection);
     let mut cancelled = pin!(shutdown.cancelled());
     let mut look = pin!(sleep(limits.header_timeout));
-    let (mut seen, mut quiet_looks) = (0, 0);
+    let (mut seen, mut quiet_looks, mut stuck_looks) = ((0, 0), 0, 0);
     let patience = loop {
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
             () = &mut cancelled => break limits.drain_timeout,
             () = &mut look => {
-                let (begun, ended) = activity.counts();
-                let is_quiet = begun == ended && begun == seen;
-                quiet_looks = if is_quiet { quiet_looks + 1 } else { 0 };
-                if begun == 0 || quiet_looks == 2 {
+                let counts = activity.counts();
+                let is_same = counts == seen;
+                let is_idle = counts.0 == counts.1;
+                quiet_looks = if is_same && is_idle { quiet_looks + 1 } else { 0 };
+                stuck_looks = if is_same && !is_idle { stuck_looks + 1 } else { 0 };
+                if counts.0 == 0 || quiet_looks == 2 || stuck_looks == 4 {
                     break GOODBYE;
                 }
-                seen = begun;
+                seen = counts;
                 look.as_mut().reset(Instant::now() + limits.idle_timeout / 2);
             }
         }

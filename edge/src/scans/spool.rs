@@ -251,3 +251,25 @@ fn recover(folder: &Path) -> io::Result<VecDeque<Segment>> {
     segments.sort_by_key(|segment| (segment.boot, segment.first_seq));
     Ok(segments.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_follows_what_control_says() {
+        // A batch of the records 105 to 109, of a segment that begins with 100.
+        let end = Cursor { boot: 7, first_seq: 100, offset: 900, seq: 110, skip_to: 0 };
+        for (next_seq, expected, why) in [
+            (110, Some((900, 110, 110)), "all were taken"),
+            (150, Some((900, 110, 150)), "control has more, from before this boot's last ack"),
+            (107, Some((0, 100, 107)), "part was taken"),
+            (102, Some((0, 100, 102)), "control forgot some that are still here"),
+            (105, None, "nothing was taken"),
+            (99, None, "control wants what is no longer here"),
+        ] {
+            let found = Cursor::acknowledged(end, 105, next_seq);
+            assert_eq!(found.map(|c| (c.offset, c.seq, c.skip_to)), expected, "{next_seq}: {why}");
+        }
+    }
+}

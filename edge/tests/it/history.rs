@@ -12,7 +12,7 @@ const CHANGES: u64 = 400;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_never_go_back_and_follow_every_ack() {
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
-    let edge = Running::start(&control, folder.path(), None, |config| config.cache_bytes = 800).await;
+    let edge = Running::start(&control, folder.path(), None, |config| config.cache_bytes = 1_500).await;
     let edge = Arc::new(edge);
     let mut readers = tokio::task::JoinSet::new();
     for reader in 0..4 {

@@ -4,6 +4,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -11,9 +12,15 @@ use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+};
 
-use crate::support::{build, edge, edge_with, exchange, request};
+use crate::support::{build, edge, edge_with, eventually, exchange, request};
+
+/// More than the sockets on the way hold.
+const LARGE: usize = 32 << 20;
 
 /// What the API was asked.
 #[derive(Debug, Clone)]
@@ -41,6 +48,9 @@ async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
                     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
                     log.lock().unwrap().push(Asked { line, headers: parts.headers, body });
                     let response = Response::builder().status(201).header("location", "/redirections/NEW");
+                    if parts.uri.path() == "/redirections/LARGE" {
+                        return Ok(response.body(Full::from(vec![b'x'; LARGE])).unwrap());
+                    }
                     Ok::<_, Infallible>(response.body(Full::<Bytes>::from("{\"shortId\":\"NEW\"}")).unwrap())
                 }
             });
@@ -120,5 +130,24 @@ async fn without_control_management_is_503() {
     let answer = edge.get("/redirections", &[("authorization", "KEY")]).await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, "1"));
     answer.problem(50303);
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_cut() {
+    let (at, _asked) = api().await;
+    let (_control, edge, _folder) = edge_with(|config| {
+        config.control_url = format!("http://{at}");
+        config.limits.idle_timeout = Duration::from_millis(200);
+    })
+    .await;
+    assert_eq!(edge.get("/redirections/LARGE", &[]).await.body.len(), LARGE);
+    let mut stream = TcpStream::connect(edge.plain).await.unwrap();
+    stream.write_all(b"GET /redirections/LARGE HTTP/1.1\r\nHost: tn.gg\r\n\r\n").await.unwrap();
+    let open =
+        |count: u32| edge.handle.metrics_text().contains(&format!("waymark_edge_connections {count}\n"));
+    eventually("the connection is open", || open(1)).await;
+    eventually("the connection is cut", || open(0)).await;
+    drop(stream);
     edge.stop().await;
 }
