@@ -103,6 +103,9 @@ impl<B: Backing> Edge<B> {
             .collect::<Result<_, EdgeError>>()?;
         let admin = listeners.admin.map(adopt).transpose()?;
 
+        // Whoever drops this future ends the connections too.
+        let shutdown = shutdown.child_token();
+        let _ended = shutdown.clone().drop_guard();
         // What serves requests lives longer than the requests: it stops by a token of its own.
         let stop = CancellationToken::new();
         let mut helpers = JoinSet::new();
@@ -124,7 +127,8 @@ impl<B: Backing> Edge<B> {
             helpers.spawn(admin::serve(handle, listener, stop.clone()));
         }
         let scans_stop = CancellationToken::new();
-        let scans = tokio::spawn(scans.run(
+        let mut shipping = JoinSet::new();
+        shipping.spawn(scans.run(
             app.config.clone(),
             app.backing.clone(),
             app.metrics.clone(),
@@ -139,8 +143,8 @@ impl<B: Backing> Edge<B> {
         while accepting.join_next().await.is_some() {}
         server.drained().await;
         scans_stop.cancel();
-        if scans.await.is_err() {
-            tracing::error!("shipping scans panicked");
+        if let Some(Err(error)) = shipping.join_next().await {
+            tracing::error!(%error, "shipping scans failed");
         }
         stop.cancel();
         while helpers.join_next().await.is_some() {}

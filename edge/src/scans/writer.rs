@@ -29,7 +29,8 @@ const FRAME_HEAD: usize = 8;
 /// The thread that empties the ring onto the disk.
 #[derive(Debug)]
 pub(super) struct Writer {
-    thread: thread::JoinHandle<()>,
+    /// `None` once it was waited for.
+    thread: Option<thread::JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -40,16 +41,29 @@ impl Writer {
         let work =
             Work { spool, ring, metrics, stop: stop.clone(), file: None, next_seq: 0, is_dirty: false };
         let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run())?;
-        Ok(Self { thread, stop })
+        Ok(Self { thread: Some(thread), stop })
     }
 
     /// Writes and syncs what is left in the ring; blocks until it is done.
-    pub(super) fn stop(self) {
-        self.stop.store(true, SeqCst);
-        self.thread.thread().unpark();
-        if self.thread.join().is_err() {
+    pub(super) fn stop(mut self) {
+        self.tell();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the writer of scans panicked");
         }
+    }
+
+    fn tell(&self) {
+        self.stop.store(true, SeqCst);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// An edge that never served, or was dropped, leaves no thread behind and gives the folder back.
+    fn drop(&mut self) {
+        self.tell();
     }
 }
 
