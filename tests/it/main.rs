@@ -1,6 +1,11 @@
 //! The integration tests, one binary.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod clients;
+mod decode;
 mod http;
+mod kill;
 mod store;
 mod tidy;
 

@@ -1,6 +1,7 @@
 //! The real product: the `waymark` binary as a process of its own, on free ports and a fresh database.
 
 use std::{
+    collections::HashMap,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -92,6 +93,15 @@ pub fn random_key() -> Result<String> {
     control::domain::access::key_from_random(&random).context("too few random bytes")
 }
 
+/// A client that follows no redirect, with connections of its own.
+///
+/// # Errors
+/// The system has no random bits.
+pub fn client() -> Result<reqwest::Client> {
+    // The environment may name a proxy; the product is on loopback.
+    Ok(reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build()?)
+}
+
 impl Product {
     /// Starts the product on a fresh data folder.
     ///
@@ -118,7 +128,7 @@ impl Product {
                 .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
         }
         let (child, said) = spawn(command, &data, &key, options, db.as_ref())?;
-        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;
+        let http = client()?;
         let of = |label: &str| {
             said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
         };
@@ -188,6 +198,26 @@ impl Product {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where its database is, to look behind the API.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        match &self.db {
+            Some(db) => db.location.clone(),
+            None => Location::Sqlite(self.data.join("waymark.db")),
+        }
+    }
+
+    /// Reads the edge's metrics: name and value of each line.
+    ///
+    /// # Errors
+    /// The admin listener does not answer.
+    pub async fn metrics(&self) -> Result<HashMap<String, f64>> {
+        let text = self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?;
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let pairs = lines.filter_map(|line| line.rsplit_once(' '));
+        Ok(pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect())
     }
 
     /// Calls the API with the operator's key; gives status and JSON (`null` for an empty body).
@@ -261,16 +291,24 @@ impl Product {
     /// # Errors
     /// The API refuses.
     pub async fn count_scans(&self, product: &str) -> Result<u64> {
-        let mut path = format!("/products/{product}/actions/implicitScans?perPage=100");
-        let mut count = 0;
+        let all = self.list(&format!("/products/{product}/actions/implicitScans?perPage=100")).await?;
+        Ok(all.len() as u64)
+    }
+
+    /// Reads a list through all of its pages.
+    ///
+    /// # Errors
+    /// The API refuses.
+    pub async fn list(&self, path: &str) -> Result<Vec<Value>> {
+        let (mut path, mut all) = (path.to_owned(), Vec::new());
         loop {
             let request =
                 self.http.get(format!("{}{path}", self.api)).header(header::AUTHORIZATION, &self.key);
             let response = request.send().await?.error_for_status()?;
             let link =
                 response.headers().get(header::LINK).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            count += response.json::<Vec<Value>>().await?.len() as u64;
-            let Some(link) = link else { return Ok(count) };
+            all.extend(response.json::<Vec<Value>>().await?);
+            let Some(link) = link else { return Ok(all) };
             let encoded = link.trim_start_matches('<').split('>').next().unwrap_or_default();
             let url = percent_encoding::percent_decode_str(encoded).decode_utf8()?.into_owned();
             path = url.trim_start_matches(&self.api).to_owned();
@@ -294,13 +332,7 @@ fn spawn(
     options: Options,
     db: Option<&TestDb>,
 ) -> Result<(Child, Vec<String>)> {
-    command
-        .arg("up")
-        .env("WAYMARK_DATA_DIR", data)
-        .env("WAYMARK_OPERATOR_KEY", key)
-        .env("RUST_LOG", "warn")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
+    command.arg("up").env("WAYMARK_DATA_DIR", data).env("WAYMARK_OPERATOR_KEY", key).env("RUST_LOG", "warn");
     if !options.domains.is_empty() {
         command.env("WAYMARK_SHORT_DOMAINS", options.domains);
     }
@@ -310,7 +342,16 @@ fn spawn(
     if let Some(Location::Postgres(url, schema)) = db.map(|db| &db.location) {
         command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
     }
-    let mut child = command.spawn()?;
+    spawn_up(&mut command, DEADLINE)
+}
+
+/// Starts a command that becomes `waymark up`, and waits until it says that it is up; gives what it said,
+/// line by line and without indents.
+///
+/// # Errors
+/// It does not come up in time, and is ended then.
+pub fn spawn_up(command: &mut Command, deadline: Duration) -> Result<(Child, Vec<String>)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
     let stdout = child.stdout.take().context("no stdout")?;
     let (lines, said) = mpsc::channel();
     std::thread::spawn(move || {
@@ -321,13 +362,13 @@ fn spawn(
     });
     let begun = Instant::now();
     let mut heard = Vec::new();
-    while begun.elapsed() < DEADLINE {
-        match said.recv_timeout(DEADLINE) {
-            Ok(line) if line.starts_with("Ctrl-C") => return Ok((child, heard)),
-            Ok(line) => heard.push(line),
-            Err(_) => break,
+    while let Ok(line) = said.recv_timeout(deadline.saturating_sub(begun.elapsed())) {
+        if line.starts_with("Ctrl-C") {
+            return Ok((child, heard));
         }
+        heard.push(line);
     }
     let _ = child.kill();
+    let _ = child.wait();
     bail!("waymark did not come up; it said {heard:?}")
 }
