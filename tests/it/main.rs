@@ -5,9 +5,9 @@
 mod clients;
 mod decode;
 mod http;
-mod kill;
 mod store;
 mod tidy;
+mod walk;
 
 /// Mounts each test of a module on both engines.
 macro_rules! on_both_engines {

@@ -1,0 +1,186 @@
+//! A new user: `deploy/run` as it stands, and the README's walk line by line.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Output},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tests::product::{DEADLINE, binary, root, spawn_up};
+
+use crate::decode::tools;
+
+/// Longest wait for the first start: it builds.
+const BUILD_DEADLINE: Duration = Duration::from_secs(900);
+
+/// A `waymark up` and what it said; killed when dropped.
+struct Up {
+    child: Child,
+    said: Vec<String>,
+}
+
+impl Up {
+    fn start(command: &mut Command) -> Result<Self> {
+        let (child, said) = spawn_up(command, BUILD_DEADLINE)?;
+        Ok(Self { child, said })
+    }
+
+    /// What stands beside a label.
+    fn line(&self, label: &str) -> Result<&str> {
+        let found = self.said.iter().find_map(|line| line.strip_prefix(label)?.strip_prefix(' '));
+        found.map(str::trim).with_context(|| format!("no line {label:?} in {:?}", self.said))
+    }
+
+    /// Stops it as Ctrl-C does.
+    fn interrupt(mut self) -> Result<()> {
+        Command::new("kill").args(["-INT", &self.child.id().to_string()]).status()?;
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "Ctrl-C ended it with {status}");
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < DEADLINE, "Ctrl-C did not stop it");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command in a folder of its own, with no setting but the ports: API, edge, admin.
+fn at_home(program: &Path, home: &Path, ports: [&str; 3]) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let is_setting = name.to_str().is_some_and(|name| {
+            name.starts_with("WAYMARK_") || ["DATABASE_URL", "REDIS_URL", "RUST_LOG"].contains(&name)
+        });
+        if is_setting {
+            command.env_remove(name);
+        }
+    }
+    for (name, port) in
+        ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"].iter().zip(ports)
+    {
+        command.env(name, format!("127.0.0.1:{port}"));
+    }
+    command.current_dir(home);
+    command
+}
+
+fn deploy_run(home: &Path, ports: [&str; 3]) -> Command {
+    let mut command = at_home(&root().join("deploy/run"), home, ports);
+    command.env("WAYMARK_BUILD_PROFILE", "dev");
+    command
+}
+
+/// The blocks that the README says are run, as one script.
+fn script() -> Result<String> {
+    let readme = fs::read_to_string(root().join("README.md"))?;
+    let section = readme.split("\n## ").find(|text| text.starts_with("A walk by curl\n"));
+    let (_, walk) = section.and_then(|text| text.split_once("<!-- walk")).context("no walk in the README")?;
+    let blocks: Vec<&str> =
+        walk.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    ensure!(blocks.len() >= 5, "only {} blocks in the walk", blocks.len());
+    Ok(blocks.concat())
+}
+
+fn bash(folder: &Path, script: &str, api: &str, key: &str) -> Result<String> {
+    // -x, so that a failure shows its line.
+    let output = Command::new("bash")
+        .args(["-euxo", "pipefail", "-c", script])
+        .current_dir(folder)
+        .env("API", api)
+        .env("KEY", key)
+        .output()?;
+    let said = text(&output.stdout);
+    ensure!(output.status.success(), "{}\n{said}\n{}", output.status, text(&output.stderr));
+    Ok(said)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A start that is refused: exit code 64, nothing on stdout, one line that names the setting.
+fn check_refused(output: &Output, setting: &str) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(64), "{out}{err}");
+    assert_eq!(out, "");
+    // `deploy/run` says what it does before the product speaks.
+    let lines: Vec<&str> = err.lines().filter(|line| !line.starts_with("deploy/run: ")).collect();
+    let [line] = lines[..] else { panic!("not one line: {err}") };
+    assert!(line.starts_with("waymark: ") && line.contains(setting), "{line}");
+}
+
+#[test]
+fn a_new_user_walks_line_by_line_and_starts_again() {
+    let home = tempfile::tempdir().unwrap();
+    let first = Up::start(&mut deploy_run(home.path(), ["0", "0", "0"])).unwrap();
+    let (api, key) = (first.line("API").unwrap().to_owned(), first.line("Operator key").unwrap().to_owned());
+    assert_eq!(key.len(), 80, "{key}");
+    assert!(home.path().join("data").is_dir(), "the data is where the caller stands");
+
+    // The walk as it stands; behind it, what the codes should hold.
+    let walked = tempfile::tempdir().unwrap();
+    let script = format!("{}\necho; call \"$API/redirections/$SHORT_ID\"", script().unwrap());
+    let said = bash(walked.path(), &script, &api, &key).unwrap();
+    let record: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let payload = record["qr"]["payload"].as_str().unwrap();
+    let short_url = record["shortUrl"].as_str().unwrap();
+    assert_eq!(said.lines().next(), Some(short_url));
+    assert!(short_url.starts_with(first.line("Short URLs").unwrap()), "{short_url}");
+    assert_eq!(payload, short_url.to_ascii_uppercase());
+    let read = |name| fs::read(walked.path().join(name)).unwrap();
+    assert_eq!(tools::rqrr(&read("code.png"), "code.png"), [payload]);
+    assert_eq!(tools::rqrr(&tools::pdftoppm(&read("code.pdf"), "600"), "code.pdf"), [payload]);
+
+    // The same data again, on the same ports as a user's would be.
+    let urls = [api.clone(), first.line("Edge").unwrap().to_owned(), first.line("Admin").unwrap().to_owned()];
+    let ports = urls.each_ref().map(|url| url.rsplit(':').next().unwrap());
+    first.interrupt().unwrap();
+    let again = Up::start(&mut deploy_run(home.path(), ports)).unwrap();
+    assert!(again.line("Operator key").is_err(), "a key is shown once: {:?}", again.said);
+    assert!(again.said.iter().any(|line| line.contains("`waymark keys create`")), "{:?}", again.said);
+    let made = at_home(&binary().unwrap(), home.path(), ports).args(["keys", "create"]).output().unwrap();
+    let new_key = text(&made.stdout).trim().to_owned();
+    assert_eq!(new_key.len(), 80, "{made:?}");
+    let script = format!(
+        "curl -sS -f -H \"Authorization: $KEY\" $API/access
+         curl -sS -D - -o /dev/null {short_url} | grep -i '^location: https://example.com/recall'"
+    );
+    for key in [&key, &new_key] {
+        bash(walked.path(), &script, &api, key).unwrap();
+    }
+
+    // A third one finds the ports taken.
+    let other = tempfile::tempdir().unwrap();
+    check_refused(&deploy_run(other.path(), ports).output().unwrap(), "WAYMARK_API_LISTEN");
+    again.interrupt().unwrap();
+}
+
+#[test]
+fn a_busy_port_is_one_line_and_64() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (at, setting) in
+        ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"].into_iter().enumerate()
+    {
+        let home = tempfile::tempdir().unwrap();
+        let mut ports = ["0"; 3];
+        ports[at] = &port;
+        let output = at_home(&binary().unwrap(), home.path(), ports).arg("up").output().unwrap();
+        check_refused(&output, setting);
+        assert!(text(&output.stderr).contains(&format!("127.0.0.1:{port} is in use")), "{output:?}");
+    }
+}
