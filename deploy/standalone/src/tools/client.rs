@@ -1,6 +1,6 @@
 //! The API client of the tools: keys, the operator's CA, patience, and paging.
 
-use std::{fs, future::Future, time::Duration};
+use std::{fs, time::Duration};
 
 use reqwest::{
     Certificate, RequestBuilder, Response, StatusCode, Url,
@@ -73,7 +73,7 @@ impl Client {
         let mut value = HeaderValue::from_str(key)
             .map_err(|error| ConfigError::new("WAYMARK_OPERATOR_KEY", error.to_string()))?;
         value.set_sensitive(true);
-        let http = http_client(&base, args.ca.as_deref(), HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
+        let http = http_client(args.ca.as_deref(), &HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
         Ok(Self { http, base })
     }
 
@@ -141,28 +141,29 @@ impl Client {
 /// An HTTP client that trusts the operator's CA alone, or the system's.
 ///
 /// # Errors
-/// The CA cannot be read, or the system has none for an `https` URL.
-pub fn http_client(base: &Url, ca: Option<&str>, headers: HeaderMap) -> Result<reqwest::Client, Failure> {
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("waymark/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers)
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(REQUEST_TIMEOUT);
-    match ca {
+/// The CA cannot be read.
+pub fn http_client(ca: Option<&str>, headers: &HeaderMap) -> Result<reqwest::Client, Failure> {
+    let builder = || {
+        reqwest::Client::builder()
+            .user_agent(concat!("waymark/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers.clone())
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+    };
+    let built = match ca {
         Some(file) => {
             let bad = |error: &dyn std::fmt::Display| {
                 ConfigError::new("WAYMARK_CA", format!("{file} is not a PEM certificate: {error}"))
             };
             let pem = fs::read(file).map_err(|error| bad(&error))?;
             let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| bad(&error))?;
-            builder = builder.tls_certs_only(certificates);
+            builder().tls_certs_only(certificates).build()
         }
         // Plain HTTP must work on a machine without any certificates.
-        None if base.scheme() == "http" => builder = builder.tls_certs_only([]),
-        None => {}
-    }
-    builder.build().map_err(|error| Failure::failed("the HTTP client", chain(&error)))
+        None => builder().build().or_else(|_| builder().tls_certs_only([]).build()),
+    };
+    built.map_err(|error| Failure::failed("the HTTP client", chain(&error)))
 }
 
 /// Reads the base of an API or edge.
@@ -273,19 +274,6 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// A random number from 0 to 1.
 fn fraction() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
-}
-
-/// Runs `work` on each item, at most `parallel` at once, and gives the results in the items' order.
-pub(crate) fn in_order<I, T, F>(
-    items: impl IntoIterator<Item = I>,
-    parallel: usize,
-    work: impl FnMut(I) -> F,
-) -> impl futures_util::Stream<Item = T>
-where
-    F: Future<Output = T>,
-{
-    use futures_util::{StreamExt as _, stream};
-    stream::iter(items).map(work).buffered(parallel.max(1))
 }
 
 #[cfg(test)]

@@ -1,0 +1,74 @@
+//! How far an import is: a bar on a terminal, a plain line now and then elsewhere.
+
+use std::{
+    cell::Cell,
+    io::{self, IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::state::State;
+
+/// Time between two plain lines.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Shows progress on stderr.
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    size: Option<u64>,
+    begun: Instant,
+    before: u64,
+    shown: Cell<Instant>,
+}
+
+impl Progress {
+    /// Begins where an earlier run stopped; says what columns are not read.
+    pub(super) fn start(state: &State, size: Option<u64>, ignored: &[&str]) -> Self {
+        if !ignored.is_empty() {
+            note(&format!("columns that are not read: {}", ignored.join(", ")));
+        }
+        if state.chunks > 0 {
+            note(&format!("going on behind line {}", state.line));
+        }
+        let template = "{bar:30} {percent}% {msg} {eta} left";
+        let bar = size.filter(|_| io::stderr().is_terminal()).map(|size| {
+            let bar = ProgressBar::new(size);
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        let now = Instant::now();
+        Self { bar, size, begun: now, before: state.created + state.rejected, shown: Cell::new(now) }
+    }
+
+    /// Shows how far it is.
+    pub(super) fn show(&self, state: &State) {
+        let rows = state.created + state.rejected - self.before;
+        let rate = rows as f64 / self.begun.elapsed().as_secs_f64().max(0.001);
+        let text = format!("{} created, {} rejected, {rate:.0} rows/s", state.created, state.rejected);
+        if let Some(bar) = &self.bar {
+            bar.set_message(text);
+            bar.set_position(state.offset);
+        } else if self.shown.get().elapsed() >= PERIOD {
+            self.shown.set(Instant::now());
+            match self.size.filter(|size| *size > 0) {
+                Some(size) => note(&format!("{}%, {text}", state.offset * 100 / size)),
+                None => note(&text),
+            }
+        }
+    }
+
+    /// Takes the bar away.
+    pub(super) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn note(text: &str) {
+    // A closed pipe is no fault.
+    let _ = writeln!(io::stderr().lock(), "import: {text}");
+}
