@@ -17,17 +17,19 @@ use crate::domain::{
     page::PageRequest,
 };
 
-macro_rules! select {
+macro_rules! columns {
     () => {
-        "SELECT seq, id, type, thng_id, product_id, timestamp, created_at, doc FROM actions"
+        "SELECT t.seq, t.id, t.type, t.thng_id, t.product_id, t.timestamp, t.created_at, t.doc"
     };
 }
 
-const FIND: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2");
-const ALL: Both = both!(select!(), "");
-const BY_TYPE: Both = both!(select!(), " AND type = $5");
-const BY_THNG: Both = both!(select!(), " AND thng_id = $5 AND ($6 = '' OR type = $6)");
-const BY_PRODUCT: Both = both!(select!(), " AND product_id = $5 AND ($6 = '' OR type = $6)");
+const FIND: &str = concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = $2");
+const ALL: Both = both!(columns!(), " FROM actions t", "");
+const BY_TYPE: Both = both!(columns!(), " FROM actions t", " AND t.type = $5");
+const BY_THNG: Both =
+    both!(columns!(), " FROM actions t", " AND t.thng_id = $5 AND ($6 = '' OR t.type = $6)");
+const BY_PRODUCT: Both =
+    both!(columns!(), " FROM actions t", " AND t.product_id = $5 AND ($6 = '' OR t.type = $6)");
 
 /// What the actions of a list are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

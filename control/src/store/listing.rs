@@ -19,23 +19,25 @@ impl Both {
     }
 }
 
-/// A statement over the account's rows that also meet `$condition`, in both orders.
+/// A statement over the account's rows of a table `t` that also meet `$condition`, in both orders.
 ///
 /// Parameters 1 to 4 are account, position and limit; those of the condition begin at 5.
 macro_rules! both {
-    ($select:expr, $condition:expr) => {
+    ($columns:expr, $from:expr, $condition:expr) => {
         $crate::store::listing::Both {
             ascending: concat!(
-                $select,
-                " WHERE account_id = $1 AND (created_at, seq) > ($2, $3)",
+                $columns,
+                $from,
+                " WHERE t.account_id = $1 AND (t.created_at, t.seq) > ($2, $3)",
                 $condition,
-                " ORDER BY created_at, seq LIMIT $4"
+                " ORDER BY t.created_at, t.seq LIMIT $4"
             ),
             descending: concat!(
-                $select,
-                " WHERE account_id = $1 AND (created_at, seq) < ($2, $3)",
+                $columns,
+                $from,
+                " WHERE t.account_id = $1 AND (t.created_at, t.seq) < ($2, $3)",
                 $condition,
-                " ORDER BY created_at DESC, seq DESC LIMIT $4"
+                " ORDER BY t.created_at DESC, t.seq DESC LIMIT $4"
             ),
         }
     };
@@ -55,20 +57,26 @@ pub(super) struct Statements {
     pub(super) sqlite_by_ids: Both,
 }
 
+// SQLite has no statistics and would walk the whole account in order to save the sort; CROSS JOIN
+// makes it begin with the few rows that are asked for. Postgres chooses by itself.
 macro_rules! statements {
-    ($kind:expr, $select:expr, $by_product:expr) => {
+    ($kind:expr, $columns:expr, $table:literal, $by_product:expr) => {
         $crate::store::listing::Statements {
             kind: $kind,
-            all: both!($select, ""),
-            by_name: both!($select, " AND name = $5"),
+            all: both!($columns, concat!(" FROM ", $table, " t"), ""),
+            by_name: both!($columns, concat!(" FROM ", $table, " t"), " AND t.name = $5"),
             by_identifier: both!(
-                $select,
-                " AND id IN (SELECT resource_id FROM identifiers WHERE account_id = $1 AND kind = $5 \
-                 AND key = $6 AND value = $7)"
+                $columns,
+                concat!(" FROM identifiers i CROSS JOIN ", $table, " t"),
+                " AND i.account_id = $1 AND i.kind = $5 AND i.key = $6 AND i.value = $7 AND t.id = i.resource_id"
             ),
             by_product: $by_product,
-            pg_by_ids: both!($select, " AND id = ANY($5)"),
-            sqlite_by_ids: both!($select, " AND id IN (SELECT value FROM json_each($5))"),
+            pg_by_ids: both!($columns, concat!(" FROM ", $table, " t"), " AND t.id = ANY($5)"),
+            sqlite_by_ids: both!(
+                $columns,
+                concat!(" FROM json_each($5) j CROSS JOIN ", $table, " t"),
+                " AND t.id = j.value"
+            ),
         }
     };
 }

@@ -18,19 +18,20 @@ use crate::domain::{
 
 const KIND: &str = "product";
 
-macro_rules! select {
+macro_rules! columns {
     () => {
-        "SELECT id, seq, name, doc, created_at, updated_at FROM products"
+        "SELECT t.id, t.seq, t.name, t.doc, t.created_at, t.updated_at"
     };
 }
 
 const INSERT: &str = "INSERT INTO products (id, account_id, name, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $5) RETURNING seq";
-const FIND: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2");
-const PG_FIND_LOCKED: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2 FOR UPDATE");
+const FIND: &str = concat!(columns!(), " FROM products t WHERE account_id = $1 AND id = $2");
+const PG_FIND_LOCKED: &str =
+    concat!(columns!(), " FROM products t WHERE account_id = $1 AND id = $2 FOR UPDATE");
 const UPDATE: &str = "UPDATE products SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
 const DELETE: &str = "DELETE FROM products WHERE account_id = $1 AND id = $2";
-const LIST: Statements = statements!(KIND, select!(), None);
+const LIST: Statements = statements!(KIND, columns!(), "products", None);
 
 #[derive(sqlx::FromRow)]
 struct Row {

@@ -18,19 +18,25 @@ use crate::domain::{
 
 const KIND: &str = "thng";
 
-macro_rules! select {
+macro_rules! columns {
     () => {
-        "SELECT id, seq, name, product_id, doc, created_at, updated_at FROM thngs"
+        "SELECT t.id, t.seq, t.name, t.product_id, t.doc, t.created_at, t.updated_at"
     };
 }
 
 const INSERT: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING seq";
-const FIND: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2");
-const PG_FIND_LOCKED: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2 FOR UPDATE");
+const FIND: &str = concat!(columns!(), " FROM thngs t WHERE account_id = $1 AND id = $2");
+const PG_FIND_LOCKED: &str =
+    concat!(columns!(), " FROM thngs t WHERE account_id = $1 AND id = $2 FOR UPDATE");
 const UPDATE: &str = "UPDATE thngs SET name = $2, product_id = $3, doc = $4, updated_at = $5 WHERE id = $1";
 const DELETE: &str = "DELETE FROM thngs WHERE account_id = $1 AND id = $2";
-const LIST: Statements = statements!(KIND, select!(), Some(both!(select!(), " AND product_id = $5")));
+const LIST: Statements = statements!(
+    KIND,
+    columns!(),
+    "thngs",
+    Some(both!(columns!(), " FROM thngs t", " AND t.product_id = $5"))
+);
 
 #[derive(sqlx::FromRow)]
 struct Row {
