@@ -289,6 +289,7 @@ impl<B: Backing> App<B> {
         let header = |name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
         let agent = String::from_utf8_lossy(header(USER_AGENT));
         let referer = String::from_utf8_lossy(header(REFERER));
+        let referer = route::url_without_access_token(&referer);
         let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
         let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
         let length: usize = parts.iter().map(|part| part.len()).sum();

@@ -129,6 +129,17 @@ pub(crate) fn without_access_token(query: &str) -> Cow<'_, str> {
     Cow::Owned(kept.join("&"))
 }
 
+/// A URL whose query has no `access_token`.
+pub(crate) fn url_without_access_token(url: &str) -> Cow<'_, str> {
+    match url.split_once('?') {
+        Some((base, query)) if has_access_token(query) => {
+            let kept = without_access_token(query);
+            Cow::Owned(if kept.is_empty() { base.to_owned() } else { format!("{base}?{kept}") })
+        }
+        Some(_) | None => Cow::Borrowed(url),
+    }
+}
+
 fn is_access_token(pair: &str) -> bool {
     let name = pair.split('=').next().unwrap_or_default();
     // Compared as a server would decode it, so that no spelling carries a key into a log or target.
@@ -249,6 +260,19 @@ mod tests {
         let long = format!("/{}", "A".repeat(65));
         assert_eq!(check("GET", "tn.gg", &long, "", false), "NoSuchPath");
         assert_eq!(check("GET", "tn.gg", &long[..65], "", false), format!("Redirect tn.gg/{}", &long[1..65]));
+    }
+
+    #[test]
+    fn urls_lose_the_key_and_nothing_else() {
+        for (url, expected) in [
+            ("https://a.example/?access_token=k", "https://a.example/"),
+            ("https://a.example/?a=1&access_token=k", "https://a.example/?a=1"),
+            ("https://a.example/?a=1", "https://a.example/?a=1"),
+            ("https://a.example/", "https://a.example/"),
+            ("", ""),
+        ] {
+            assert_eq!(url_without_access_token(url), expected);
+        }
     }
 
     #[test]
