@@ -5,8 +5,11 @@
 mod clients;
 mod decode;
 mod http;
+mod kill;
+mod statements;
 mod store;
 mod tidy;
+mod update;
 mod walk;
 
 /// Mounts each test of a module on both engines.

@@ -1,0 +1,98 @@
+//! Every SQL text of the store is understood by the engines that it is meant for.
+//!
+//! The texts are read from the sources: constants, and the small macros that put statements together.
+
+mod source;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use sqlx::{AssertSqlSafe, Connection};
+use tests::{
+    db::{Engine, Location, TestDb},
+    product::root,
+};
+
+use self::source::{Sources, Statement};
+
+/// Every statement of the store.
+fn statements() -> Result<Vec<Statement>> {
+    let folder: PathBuf = root().join("control/src/store");
+    let mut sources = Sources::default();
+    for file in std::fs::read_dir(&folder)? {
+        let path = file?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.file_stem().and_then(|name| name.to_str()).context("name")?.to_owned();
+            sources.read(&name, &std::fs::read_to_string(&path)?).with_context(|| name.clone())?;
+        }
+    }
+    sources.statements()
+}
+
+/// Whether a statement runs on an engine, by the words of its name.
+fn is_for(statement: &Statement, engine: Engine) -> bool {
+    let mut words = statement.name.split(|c: char| !c.is_ascii_alphanumeric());
+    let other = if engine == Engine::Sqlite { "PG" } else { "SQLITE" };
+    !words.any(|word| word.eq_ignore_ascii_case(other))
+}
+
+/// The database itself prepares each statement: tables, columns, types and functions are there.
+async fn each_statement_can_be_prepared(engine: Engine) -> Result<()> {
+    let db = TestDb::new(engine).await?;
+    let (mut faults, mut count) = (Vec::new(), 0);
+    let all = statements()?;
+    let mine: Vec<&Statement> = all.iter().filter(|statement| is_for(statement, engine)).collect();
+    match &db.location {
+        Location::Sqlite(path) => {
+            let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
+            for statement in mine {
+                let sql = AssertSqlSafe(format!("EXPLAIN {}", statement.sql));
+                count += 1;
+                if let Err(error) = sqlx::raw_sql(sql).execute(&mut conn).await {
+                    faults.push(format!("{}: {error}\n    {}", statement.name, statement.sql));
+                }
+            }
+        }
+        Location::Postgres(url, schema) => {
+            let mut conn = sqlx::PgConnection::connect(url).await?;
+            sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
+            for statement in mine {
+                let sql = AssertSqlSafe(format!("PREPARE s{count} AS {}", statement.sql));
+                count += 1;
+                if let Err(error) = sqlx::raw_sql(sql).execute(&mut conn).await {
+                    faults.push(format!("{}: {error}\n    {}", statement.name, statement.sql));
+                }
+            }
+        }
+    }
+    ensure!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+    ensure!(count > 60, "only {count} statements were found");
+    Ok(())
+}
+
+/// The reader of the sources misses nothing: each literal that begins a statement is in one.
+#[test]
+fn no_statement_is_overlooked() {
+    let all = statements().unwrap();
+    let folder = root().join("control/src");
+    let mut seen = 0;
+    for path in source::rust_files(&folder).unwrap() {
+        for literal in source::literals(&std::fs::read_to_string(&path).unwrap()).unwrap() {
+            if source::is_sql(&literal) {
+                seen += 1;
+                assert!(
+                    all.iter().any(|statement| statement.sql.contains(literal.trim())),
+                    "{}: no statement holds {literal:?}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} literals");
+    for name in ["thngs::LIST.by_product.descending", "action_lists::BY_TYPE.ascending", "redirections::FILL"]
+    {
+        assert!(all.iter().any(|statement| statement.name == name), "{name}");
+    }
+}
+
+crate::on_both_engines!(each_statement_can_be_prepared);
