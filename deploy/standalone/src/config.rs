@@ -240,11 +240,11 @@ impl Config {
 
     fn check_files(&self) -> Result<(), ConfigError> {
         if let Tls::Dir(dir) = &self.tls
-            && !dir.is_dir()
+            && !holds_certificate(dir)
         {
             return Err(ConfigError::new(
                 "WAYMARK_TLS_DIR",
-                format!("{} is not a folder: give one with <host>.pem and <host>.key", dir.display()),
+                format!("{} must be a folder with <host>.pem and <host>.key for each host", dir.display()),
             ));
         }
         match &self.geoip_db {
@@ -261,6 +261,14 @@ impl Config {
     pub fn default_scheme(&self) -> Scheme {
         if self.edge_tls_listen.is_some() || self.behind_tls_proxy { Scheme::Https } else { Scheme::Http }
     }
+}
+
+fn holds_certificate(dir: &Path) -> bool {
+    std::fs::read_dir(dir).is_ok_and(|files| {
+        files.filter_map(Result::ok).map(|file| file.path()).any(|path| {
+            path.extension().is_some_and(|end| end == "pem") && path.with_extension("key").is_file()
+        })
+    })
 }
 
 fn listen(key: &'static str, text: Option<String>, default: SocketAddr) -> Result<SocketAddr, ConfigError> {

@@ -1,0 +1,176 @@
+//! Every bad setting is one clear line and exit code 64, before anything was made.
+
+use std::{fs, net::TcpListener, path::Path};
+
+use crate::harness::{texts, waymark};
+
+/// Runs `waymark up` with variables and arguments; gives exit code and stderr.
+fn up(data: &Path, variables: &[(&str, &str)], args: &[&str]) -> (i32, String) {
+    let mut command = waymark();
+    command.env("WAYMARK_DATA_DIR", data).arg("up").args(args);
+    // Free ports, so that a check that fails to refuse does not hang on a port in use.
+    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
+        command.env(name, "127.0.0.1:0");
+    }
+    let (code, _, error) = texts(&command.envs(variables.iter().copied()).output().unwrap());
+    (code, error)
+}
+
+fn assert_refused(found: &(i32, String), key: &str, says: &str, case: &str) {
+    let (code, error) = found;
+    assert_eq!(*code, 64, "{case}: {error}");
+    assert_eq!(error.lines().count(), 1, "one line: {case}: {error}");
+    assert!(error.starts_with(&format!("waymark: {key}: ")), "names {key}: {case}: {error}");
+    assert!(error.contains(says), "says {says:?}: {case}: {error}");
+}
+
+#[test]
+fn bad_settings_are_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let empty = folder.path().to_str().unwrap();
+    let short_key = "a".repeat(79);
+    let odd_key = format!("{}-", "b".repeat(79));
+    for (key, variables, says) in [
+        ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "foo")][..], "127.0.0.1:8080"),
+        ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "127.0.0.1")], "an IP and a port"),
+        ("WAYMARK_EDGE_LISTEN", &[("WAYMARK_EDGE_LISTEN", "127.0.0.1:70000")], "an IP and a port"),
+        ("WAYMARK_EDGE_TLS_LISTEN", &[("WAYMARK_EDGE_TLS_LISTEN", "8443")], "or off"),
+        ("WAYMARK_API_TLS_LISTEN", &[("WAYMARK_API_TLS_LISTEN", "no")], "or off"),
+        ("WAYMARK_EDGE_LISTEN", &[("WAYMARK_EDGE_LISTEN", "0.0.0.0:0")], "WAYMARK_BEHIND_TLS_PROXY"),
+        ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "[::]:0")], "WAYMARK_BEHIND_TLS_PROXY"),
+        ("WAYMARK_ADMIN_LISTEN", &[("WAYMARK_ADMIN_LISTEN", "0.0.0.0:0")], "WAYMARK_BEHIND_TLS_PROXY"),
+        ("WAYMARK_EDGE_TLS_LISTEN", &[("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")], "WAYMARK_DEV_TLS=1"),
+        ("WAYMARK_API_TLS_LISTEN", &[("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")], "WAYMARK_TLS_DIR"),
+        (
+            "WAYMARK_TLS_DIR",
+            &[("WAYMARK_TLS_DIR", "/nonexistent"), ("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")],
+            "<host>.pem",
+        ),
+        (
+            "WAYMARK_TLS_DIR",
+            &[("WAYMARK_TLS_DIR", empty), ("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")],
+            "<host>.key",
+        ),
+        ("WAYMARK_TLS_DIR", &[("WAYMARK_TLS_DIR", empty)], "WAYMARK_EDGE_TLS_LISTEN"),
+        ("WAYMARK_DEV_TLS", &[("WAYMARK_DEV_TLS", "1"), ("WAYMARK_TLS_DIR", empty)], "exclude each other"),
+        ("WAYMARK_DEV_TLS", &[("WAYMARK_DEV_TLS", "2")], "1 (true) nor 0 (false)"),
+        ("WAYMARK_BEHIND_TLS_PROXY", &[("WAYMARK_BEHIND_TLS_PROXY", "maybe")], "1 (true) nor 0 (false)"),
+        ("WAYMARK_OPERATOR_KEY", &[("WAYMARK_OPERATOR_KEY", &short_key)], "exactly 80"),
+        ("WAYMARK_OPERATOR_KEY", &[("WAYMARK_OPERATOR_KEY", &odd_key)], "A-Z a-z 0-9"),
+        ("WAYMARK_SHORT_DOMAINS", &[("WAYMARK_SHORT_DOMAINS", "tn.gg,a..b")], "tn.gg or http://"),
+        ("WAYMARK_SHORT_DOMAINS", &[("WAYMARK_SHORT_DOMAINS", "ftp://tn.gg")], "tn.gg or http://"),
+        ("WAYMARK_SHORT_DOMAINS", &[("WAYMARK_SHORT_DOMAINS", "tn.gg,TN.gg")], "twice"),
+        ("WAYMARK_GEOIP_DB", &[("WAYMARK_GEOIP_DB", "/nonexistent.mmdb")], ".mmdb"),
+        ("DATABASE_URL", &[("DATABASE_URL", "mysql://root:secret@x/y")], "postgres://"),
+        ("DATABASE_URL", &[("DATABASE_URL", "sqlite::memory:")], "SQLite file"),
+        ("REDIS_URL", &[("REDIS_URL", "redis://127.0.0.1")], "comes with the fleet"),
+        ("WAYMARK_LOG_FORMAT", &[("WAYMARK_LOG_FORMAT", "xml")], "text nor json"),
+        ("RUST_LOG", &[("RUST_LOG", "edge=loud")], "info"),
+        (
+            "WAYMARK_EDGE_LISTEN",
+            &[("WAYMARK_API_LISTEN", "127.0.0.1:9"), ("WAYMARK_EDGE_LISTEN", "127.0.0.1:9")],
+            "taken by WAYMARK_API_LISTEN",
+        ),
+        ("WAYMARK_CONFIG", &[("WAYMARK_CONFIG", "/nonexistent.toml")], "/nonexistent.toml"),
+    ] {
+        let found = up(&data, variables, &[]);
+        assert_refused(&found, key, says, &format!("{variables:?}"));
+        assert!(!found.1.contains(&odd_key) && !found.1.contains("secret"), "no secrets: {}", found.1);
+        assert!(!data.exists(), "nothing was made: {variables:?}");
+    }
+}
+
+#[test]
+fn a_wrong_flag_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["--bogus"][..], &["--api-listen"], &["extra"]] {
+        let (code, error) = up(folder.path(), &[], args);
+        assert_eq!((code, error.lines().count()), (64, 1), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn toml_files_are_strict() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("waymark.toml"));
+    for (text, key, says) in [
+        ("api_lisen = \"127.0.0.1:0\"", "WAYMARK_CONFIG", "api_lisen"),
+        ("api_listen = ", "WAYMARK_CONFIG", "waymark.toml"),
+        ("api_listen = { port = 1 }", "WAYMARK_CONFIG", "api_listen"),
+        ("short_domains = [\"tn.gg\", \"a..b\"]", "WAYMARK_SHORT_DOMAINS", "a..b"),
+        ("dev_tls = true\ntls_dir = \"x\"", "WAYMARK_DEV_TLS", "exclude"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let found = up(&data, &[("WAYMARK_CONFIG", file.to_str().unwrap())], &[]);
+        assert_refused(&found, key, says, text);
+        assert!(!data.exists(), "nothing was made: {text}");
+    }
+}
+
+#[test]
+fn flags_win_over_variables_and_variables_over_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("waymark.toml");
+    fs::write(&file, "log_format = \"from-file\"").unwrap();
+    let file = file.to_str().unwrap();
+    let variable = ("WAYMARK_LOG_FORMAT", "from-variable");
+    for (variables, args, wins) in [
+        (&[][..], &["--config", file][..], "from-file"),
+        (&[("WAYMARK_LOG_FORMAT", "")], &["--config", file], "from-file"),
+        (&[variable], &["--config", file], "from-variable"),
+        (&[variable], &["--config", file, "--log-format", "from-flag"], "from-flag"),
+    ] {
+        let found = up(folder.path(), variables, args);
+        assert_refused(&found, "WAYMARK_LOG_FORMAT", wins, &format!("{variables:?} {args:?}"));
+    }
+}
+
+#[test]
+fn what_only_a_look_can_tell_is_refused_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().map(|address| (taken, address.to_string())).unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "no database").unwrap();
+    let file = file.to_str().unwrap();
+    for (key, variables, says) in [
+        ("WAYMARK_API_LISTEN", ("WAYMARK_API_LISTEN", taken.1.as_str()), "in use"),
+        ("WAYMARK_EDGE_LISTEN", ("WAYMARK_EDGE_LISTEN", &taken.1), "in use"),
+        ("WAYMARK_ADMIN_LISTEN", ("WAYMARK_ADMIN_LISTEN", &taken.1), "in use"),
+        ("WAYMARK_API_LISTEN", ("WAYMARK_API_LISTEN", "[fe80::1]:0"), "WAYMARK_BEHIND_TLS_PROXY"),
+        ("WAYMARK_GEOIP_DB", ("WAYMARK_GEOIP_DB", file), "city database"),
+        ("DATABASE_URL", ("DATABASE_URL", file), "cannot be used"),
+        ("WAYMARK_DATA_DIR", ("WAYMARK_DATA_DIR", file), "cannot be used"),
+    ] {
+        let found = up(&folder.path().join("data"), &[variables], &[]);
+        assert_refused(&found, key, says, &format!("{variables:?}"));
+    }
+}
+
+#[test]
+fn help_names_every_variable_and_its_default() {
+    let (code, help, _) = texts(&waymark().args(["up", "--help"]).output().unwrap());
+    assert_eq!(code, 0);
+    for (variable, default) in [
+        ("WAYMARK_DATA_DIR", "./data"),
+        ("WAYMARK_API_LISTEN", "127.0.0.1:8080"),
+        ("WAYMARK_EDGE_LISTEN", "127.0.0.1:8081"),
+        ("WAYMARK_EDGE_TLS_LISTEN", "off"),
+        ("WAYMARK_ADMIN_LISTEN", "127.0.0.1:8082"),
+        ("WAYMARK_SHORT_DOMAINS", "the edge's own address"),
+        ("WAYMARK_OPERATOR_KEY", "a random one"),
+        ("WAYMARK_API_TLS_LISTEN", "off"),
+        ("WAYMARK_TLS_DIR", "none"),
+        ("WAYMARK_BEHIND_TLS_PROXY", "false"),
+        ("WAYMARK_DEV_TLS", "false"),
+        ("WAYMARK_GEOIP_DB", "none"),
+        ("DATABASE_URL", "<data>/waymark.db"),
+        ("REDIS_URL", "none"),
+    ] {
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (before, _) = words.split_once(&format!("[env: {variable}")).expect(variable);
+        let (_, shown) = before.rsplit_once("[default: ").expect(variable);
+        assert!(shown.starts_with(default), "{variable}: {shown}");
+    }
+}

@@ -1,0 +1,191 @@
+//! `waymark import` and `waymark export` against a running service.
+
+use std::{collections::HashMap, fmt::Write as _, fs, path::Path, process::Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{DOMAIN, Waymark, eventually, key};
+
+fn write(path: &Path, text: &str) -> String {
+    fs::write(path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Targets of an export with how often each is there.
+async fn targets(service: &Waymark) -> HashMap<String, usize> {
+    let (code, text, error) = service.run_tool(&["export", "--format", "ndjson"]).await;
+    assert_eq!(code, 0, "{error}");
+    let mut found = HashMap::new();
+    for line in text.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        *found.entry(record["defaultRedirectUrl"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn good_lines_are_in_and_bad_ones_have_their_reason() {
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    let file = write(
+        &service.folder.path().join("links.csv"),
+        &format!(
+            "\u{feff}shortId,evrythngId,defaultRedirectUrl,forwardQuery\r\n\
+             A1,{thng},https://example.com/1,true\r\n\
+             \r\n\
+             A2,{thng},javascript:alert(1),\r\n\
+             \"A3\",{thng},\"https://example.com/a,b\",\r\n\
+             A4,{thng}\r\n\
+             ,{thng},https://example.com/made,0\r\n\
+             a1,{thng},https://example.com/twin,\r\n\
+             A5,{thng},\"https://example.com/open,\r\n\
+             A6,{thng},https://example.com/6,perhaps\r\n"
+        ),
+    );
+    let (code, out, error) = service.run_tool(&["import", &file]).await;
+    assert_eq!(code, 1, "{out}{error}");
+    assert!(out.starts_with("3 created, 5 rejected"), "{out}");
+    let rejects = fs::read_to_string(format!("{file}.rejects.csv")).unwrap();
+    let found: Vec<(&str, &str)> =
+        rejects.lines().skip(1).map(|line| line.split_once(',').unwrap()).collect();
+    for (at, (line, reason)) in [
+        ("4", "defaultRedirectUrl"),
+        ("6", "2 fields"),
+        ("8", "taken"),
+        ("9", "not closed"),
+        ("10", "forwardQuery"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(found[at].0, line, "{rejects}");
+        assert!(found[at].1.contains(reason), "line {line} says {reason}: {rejects}");
+    }
+    assert_eq!(
+        rejects.lines().next(),
+        Some("line,reason,shortId,evrythngId,defaultRedirectUrl,forwardQuery")
+    );
+    assert_eq!(service.scan(DOMAIN, "a3").await, (307, "https://example.com/a,b".to_owned()));
+    assert_eq!(service.scan(DOMAIN, "A1?x=1").await, (307, "https://example.com/1?x=1".to_owned()));
+
+    // Put right, the file of rejects is imported as it stands.
+    let fixed = rejects.replace("javascript:alert(1)", "https://example.com/2").replace("perhaps", "no");
+    let fixed = write(&service.folder.path().join("fixed.csv"), &fixed);
+    let (code, out, _) = service.run_tool(&["import", &fixed]).await;
+    assert!(code == 1 && out.starts_with("2 created, 3 rejected"), "{out}");
+    let again = fs::read_to_string(format!("{fixed}.rejects.csv")).unwrap();
+    assert!(again.starts_with("line,reason,shortId,evrythngId"), "{again}");
+
+    let (code, out, _) = service.run_tool(&["import", &file]).await;
+    assert_eq!(code, 1, "as it ended before");
+    assert!(out.contains("imported before") && out.contains("--restart"), "{out}");
+    assert_eq!(targets(&service).await.len(), 5);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_is_an_import() {
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    let mut text = String::new();
+    for at in 0..250 {
+        writeln!(text, r#"{{"shortId":"N{at}","defaultRedirectUrl":"https://example.com/{at}"}}"#).unwrap();
+    }
+    text.push_str("[1]\n{\"shortId\":\n");
+    let file = write(&service.folder.path().join("links.ndjson"), &text);
+    let (code, out, error) = service.run_tool(&["import", &file, "--platform-id", &thng]).await;
+    assert!(code == 1 && out.starts_with("250 created, 2 rejected"), "{out}{error}");
+    let rejects = fs::read_to_string(format!("{file}.rejects.ndjson")).unwrap();
+    let lines: Vec<Value> = rejects.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["line"], &lines[0]["record"][0]), (&251.into(), &1.into()), "{rejects}");
+    assert_eq!((&lines[1]["line"], lines[1]["record"].as_str()), (&252.into(), Some("{\"shortId\":")));
+
+    // 250 records are three pages.
+    let exported = service.folder.path().join("all.csv");
+    let exported = exported.to_str().unwrap();
+    let (code, out, error) = service.run_tool(&["export", "-o", exported]).await;
+    assert!(code == 0 && out.starts_with("250 redirections"), "{out}{error}");
+    let csv = fs::read_to_string(exported).unwrap();
+    assert_eq!(csv.lines().count(), 251);
+    assert!(csv.lines().nth(1).unwrap().starts_with("tn.test,N0,thng,"), "oldest first");
+    let moved = csv.replace(",N", ",M");
+    let moved = write(&service.folder.path().join("moved.csv"), &moved);
+    let (code, out, error) = service.run_tool(&["import", &moved, "--domain", DOMAIN]).await;
+    assert!(code == 0 && out.starts_with("250 created, 0 rejected"), "{out}{error}");
+    assert!(!Path::new(&format!("{moved}.rejects.csv")).exists(), "no file without rejects");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_import_goes_on_and_creates_each_line_once() {
+    const ROWS: usize = 3_000;
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    let mut text = "platformId,defaultRedirectUrl\n".to_owned();
+    for at in 0..ROWS {
+        // Every hundredth line is refused: rejects are exact after a kill too.
+        let target = if at % 100 == 99 { "ftp" } else { "https" };
+        writeln!(text, "{thng},{target}://example.com/{at}").unwrap();
+    }
+    let file = write(&service.folder.path().join("links.csv"), &text);
+    let state = || -> Option<Value> {
+        serde_json::from_slice(&fs::read(format!("{file}.waymark-import.json")).ok()?).ok()
+    };
+    let args = ["import", &file, "--chunk", "20"];
+    let mut kills = 0;
+    for target in [10, 60, 110] {
+        let mut child =
+            service.tool().args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let reached = eventually("the import comes so far, or ends", async || {
+            let chunks = state().map_or(0, |state| state["chunks"].as_u64().unwrap());
+            if chunks >= target { Some(true) } else { child.try_wait().unwrap().map(|_| false) }
+        })
+        .await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += usize::from(reached);
+    }
+    assert!(kills >= 1, "at least one kill came before the end");
+    let (code, out, error) = service.run_tool(&args).await;
+    assert_eq!(code, 1, "{out}{error}");
+    let state = state().unwrap();
+    assert_eq!(
+        (&state["done"], &state["created"], &state["rejected"]),
+        (&true.into(), &2970.into(), &30.into())
+    );
+    let found = targets(&service).await;
+    assert_eq!(found.len(), 2970);
+    assert!(found.values().all(|times| *times == 1), "each line once");
+    let rejects = fs::read_to_string(format!("{file}.rejects.csv")).unwrap();
+    let lines: Vec<usize> =
+        rejects.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(lines, (0..30).map(|at| at * 100 + 101).collect::<Vec<_>>(), "each reject once, in order");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_cannot_be_says_why() {
+    let service = Waymark::start().await;
+    let folder = service.folder.path().to_owned();
+    let good = write(&folder.join("good.csv"), "platformId,defaultRedirectUrl\nU,https://x.test/\n");
+    let bad = write(&folder.join("bad.csv"), "platformId,url\n");
+    let wrong_key = "w".repeat(80);
+    for (args, code, says) in [
+        (&["import", "missing.csv"][..], 64, "missing.csv"),
+        (&["import", &bad], 64, "defaultRedirectUrl"),
+        (&["import", &good, "--key", "short"], 64, "WAYMARK_OPERATOR_KEY"),
+        (&["import", &good, "--api", "nonsense"], 64, "WAYMARK_API_URL"),
+        (&["import", &good, "--key", &wrong_key], 2, "401"),
+        (&["import", &good, "--domain", "other.test"], 64, "--restart"),
+        (&["import", &good, "--domain", "other.test", "--restart"], 2, "400"),
+    ] {
+        let found = service.run_tool(args).await;
+        assert_eq!(found.0, code, "{args:?}: {found:?}");
+        assert_eq!(found.2.lines().count(), 1, "one line: {args:?}: {found:?}");
+        assert!(found.2.contains(says) && !found.2.contains(&key()), "{args:?}: {found:?}");
+    }
+    // An id that is nobody's is the line's fault, not the import's.
+    let (code, out, _) = service.run_tool(&["import", &good, "--restart"]).await;
+    assert!(code == 1 && out.starts_with("0 created, 1 rejected"), "{out}");
+    service.stop().await;
+}

@@ -1,0 +1,10 @@
+//! The composition and the tools, through the real binary and real sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod config;
+mod harness;
+mod import;
+mod keys;
+mod tools;
+mod up;

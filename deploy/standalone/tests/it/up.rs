@@ -1,0 +1,202 @@
+//! The life of the process: first start, later starts, stop, and what survives.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::json;
+use shared::short_url::Scheme;
+use standalone::{
+    Config, Failure,
+    config::{Database, DomainSetting, Tls},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{DOMAIN, Waymark, config, eventually, key, waymark};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_start_goes_on_with_the_same_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Config { operator_key: None, ..config(&data) };
+    let service = Waymark::start_with(folder, first.clone()).await;
+    let made = service.running.seeded.new_key.clone().expect("the first start makes a key");
+    assert_eq!(made.len(), 80);
+    let database = std::fs::read(data.join("waymark.db")).unwrap();
+    assert!(!database.windows(80).any(|part| part == made.as_bytes()), "the key is stored as a hash only");
+    let mode = std::fs::metadata(&data).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "the folder is its owner's");
+    let account = service.running.seeded.account;
+    let folder = service.stop().await;
+
+    let service = Waymark::start_with(folder, config(&data)).await;
+    assert_eq!(service.running.seeded.new_key, None, "a later start makes no key");
+    assert_eq!(service.running.seeded.account, account);
+    let thng = service.thng().await;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/a", "shortId": "KEPT"});
+    assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201, "the seeded key works");
+    assert_eq!(service.scan(DOMAIN, "kept").await, (307, "https://example.com/a".to_owned()));
+    let folder = service.stop().await;
+
+    let service = Waymark::start_with(folder, config(&data)).await;
+    assert_eq!(service.scan(DOMAIN, "kept").await, (307, "https://example.com/a".to_owned()));
+    assert_eq!(service.scan(DOMAIN, "other").await.0, 404);
+    // Two scans: the one before the stop was handed over while the process ended.
+    eventually("both scans are counted", async || {
+        let (_, record) = service.call("GET", "/redirections/KEPT", None).await;
+        (record["hits"] == 2).then_some(())
+    })
+    .await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scans_of_the_last_moment_are_kept() {
+    let service = Waymark::start().await;
+    let data = service.folder.path().join("data");
+    let thng = service.thng().await;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "LAST"});
+    assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
+    for _ in 0..50 {
+        assert_eq!(service.scan(DOMAIN, "LAST").await.0, 307);
+    }
+    let folder = service.stop().await;
+    let service = Waymark::start_with(folder, config(&data)).await;
+    let (_, record) = service.call("GET", "/redirections/LAST", None).await;
+    assert_eq!(record["hits"], 50, "all of them were handed over before the database closed");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn short_domains_are_added_and_keep_their_scheme() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let domain = |scheme, host: &str| DomainSetting { scheme, host: host.to_owned() };
+    let with = |domains| Config { short_domains: domains, ..config(&data) };
+    let shown = |service: &Waymark| -> Vec<String> {
+        let domains = service.running.seeded.domains.iter();
+        domains.map(|domain| format!("{}://{}", domain.scheme.as_str(), domain.host)).collect()
+    };
+    let service = Waymark::start_with(folder, with(Vec::new())).await;
+    let own = format!("http://{}", service.running.addresses.edge);
+    assert_eq!(shown(&service), std::slice::from_ref(&own), "without a setting it is the edge's own address");
+    let folder = service.stop().await;
+
+    let https = domain(Some(Scheme::Https), "a.test");
+    let service = Waymark::start_with(folder, with(vec![https, domain(None, "b.test")])).await;
+    assert_eq!(shown(&service), [own.clone(), "https://a.test".to_owned(), "http://b.test".to_owned()]);
+    let thng = service.thng().await;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://x.test/", "shortId": "B",
+        "shortDomain": "b.test"});
+    assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
+    assert_eq!(service.scan("b.test", "B").await.0, 307, "the edge serves the new domain");
+    assert_eq!(service.scan("c.test", "B").await.0, 421, "and no other");
+    let folder = service.stop().await;
+
+    let service = Waymark::start_with(folder, with(vec![domain(Some(Scheme::Http), "a.test")])).await;
+    assert_eq!(shown(&service)[1], "https://a.test", "its codes may be printed");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_holds_a_data_folder() {
+    let service = Waymark::start().await;
+    let again = standalone::up(config(&service.folder.path().join("data")), CancellationToken::new()).await;
+    let Err(Failure::Config(refused)) = again else { panic!("the folder was taken twice") };
+    assert_eq!(refused.key, "WAYMARK_DATA_DIR");
+    assert!(refused.reason.contains("in use by another process"), "{refused}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_seed_key_is_refused() {
+    let service = Waymark::start().await;
+    let data = service.folder.path().join("data");
+    let folder = service.stop().await;
+    let revoke = waymark().args(["keys", "revoke", &key()]).env("WAYMARK_DATA_DIR", &data).status();
+    assert!(revoke.unwrap().success());
+    let again = standalone::up(config(&data), CancellationToken::new()).await;
+    let Err(Failure::Config(refused)) = again else { panic!("a revoked key was taken") };
+    assert_eq!(refused.key, "WAYMARK_OPERATOR_KEY");
+    drop(folder);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn development_tls_serves_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let free = Config::on_free_ports(data.clone()).api_listen;
+    let with_tls =
+        Config { tls: Tls::Dev, edge_tls_listen: Some(free), api_tls_listen: Some(free), ..config(&data) };
+    let service = Waymark::start_with(folder, with_tls).await;
+    let addresses = service.running.addresses;
+    let ca = std::fs::read(service.running.dev_ca.as_ref().unwrap()).unwrap();
+    let http = reqwest::Client::builder()
+        .tls_certs_only([reqwest::Certificate::from_pem(&ca).unwrap()])
+        .redirect(reqwest::redirect::Policy::none())
+        .resolve(DOMAIN, addresses.edge_tls.unwrap())
+        .build()
+        .unwrap();
+    let api_port = addresses.api_tls.unwrap().port();
+    for host in ["localhost", "127.0.0.1"] {
+        let url = format!("https://{host}:{api_port}/access");
+        let answer = http.get(url).header("authorization", key()).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{host}");
+    }
+    let thng = service.thng().await;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "TLS"});
+    let (status, record) = service.call("POST", "/redirections", Some(body)).await;
+    assert_eq!((status, record["shortUrl"].as_str()), (201, Some("https://tn.test/TLS")));
+    let answer = http.get("https://tn.test/TLS").send().await.unwrap();
+    assert_eq!(answer.status(), 307);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgres_url_that_nothing_answers_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("postgres://waymark:secret@{closed}/x");
+    let with = Config { database: Database::Postgres(url), ..config(&folder.path().join("data")) };
+    let Err(error) = standalone::up(with, CancellationToken::new()).await else { panic!("it started") };
+    let text = error.to_string();
+    assert!(text.starts_with("DATABASE_URL: ") && !text.contains("secret"), "{text}");
+}
+
+fn spawn(data: &std::path::Path) -> (Child, Vec<String>) {
+    let mut command: Command = waymark();
+    command.arg("up").env("WAYMARK_DATA_DIR", data).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
+        command.env(name, "127.0.0.1:0");
+    }
+    let mut child = command.spawn().unwrap();
+    let mut lines = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        lines.push(line.unwrap());
+        if lines.last().unwrap().starts_with("Ctrl-C") {
+            break;
+        }
+    }
+    (child, lines)
+}
+
+#[test]
+fn the_binary_says_where_it_is_and_stops_when_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    for (start, shows_key) in [(1, true), (2, false)] {
+        let (mut child, lines) = spawn(&data);
+        let label = |name: &str| lines.iter().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
+        assert!(label("API").unwrap().starts_with("http://127.0.0.1:"), "{lines:?}");
+        assert!(label("Docs").unwrap().ends_with("/docs"), "{lines:?}");
+        assert!(label("Short URLs").unwrap().starts_with("http://127.0.0.1:"), "{lines:?}");
+        assert_eq!(label("Operator key").map(str::len), shows_key.then_some(80), "start {start}: {lines:?}");
+        assert!(lines.iter().any(|line| line.contains("waymark keys create")), "{lines:?}");
+        assert!(!lines.concat().contains('\x1b'), "no colours on a pipe");
+        let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "start {start} ends well");
+    }
+}
