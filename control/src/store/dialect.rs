@@ -110,8 +110,10 @@ pub(super) async fn insert_redirections(
 const PG_HITS: &str = "UPDATE redirections SET hits = hits + t.n \
     FROM UNNEST($2::text[], $3::bigint[]) AS t (folded, n) \
     WHERE redirections.domain = $1 AND redirections.folded = t.folded";
+// `LIMIT -1` keeps the list a table of its own: without it SQLite walks every redirection of the domain,
+// and reads the list once for each (6.8 s for 600 hits among 20,000 links, against 17 ms).
 const SQLITE_HITS: &str = "UPDATE redirections SET hits = hits + t.n \
-    FROM (SELECT value ->> '$[0]' AS folded, value ->> '$[1]' AS n FROM json_each($2)) AS t \
+    FROM (SELECT value ->> '$[0]' AS folded, value ->> '$[1]' AS n FROM json_each($2) LIMIT -1) AS t \
     WHERE redirections.domain = $1 AND redirections.folded = t.folded";
 
 /// Adds to the hits of redirections of one domain; each key at most once in `counts`.
