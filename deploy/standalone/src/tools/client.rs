@@ -1,6 +1,6 @@
 //! The API client of the tools: keys, the operator's CA, patience, and paging.
 
-use std::{fs, time::Duration};
+use std::{fs, net::IpAddr, time::Duration};
 
 use reqwest::{
     Certificate, RequestBuilder, Response, StatusCode, Url,
@@ -73,7 +73,7 @@ impl Client {
         let mut value = HeaderValue::from_str(key)
             .map_err(|error| ConfigError::new("WAYMARK_OPERATOR_KEY", error.to_string()))?;
         value.set_sensitive(true);
-        let http = http_client(args.ca.as_deref(), &HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
+        let http = http_client(&base, args.ca.as_deref(), &HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
         Ok(Self { http, base })
     }
 
@@ -138,13 +138,18 @@ impl Client {
     }
 }
 
-/// An HTTP client that trusts the operator's CA alone, or the system's.
+/// An HTTP client for `base` that trusts the operator's CA alone, or the system's.
 ///
 /// # Errors
 /// The CA cannot be read.
-pub fn http_client(ca: Option<&str>, headers: &HeaderMap) -> Result<reqwest::Client, Failure> {
+pub fn http_client(base: &Url, ca: Option<&str>, headers: &HeaderMap) -> Result<reqwest::Client, Failure> {
+    let host = base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     let builder = || {
-        reqwest::Client::builder()
+        let builder = reqwest::Client::builder();
+        // No proxy leads back to this machine.
+        let builder = if local { builder.no_proxy() } else { builder };
+        builder
             .user_agent(concat!("waymark/", env!("CARGO_PKG_VERSION")))
             .default_headers(headers.clone())
             .redirect(reqwest::redirect::Policy::none())

@@ -165,7 +165,9 @@ impl Source {
                 .map_err(|_| ConfigError::new("--domain", format!("{domain:?} is not a host")))?;
             headers.insert(HOST, host);
         }
-        let http = client::http_client(args.api.ca.as_deref(), &headers)?;
+        let base = edge.as_ref().or(api.as_ref().map(Client::base));
+        let base = base.ok_or_else(|| ConfigError::new("--edge", "give the base of the edge"))?;
+        let http = client::http_client(base, args.api.ca.as_deref(), &headers)?;
         let query = [
             ("w", &args.w),
             ("h", &args.h),

@@ -52,6 +52,7 @@ impl Waymark {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(DEADLINE)
             .tls_certs_only([])
+            .no_proxy()
             .build()
             .unwrap();
         Self { folder, running, http, stop }

@@ -3,8 +3,9 @@
 use std::{collections::HashMap, fmt::Write as _, fs, path::Path, process::Stdio};
 
 use serde_json::Value;
+use standalone::Config;
 
-use crate::harness::{DOMAIN, Waymark, eventually, key};
+use crate::harness::{DOMAIN, Waymark, config, eventually, key, texts};
 
 fn write(path: &Path, text: &str) -> String {
     fs::write(path, text).unwrap();
@@ -160,6 +161,37 @@ async fn a_killed_import_goes_on_and_creates_each_line_once() {
     let lines: Vec<usize> =
         rejects.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
     assert_eq!(lines, (0..30).map(|at| at * 100 + 101).collect::<Vec<_>>(), "each reject once, in order");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_outlasts_a_restart_of_the_service() {
+    const ROWS: usize = 2_000;
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    let mut text = "platformId,defaultRedirectUrl\n".to_owned();
+    for at in 0..ROWS {
+        writeln!(text, "{thng},https://example.com/{at}").unwrap();
+    }
+    let file = write(&service.folder.path().join("links.csv"), &text);
+    let mut import = service.tool();
+    import.args(["import", &file, "--chunk", "20"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = import.spawn().unwrap();
+    eventually("the import has begun", async || {
+        let (_, page) = service.call("GET", "/redirections?perPage=1", None).await;
+        (page.as_array()?.len() == 1).then_some(())
+    })
+    .await;
+    // The same port: the import only knows that one.
+    let again =
+        Config { api_listen: service.running.addresses.api, ..config(&service.folder.path().join("data")) };
+    let folder = service.stop().await;
+    let service = Waymark::start_with(folder, again).await;
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
+    let (code, out, error) = texts(&output);
+    assert!(code == 0 && out.starts_with("2000 created, 0 rejected"), "{out}{error}");
+    let found = targets(&service).await;
+    assert!(found.len() == ROWS && found.values().all(|times| *times == 1), "each line once");
     service.stop().await;
 }
 

@@ -136,6 +136,7 @@ async fn development_tls_serves_both_sides() {
     let http = reqwest::Client::builder()
         .tls_certs_only([reqwest::Certificate::from_pem(&ca).unwrap()])
         .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
         .resolve(DOMAIN, addresses.edge_tls.unwrap())
         .build()
         .unwrap();
