@@ -14,7 +14,7 @@ use super::{
     extract::{Path, Query},
     listing::{Listing, flag},
     middleware::RequestInfo,
-    openapi::ListParams,
+    openapi::PageParams,
 };
 use crate::{
     domain::{access::Actor, action::Action, filter::Field},
@@ -82,7 +82,8 @@ impl ActionDocument {
 }
 
 /// Lists the types of actions.
-#[utoipa::path(get, path = "/actions", tag = "Actions", operation_id = "listActionTypes", params(ListParams),
+#[utoipa::path(get, path = "/actions", tag = "Actions", operation_id = "listActionTypes",
+    params(PageParams, ("filter" = Option<String>, Query, description = "`name=<value>`")),
     responses((status = 200, description = "One page", body = [ActionTypeDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_types(
@@ -98,7 +99,7 @@ pub(super) async fn list_types(
 
 /// Lists actions of one type, or of `all`.
 #[utoipa::path(get, path = "/actions/{type}", tag = "Actions", operation_id = "listActions",
-    params(ListParams, ("type" = String, Path, description = "Name of a type, or `all`"),
+    params(PageParams, ("type" = String, Path, description = "Name of a type, or `all`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -114,7 +115,7 @@ pub(super) async fn list(
 
 /// Lists actions of a Thng, of one type or of `all`.
 #[utoipa::path(get, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "listThngActions",
-    params(ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+    params(PageParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
@@ -131,7 +132,7 @@ pub(super) async fn list_of_thng(
 
 /// Lists actions of a product, of one type or of `all`.
 #[utoipa::path(get, path = "/products/{id}/actions/{type}", tag = "Actions", operation_id = "listProductActions",
-    params(ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+    params(PageParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
@@ -206,6 +207,9 @@ async fn list_in(
     kind: &str,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(app, actor, info, query, &[])?;
+    if listing.request.ids.is_some() {
+        return Err(ApiError::refused(Code::InvalidParameter, "ids is not available for this list."));
+    }
     let page = actions::list(app, actor, scope, kind, listing.request.page).await?;
     Ok(listing.answer(app, page, |action| ActionDocument::new(action, listing.with_context)))
 }

@@ -54,7 +54,7 @@ pub(super) fn page(document: &OpenApi) -> String {
 
 fn introduction(document: &OpenApi) -> Markup {
     html! {
-        @if let Some(text) = &document.info.description { p { (text) } }
+        @if let Some(text) = &document.info.description { p { (prose(text)) } }
         p {
             "Send the API key in the header " code { "Authorization" } ", or as " code { "?access_token=" }
             ". Bodies are JSON of at most 1 MiB. Lists hold up to " code { "perPage" }
@@ -77,14 +77,14 @@ fn describe(path: &str, method: &str, operation: &Operation) -> Markup {
             span.method { (method) } code { (path) }
             @if let Some(maturity) = maturity { span.maturity { (maturity) } }
         }
-        @if let Some(summary) = &operation.summary { p { (summary) } }
+        @if let Some(summary) = &operation.summary { p { (prose(summary)) } }
         @if !parameters.is_empty() {
             table {
                 @for parameter in &parameters {
                     tr {
                         td { code { (parameter.name) } }
                         td { (place(&parameter.parameter_in)) }
-                        td { @if let Some(text) = &parameter.description { (text) } }
+                        td { @if let Some(text) = &parameter.description { (prose(text)) } }
                     }
                 }
             }
@@ -92,9 +92,18 @@ fn describe(path: &str, method: &str, operation: &Operation) -> Markup {
         table {
             @for (status, response) in &operation.responses.responses {
                 @if let RefOr::T(response) = response {
-                    tr { td { code { (status) } } td { (response.description) } }
+                    tr { td { code { (status) } } td { (prose(&response.description)) } }
                 }
             }
+        }
+    }
+}
+
+/// Text in which backticks stand around code.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }

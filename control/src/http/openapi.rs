@@ -15,7 +15,7 @@ use utoipa::{
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "the fields describe parameters and are read by nobody")]
-pub(super) struct ListParams {
+pub(super) struct PageParams {
     /// Rows of a page.
     #[param(rename = "perPage", minimum = 1, maximum = 100, default = 30)]
     per_page: Option<u32>,
@@ -25,6 +25,13 @@ pub(super) struct ListParams {
     /// Comes with the `Link` to the next page and is used as it is.
     #[param(rename = "nextPageToken")]
     next_page_token: Option<String>,
+}
+
+/// The parameters by which lists of products and Thngs are narrowed.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "the fields describe parameters and are read by nobody")]
+pub(super) struct ListParams {
     /// Up to 100 ids, separated by commas.
     ids: Option<String>,
     /// `name=<value>`, `identifiers.<key>=<value>` or `product=<id>`, as the type allows; `\` escapes.

@@ -13,7 +13,7 @@ use super::{
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     middleware::RequestInfo,
-    openapi::ListParams,
+    openapi::{ListParams, PageParams},
     wire::{CommonDocument, created},
 };
 use crate::{
@@ -74,7 +74,7 @@ impl ProductDocument {
 }
 
 /// Lists products, newest first.
-#[utoipa::path(get, path = "/products", tag = "Products", operation_id = "listProducts", params(ListParams),
+#[utoipa::path(get, path = "/products", tag = "Products", operation_id = "listProducts", params(PageParams, ListParams),
     responses((status = 200, description = "One page", body = [ProductDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(

@@ -234,7 +234,7 @@ macro_rules! redirector {
             use super::*;
 
             #[doc = concat!("Reads the newest redirection of a ", $name, ".")]
-            #[utoipa::path(get, path = $path, tag = "Redirections", operation_id = concat!("read-", $name, "-redirector"),
+            #[utoipa::path(get, path = $path, summary = concat!("Reads the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("read-", $name, "-redirector"),
                 params(("id" = String, Path, description = "Id or `<key>:<value>`")),
                 responses((status = 200, description = "The redirection", body = RedirectionDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
@@ -250,7 +250,7 @@ macro_rules! redirector {
             }
 
             #[doc = concat!("The code of the newest redirection of a ", $name, ".")]
-            #[utoipa::path(get, path = $qr, tag = "Redirections", operation_id = concat!("read-", $name, "-redirector-qr"),
+            #[utoipa::path(get, path = $qr, summary = concat!("The code of the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("read-", $name, "-redirector-qr"),
                 params(("id" = String, Path, description = "Id or `<key>:<value>`")),
                 responses((status = 200, description = "The code, by `Accept`")),
                 extensions(("x-maturity" = json!("General Availability"))))]
@@ -271,7 +271,7 @@ macro_rules! redirector {
             }
 
             #[doc = concat!("Creates a redirection of a ", $name, ".")]
-            #[utoipa::path(post, path = $path, tag = "Redirections", operation_id = concat!("create-", $name, "-redirector"),
+            #[utoipa::path(post, path = $path, summary = concat!("Creates a redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("create-", $name, "-redirector"),
                 params(("id" = String, Path, description = "Id or `<key>:<value>`")),
                 request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
                 responses((status = 201, description = "Created; when `Accept` names JSON", body = RedirectionDocument),
@@ -296,7 +296,7 @@ macro_rules! redirector {
             }
 
             #[doc = concat!("Replaces what the newest redirection of a ", $name, " leads to.")]
-            #[utoipa::path(put, path = $path, tag = "Redirections", operation_id = concat!("replace-", $name, "-redirector"),
+            #[utoipa::path(put, path = $path, summary = concat!("Replaces what the newest redirection of a ", $name, " leads to."), tag = "Redirections", operation_id = concat!("replace-", $name, "-redirector"),
                 params(("id" = String, Path, description = "Id or `<key>:<value>`")),
                 request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
                 responses((status = 200, description = "The redirection", body = RedirectionDocument)),
@@ -317,7 +317,7 @@ macro_rules! redirector {
             }
 
             #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
-            #[utoipa::path(delete, path = $path, tag = "Redirections", operation_id = concat!("delete-", $name, "-redirector"),
+            #[utoipa::path(delete, path = $path, summary = concat!("Deletes the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("delete-", $name, "-redirector"),
                 params(("id" = String, Path, description = "Id or `<key>:<value>`")),
                 responses((status = 200, description = "Deleted")),
                 extensions(("x-maturity" = json!("General Availability"))))]

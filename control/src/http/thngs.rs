@@ -13,7 +13,7 @@ use super::{
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     middleware::RequestInfo,
-    openapi::ListParams,
+    openapi::{ListParams, PageParams},
     wire::{CommonDocument, created},
 };
 use crate::{
@@ -62,7 +62,7 @@ impl ThngDocument {
 }
 
 /// Lists Thngs, newest first.
-#[utoipa::path(get, path = "/thngs", tag = "Thngs", operation_id = "listThngs", params(ListParams),
+#[utoipa::path(get, path = "/thngs", tag = "Thngs", operation_id = "listThngs", params(PageParams, ListParams),
     responses((status = 200, description = "One page", body = [ThngDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(

@@ -261,6 +261,7 @@ pub(super) async fn lists_are_narrowed(engine: Engine) -> Result<()> {
         "/products?filter=product%3Dx",
         "/thngs?filter=name%3Da%26name%3Db",
         "/actions/all?filter=type%3Dscans",
+        "/actions/all?ids=UKXAGyEf8SQ5eTDmVgGpHqAa",
     ] {
         api.get(wrong).await?.problem(400, 40003);
     }
