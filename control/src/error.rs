@@ -41,7 +41,9 @@ impl ServiceError {
         match self {
             Self::Refused { code, .. } => *code,
             Self::Store(StoreError::Timeout) => Code::Timeout,
-            Self::Store(StoreError::Busy | StoreError::Stopped) => Code::Unavailable,
+            Self::Store(StoreError::Busy | StoreError::Unavailable(_) | StoreError::Stopped) => {
+                Code::Unavailable
+            }
             Self::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
             | Self::Internal(_) => Code::Internal,
         }
@@ -59,6 +61,10 @@ mod tests {
             (ServiceError::Store(StoreError::Timeout), Code::Timeout),
             (ServiceError::Store(StoreError::Busy), Code::Unavailable),
             (ServiceError::Store(StoreError::Stopped), Code::Unavailable),
+            (
+                ServiceError::Store(sqlx::Error::Io(std::io::ErrorKind::BrokenPipe.into()).into()),
+                Code::Unavailable,
+            ),
             (ServiceError::Store(StoreError::Row("x".into())), Code::Internal),
             (ServiceError::Store(StoreError::Unique("x".into())), Code::Internal),
             (ServiceError::Store(StoreError::Sql(sqlx::Error::RowNotFound)), Code::Internal),

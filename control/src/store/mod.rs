@@ -52,6 +52,9 @@ pub enum StoreError {
     /// No connection became free in time.
     #[error("no connection became free")]
     Busy,
+    /// The database is away, or somebody else holds what this needs: the same may work a moment later.
+    #[error("unavailable: {0}")]
+    Unavailable(sqlx::Error),
     /// The store is closed.
     #[error("the store is closed")]
     Stopped,
@@ -73,7 +76,29 @@ impl From<sqlx::Error> for StoreError {
             }
             // query_canceled: statement_timeout of Postgres.
             sqlx::Error::Database(inner) if inner.code().as_deref() == Some("57014") => Self::Timeout,
+            sqlx::Error::Database(inner) if inner.code().is_some_and(|code| is_passing(&code)) => {
+                Self::Unavailable(sqlx::Error::Database(inner))
+            }
+            sqlx::Error::Io(inner) => Self::Unavailable(sqlx::Error::Io(inner)),
             other => Self::Sql(other),
+        }
+    }
+}
+
+/// Tells codes of both engines that pass by themselves from those of faults.
+///
+/// SQLSTATE has five characters; SQLite's codes are smaller numbers, whose lowest byte is the kind.
+fn is_passing(code: &str) -> bool {
+    match code.parse::<u32>() {
+        Ok(code) if code < 10_000 => {
+            const BUSY: u32 = 5;
+            const LOCKED: u32 = 6;
+            matches!(code & 0xff, BUSY | LOCKED)
+        }
+        // Serialisation failure, deadlock, lock timeout, too many connections, shutdown and start.
+        Ok(_) | Err(_) => {
+            code.starts_with("08")
+                || matches!(code, "40001" | "40P01" | "55P03" | "53300" | "57P01" | "57P02" | "57P03")
         }
     }
 }
@@ -251,7 +276,16 @@ impl Db {
     /// A migration failed, or the database is newer than this build.
     pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
         match self {
-            Self::Pg(pool) => sqlx::migrate!("migrations/postgres").run(pool).await,
+            Self::Pg(pool) => {
+                // An index over millions of rows takes longer than any request may, and so does the wait for
+                // another process that makes it.
+                let mut conn = pool.acquire().await?.detach();
+                sqlx::query("SET statement_timeout = 0").execute(&mut conn).await?;
+                let migrated = sqlx::migrate!("migrations/postgres").run(&mut conn).await;
+                // What it was opened for is done, however the parting goes.
+                let _ = sqlx::Connection::close(conn).await;
+                migrated
+            }
             Self::Sqlite { write, .. } => sqlx::migrate!("migrations/sqlite").run(write).await,
         }
     }
@@ -286,6 +320,33 @@ impl Db {
                 read.close().await;
                 write.close().await;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_told_from_faults() {
+        for (code, expected, why) in [
+            ("5", true, "SQLite: another process writes"),
+            ("261", true, "SQLite: another process recovers the log"),
+            ("517", true, "SQLite: a reader would have to write on an old snapshot"),
+            ("6", true, "SQLite: a table is locked"),
+            ("13", false, "SQLite: the disk is full"),
+            ("2067", false, "SQLite: a unique constraint"),
+            ("1", false, "SQLite: the statement is wrong"),
+            ("40001", true, "Postgres: serialisation failure"),
+            ("40P01", true, "Postgres: deadlock"),
+            ("55P03", true, "Postgres: lock timeout"),
+            ("57P01", true, "Postgres: it shuts down"),
+            ("08006", true, "Postgres: the connection failed"),
+            ("42601", false, "Postgres: the statement is wrong"),
+            ("22P05", false, "Postgres: a character that it cannot store"),
+        ] {
+            assert_eq!(is_passing(code), expected, "{code}: {why}");
         }
     }
 }
