@@ -112,10 +112,10 @@ impl Target {
 
     /// Host with a port that is not the default, and first path segment, if that is all the path.
     ///
-    /// Serves to find targets that are short URLs themselves.
+    /// Serves to find targets that are short URLs themselves, once their tags are replaced.
     #[must_use]
-    pub fn as_short_url(&self) -> Option<(String, String)> {
-        let url = Url::parse(&self.0).ok()?;
+    pub fn as_short_url(&self, values: &TagValues<'_>) -> Option<(String, String)> {
+        let url = Url::parse(&self.expand(values)).ok()?;
         let mut host = url.host_str()?.to_ascii_lowercase();
         if let Some(port) = url.port() {
             host = format!("{host}:{port}");
@@ -233,10 +233,13 @@ mod tests {
         for (text, expected) in [
             ("https://TN.gg/ABC", Some(("tn.gg", "ABC"))),
             ("http://127.0.0.1:8081/abc?x=1#y", Some(("127.0.0.1:8081", "abc"))),
+            ("https://tn.gg/{shortId}?t={thngId}", Some(("tn.gg", "ABC"))),
+            ("https://tn.gg/{shortId}-{platformId}", Some(("tn.gg", "ABC-P"))),
             ("https://tn.gg/a/b", None),
             ("https://tn.gg/", None),
         ] {
-            let found = Target::parse(text).unwrap().as_short_url();
+            let values = TagValues { short_id: "ABC", platform_id: "P", ..TagValues::default() };
+            let found = Target::parse(text).unwrap().as_short_url(&values);
             assert_eq!(found, expected.map(|(h, s)| (h.to_owned(), s.to_owned())), "{text}");
         }
     }

@@ -194,6 +194,12 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
         refusal(this),
         (Code::Invalid, "defaultRedirectUrl leads back to the short URL itself.".to_owned())
     );
+    let by_tag = create(&made, product, "https://tn.gg/{shortId}?x={platformId}", Some("tag")).await;
+    assert!(refusal(by_tag).1.contains("leads back"), "what counts is the target with its tags expanded");
+    create(&made, product, "https://example.com/", Some("fine")).await?;
+    let (ids, target) = (vec!["fine".to_owned()], writable("https://tn.gg/{shortId}"));
+    let by_tag = redirections::replace(&made.app, &actor(&made), DomainChoice::default(), ids, target).await;
+    assert!(refusal(by_tag).1.contains("leads back"));
     // A link to a short id that is not there yet is no loop, until somebody closes it.
     create(&made, product, "https://tn.gg/b", Some("a")).await?;
     assert!(refusal(create(&made, product, "https://tn.gg/A?x=1", Some("b")).await).1.contains("leads back"));

@@ -20,7 +20,7 @@ use shared::{
 
 pub use self::by_resource::{newest, owner};
 pub(crate) use self::follow::follow_product;
-use self::plan::{Ready, check_chain, key_of, owners, plan};
+use self::plan::{Ready, check_chain, key_of, next_of, owners, plan};
 use super::{
     App,
     access::require,
@@ -37,6 +37,9 @@ use crate::{
     publish::writer::Lane,
     store::{Conn, Tx, accounts, log, redirections as table},
 };
+
+/// Most redirections that one urgent request changes: some 10 ms.
+const MAX_URGENT: usize = 20;
 
 /// A value together with the revision that made it; edges acknowledge the revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,7 +250,7 @@ pub async fn replace(
     require(actor, Verb::Update, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
-        .submit(Lane::Urgent, move |tx| {
+        .submit(lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &choice, &short_ids).await?;
                 let domains = accounts::list_all_domains(tx).await?;
@@ -256,7 +259,6 @@ pub async fn replace(
                 let mut changed = Vec::with_capacity(found.len());
                 for mut item in found {
                     let key = key_of(&domain, &item.redirect.short_id);
-                    check_chain(tx, &domains, &HashMap::new(), &key, &writable.target).await?;
                     item.redirect.target = writable.target.as_str().into();
                     item.redirect.forward_query = writable.forward_query;
                     item.scopes = writable.scopes.clone();
@@ -264,6 +266,7 @@ pub async fn replace(
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
                     }
+                    check_chain(tx, &domains, &HashMap::new(), &key, next_of(&item.redirect)).await?;
                     changed.push((key, item));
                 }
                 let rev = write_changed(tx, &mut changed, at).await?;
@@ -287,7 +290,7 @@ pub async fn delete(
     require(actor, Verb::Delete, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
-        .submit(Lane::Urgent, move |tx| {
+        .submit(lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &choice, &short_ids).await?;
                 let first = log::take_revs(tx, found.len() as u64).await?;
@@ -303,6 +306,11 @@ pub async fn delete(
             .boxed()
         })
         .await
+}
+
+/// A few changes are somebody's press; many hold up the others for as long as a chunk of an import.
+fn lane(short_ids: &[String]) -> Lane {
+    if short_ids.len() <= MAX_URGENT { Lane::Urgent } else { Lane::Bulk }
 }
 
 /// The short domain that a request means: the named one, else the host's, else the account's first.

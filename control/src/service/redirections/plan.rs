@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use shared::{
-    id::AccountId,
+    id::{AccountId, ProductId, ThngId},
     problem::Code,
     redirect::{Redirect, RedirectKey},
     short_id::ShortId,
     short_url::ShortDomain,
-    target::Target,
+    target::{TagValues, Target},
     time::UnixMillis,
 };
 
@@ -67,12 +67,22 @@ pub(super) async fn plan(
     let ids: Vec<String> = items.iter().flatten().map(|draft| draft.platform_id.to_string()).collect();
     let owners = owners(tx, account, &ids).await?;
     let domains = accounts::list_all_domains(tx).await?;
-    let overlay: HashMap<RedirectKey, Target> = items
+    let next = |draft: &Draft, id: &ShortId| {
+        let owner = owners.get(draft.platform_id.as_str());
+        let (thng, product) = owner.map_or((None, None), |owner| (owner.thng, owner.product));
+        draft.writable.target.as_short_url(&TagValues {
+            short_id: id.as_str(),
+            platform_id: draft.platform_id.as_str(),
+            thng_id: thng.as_ref().map(ThngId::as_str),
+            product_id: product.as_ref().map(ProductId::as_str),
+        })
+    };
+    let overlay: HashMap<RedirectKey, Next> = items
         .iter()
         .zip(&wanted)
         .filter_map(|(item, id)| {
             let (draft, id) = (item.as_ref().ok()?, id.as_ref()?);
-            Some((key_of(domain, id), draft.writable.target.clone()))
+            Some((key_of(domain, id), next(draft, id)))
         })
         .collect();
     let mut spare = spare.into_iter();
@@ -100,15 +110,13 @@ pub(super) async fn plan(
             }
             Some(_) => {}
         }
-        if draft
-            .short_domain
-            .as_deref()
-            .is_some_and(|named| !named.eq_ignore_ascii_case(domain.host.as_str()))
-        {
+        let is_same =
+            |named| ShortDomain::new(domain.scheme, named).is_ok_and(|named| named.host == domain.host);
+        if draft.short_domain.as_deref().is_some_and(|named| !is_same(named)) {
             faults.push(format!("shortDomain must be {} in this request.", domain.host));
         }
         let key = RedirectKey::new(domain.host.as_str(), &folded);
-        match check_chain(tx, &domains, &overlay, &key, &draft.writable.target).await {
+        match check_chain(tx, &domains, &overlay, &key, next(&draft, &id)).await {
             Ok(()) => {}
             Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
             Err(error) => return Err(error),
@@ -152,36 +160,44 @@ fn redirect(
     }
 }
 
+/// Host and first segment of what a redirection leads to with its tags expanded, if it may be a short URL.
+pub(super) type Next = Option<(String, String)>;
+
+/// Where a stored redirection leads.
+pub(super) fn next_of(redirect: &Redirect) -> Next {
+    Target::parse(&redirect.target).ok()?.as_short_url(&TagValues {
+        short_id: redirect.short_id.as_str(),
+        platform_id: redirect.platform_id.as_str(),
+        thng_id: redirect.thng_id.as_ref().map(ThngId::as_str),
+        product_id: redirect.product_id.as_ref().map(ProductId::as_str),
+    })
+}
+
 /// Follows a target through short URLs of ours: it must not come back, nor be longer than a few steps.
 ///
 /// `overlay` holds what the same request is about to write.
 pub(super) async fn check_chain(
     conn: &mut Conn,
     domains: &[ShortDomain],
-    overlay: &HashMap<RedirectKey, Target>,
+    overlay: &HashMap<RedirectKey, Next>,
     start: &RedirectKey,
-    target: &Target,
+    mut next: Next,
 ) -> Result<(), ServiceError> {
     let refuse =
         |text: &str| Err(ServiceError::refused(Code::Invalid, format!("defaultRedirectUrl {text}.")));
-    let mut target = target.clone();
     for _ in 0..MAX_CHAIN {
-        let Some((host, segment)) = target.as_short_url() else { return Ok(()) };
+        let Some((host, segment)) = next else { return Ok(()) };
         let Some(domain) = domains.iter().find(|domain| domain.host.as_str() == host) else { return Ok(()) };
         let Ok(short_id) = segment.parse::<ShortId>() else { return Ok(()) };
         let key = key_of(domain, &short_id);
         if key == *start {
             return refuse("leads back to the short URL itself");
         }
-        target = match overlay.get(&key) {
-            Some(target) => target.clone(),
-            None => match table::find_any(conn, &key.domain, &key.folded).await? {
-                None => return Ok(()),
-                Some(next) => match Target::parse(&next.redirect.target) {
-                    Ok(target) => target,
-                    Err(_) => return Ok(()),
-                },
-            },
+        next = match overlay.get(&key) {
+            Some(next) => next.clone(),
+            None => table::find_any(conn, &key.domain, &key.folded)
+                .await?
+                .and_then(|item| next_of(&item.redirect)),
         };
     }
     refuse("leads through more than 5 short URLs")
