@@ -107,6 +107,11 @@ pub(super) async fn insert_redirections(
     Ok(())
 }
 
+// Below the second after which Postgres looks for deadlocks: the scans end one before a change is its victim.
+const PG_HITS_WAIT: &str = "SET LOCAL lock_timeout = '250ms'";
+// One order for all batches: the update itself takes rows as its plan finds them.
+const PG_LOCK_HITS: &str = "SELECT 1 FROM redirections WHERE domain = $1 AND folded = ANY($2) \
+    ORDER BY folded FOR NO KEY UPDATE";
 const PG_HITS: &str = "UPDATE redirections SET hits = hits + t.n \
     FROM UNNEST($2::text[], $3::bigint[]) AS t (folded, n) \
     WHERE redirections.domain = $1 AND redirections.folded = t.folded";
@@ -122,6 +127,8 @@ pub(super) async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) 
         Conn::PgTx(c) => {
             let keys: Vec<String> = counts.iter().map(|(key, _)| (*key).to_owned()).collect();
             let amounts: Vec<i64> = counts.iter().map(|(_, n)| *n).collect();
+            sqlx::query(PG_HITS_WAIT).execute(&mut **c).await?;
+            sqlx::query(PG_LOCK_HITS).bind(domain).bind(&keys).execute(&mut **c).await?;
             sqlx::query(PG_HITS).bind(domain).bind(keys).bind(amounts).execute(&mut **c).await?;
         }
         Conn::SqliteTx(c) => {

@@ -286,10 +286,13 @@ pub async fn delete(tx: &mut Tx, key: &RedirectKey, rev: Rev, at: UnixMillis) ->
         == 1)
 }
 
-/// Adds to the hits of redirections of one domain; each key at most once in `counts`.
+/// Adds to the hits of redirections of one domain; each key at most once in `counts`, in order.
+///
+/// Changes take rows in the order in which they are asked for, so on Postgres a batch of scans and a group of
+/// changes may each want a row that the other holds. The scans give way: they come again.
 ///
 /// # Errors
-/// The database failed.
+/// [`StoreError::Unavailable`] when somebody changes one of the rows for longer than a moment.
 pub async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) -> Result<(), StoreError> {
     dialect::add_hits(tx, domain, counts).await
 }

@@ -30,7 +30,10 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
         let text = format!("A batch holds at most {MAX_BATCH} scans, not {}.", batch.records.len());
         return Err(ServiceError::refused(Code::Invalid, text));
     }
-    let end = batch.first_seq + batch.records.len() as u64;
+    let end = batch
+        .first_seq
+        .checked_add(batch.records.len() as u64)
+        .ok_or_else(|| ServiceError::refused(Code::Invalid, "firstSeq is too large."))?;
     let mut tx = app.db.begin().await?;
     let next = scans::lock_cursor(&mut tx, &batch.edge, batch.boot).await?;
     if end <= next {
@@ -98,8 +101,10 @@ async fn store(
     if !new.is_empty() {
         actions::insert(tx, app.clock.now(), &new).await?;
     }
+    // One order for all batches: two that touch the same rows do not lock each other out.
+    let mut hits: Vec<(&str, HashMap<&str, i64>)> = hits.into_iter().collect();
+    hits.sort_unstable_by_key(|(domain, _)| *domain);
     for (domain, counts) in hits {
-        // One order for all batches: two that touch the same rows do not lock each other out.
         let mut counts: Vec<(&str, i64)> = counts.into_iter().collect();
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
