@@ -1,5 +1,6 @@
 //! The store and the operations on it, on both engines.
 
+mod races;
 mod redirections;
 mod scans;
 mod stream;

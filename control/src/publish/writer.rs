@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::hub::Hub;
 use crate::{
     error::ServiceError,
-    store::{Db, StoreError, Tx},
+    store::{Db, StoreError, Tx, log},
 };
 
 /// Longest run of one transaction before it commits: an urgent change waits for at most one such group.
@@ -22,8 +22,11 @@ const GROUP_TIME: Duration = Duration::from_millis(20);
 /// Most requests in one transaction.
 const GROUP_SIZE: usize = 256;
 
-/// Requests that may wait in each lane; past it the caller hears that the service is busy.
-const LANE: usize = 1_024;
+/// Urgent requests that may wait; past it the caller hears that the service is busy.
+const URGENT_LANE: usize = 1_024;
+
+/// Chunks that may wait: each may be a megabyte, and takes up to a second.
+const BULK_LANE: usize = 64;
 
 /// Which requests go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,13 +61,17 @@ pub struct WriterTask {
 /// Makes a writer and its task.
 #[must_use]
 pub fn writer() -> (Writer, WriterTask) {
-    let (urgent, urgent_in) = mpsc::channel(LANE);
-    let (bulk, bulk_in) = mpsc::channel(LANE);
+    let (urgent, urgent_in) = mpsc::channel(URGENT_LANE);
+    let (bulk, bulk_in) = mpsc::channel(BULK_LANE);
     (Writer { urgent, bulk }, WriterTask { urgent: urgent_in, bulk: bulk_in })
 }
 
 impl Writer {
     /// Runs `work` inside a shared transaction; the answer comes after its commit.
+    ///
+    /// The transaction holds the order of changes from before `work`: what it reads of redirections stays
+    /// as it is until the commit, whatever other replicas do. A caller that leaves before its turn is
+    /// passed over, so that a request that was given up is not carried out behind its repeat.
     ///
     /// # Errors
     /// What `work` says (then nothing of it stays), or that the commit failed or the lane is full.
@@ -76,6 +83,9 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let work: Work = Box::new(move |tx| {
             Box::pin(async move {
+                if answer.is_closed() {
+                    return Finish { keep: false, settle: Box::new(|_| ()) };
+                }
                 let result = work(tx).await;
                 let keep = result.is_ok();
                 // A caller that went away does not hear of it; the change stands all the same.
@@ -128,7 +138,7 @@ impl WriterTask {
 
     async fn write_group(&mut self, db: &Db, first: Work) {
         let begun = Instant::now();
-        let mut tx = match db.begin().await {
+        let mut tx = match begin(db).await {
             Ok(tx) => tx,
             Err(error) => {
                 tracing::error!(%error, "cannot begin a write transaction");
@@ -168,6 +178,13 @@ impl WriterTask {
             });
         }
     }
+}
+
+/// A transaction that holds the order of changes.
+async fn begin(db: &Db) -> Result<Tx, StoreError> {
+    let mut tx = db.begin().await?;
+    log::lock(&mut tx).await?;
+    Ok(tx)
 }
 
 /// Runs one request in a savepoint; an error means that the whole transaction is unusable.

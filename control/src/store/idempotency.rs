@@ -11,7 +11,7 @@ pub const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 
 const FIND: &str =
     "SELECT request, response FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at > $3";
-const DELETE_OLD: &str = "DELETE FROM idempotency WHERE account_id = $1 AND key = $2";
+const DELETE_OLD: &str = "DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at <= $3";
 const INSERT: &str =
     "INSERT INTO idempotency (account_id, key, request, response, created_at) VALUES ($1, $2, $3, $4, $5)";
 const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= $1";
@@ -51,6 +51,7 @@ pub async fn insert(
     on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
         .bind(account.as_str())
         .bind(key)
+        .bind(now_ms - KEPT_MS)
         .execute(c)
         .await
         .map(|_| ()))?;

@@ -8,6 +8,8 @@ use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db};
 
+const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
+const LOCK: &str = "SELECT head FROM log_head WHERE id = 1";
 const TAKE: &str = "UPDATE log_head SET head = head + $1 WHERE id = 1 RETURNING head";
 const HEAD: &str = "SELECT epoch, bound_to, head, compacted FROM log_head WHERE id = 1";
 const INIT: &str = "INSERT INTO log_head (id, epoch, bound_to, head, compacted) VALUES (1, $1, $2, 0, 0) \
@@ -29,6 +31,19 @@ pub struct Head {
     pub head: Rev,
     /// Revisions up to this one are deleted.
     pub compacted: Rev,
+}
+
+/// Holds the order of changes until the transaction ends: nobody else takes revisions.
+///
+/// Whoever writes what depends on what it reads of redirections, takes this first. A revision alone is
+/// not enough on Postgres, where what was read before the wait for it may be old by then.
+///
+/// # Errors
+/// The database failed, or the log was never set up.
+pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
+    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
+    let (_head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    Ok(())
 }
 
 /// Takes `count` revisions; the first of them comes back.

@@ -32,7 +32,8 @@ pub struct Seeded {
 
 /// Makes what is missing: account, operator, key and short domains, in one transaction.
 ///
-/// `key` is added to the first operator's keys if it is not among them. Safe to run at each start.
+/// `key` is added to the first operator's keys if it is not among them. Safe to run at each start, by
+/// several processes at once; the log must be set up.
 ///
 /// # Errors
 /// The database failed, there are no random bits, or [`StoreError::Unique`] for a key that was revoked and
@@ -51,6 +52,8 @@ pub async fn seed(
         Ok(bits)
     };
     let mut tx = db.begin().await?;
+    // Of two first starts on one Postgres the second finds what the first made.
+    log::lock(&mut tx).await?;
     let found = accounts::find_first(&mut tx).await?;
     let account = match found {
         Some(account) => account,

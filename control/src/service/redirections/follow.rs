@@ -9,7 +9,7 @@ use super::{key_of, write_changed};
 use crate::{
     domain::page::{Page, PageRequest, Position},
     error::ServiceError,
-    store::{Tx, redirections as table},
+    store::{Tx, log, redirections as table},
 };
 
 /// Redirections read at a time.
@@ -25,6 +25,8 @@ pub(crate) async fn follow_product(
     product: Option<ProductId>,
     at: UnixMillis,
 ) -> Result<bool, ServiceError> {
+    // Before the look: whole rows are written back, and a target may change until then.
+    log::lock(tx).await?;
     let platform_id = thng.to_string();
     let mut page = PageRequest { per_page: STEP, ..PageRequest::default() };
     let mut changed = Vec::new();

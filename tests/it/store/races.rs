@@ -1,0 +1,242 @@
+//! Writers that meet: in one process, in several replicas, and beside the intake of scans.
+//!
+//! SQLite has one writer at a time, so that there each of these is a queue; on Postgres the tests wait
+//! until the others really stand behind the lock.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Result, ensure};
+use control::{
+    domain::{resource::ThngChange, resource_body::Purpose},
+    error::ServiceError,
+    publish::{hub::Hub, writer},
+    service::{
+        App, Secrets,
+        idempotency::IdempotencyKey,
+        intake::{Counters, NoGeoIp},
+        prepare,
+        redirections::{self, DomainChoice, Listing},
+        thngs,
+    },
+    store::{Conn, Tx, log, redirections as table},
+    worker::ingest_scans::ingest,
+};
+use serde_json::json;
+use shared::{
+    short_id::ShortId,
+    short_url::{Scheme, ShortDomain},
+    time::UnixMillis,
+    wire::scan::{ScanBatch, ScanRecord},
+};
+use sqlx::PgPool;
+use standalone::seed::seed;
+use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb};
+use tokio_util::sync::CancellationToken;
+
+use super::redirections::{actor, create, draft, product};
+
+super::super::on_both_engines!(
+    a_product_that_changes_keeps_the_target_written_meanwhile,
+    a_repeat_at_another_replica_gives_the_first_answer,
+    two_starts_mint_one_epoch,
+    two_first_starts_make_one_account,
+    a_request_whose_caller_left_is_not_carried_out,
+    scans_give_way_to_a_change,
+);
+
+/// The lock that orders all changes, held by a transaction of the test.
+async fn hold(made: &TestApp) -> Result<(Tx, i32)> {
+    let mut tx = made.app.db.begin().await?;
+    log::take_revs(&mut tx, 0).await?;
+    let pid = pid(&mut tx).await?;
+    Ok((tx, pid))
+}
+
+async fn pid(tx: &mut Tx) -> Result<i32> {
+    match &mut **tx {
+        Conn::PgTx(c) => Ok(sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut **c).await?),
+        Conn::Pg(_) | Conn::Sqlite(_) | Conn::SqliteTx(_) => Ok(0),
+    }
+}
+
+/// Waits until so many sessions of Postgres stand behind that of `pid`, directly or one after the other.
+async fn until_behind(location: &Location, pid: i32, sessions: i64) -> Result<()> {
+    const BEHIND: &str = "WITH RECURSIVE behind (pid) AS (SELECT $1 UNION SELECT a.pid FROM pg_stat_activity a \
+        JOIN behind ON behind.pid = ANY(pg_blocking_pids(a.pid))) SELECT COUNT(*) - 1 FROM behind";
+    let Location::Postgres(url, _) = location else { return Ok(()) };
+    let pool = PgPool::connect(url).await?;
+    let waited = async {
+        while sqlx::query_scalar::<_, i64>(BEHIND).bind(pid).fetch_one(&pool).await? < sessions {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(4), waited).await??;
+    pool.close().await;
+    Ok(())
+}
+
+/// A second process over the same database.
+async fn replica(made: &TestApp) -> Result<Arc<App>> {
+    let (writer, task) = writer::writer();
+    let hub = Hub::open(made.app.db.clone()).await?;
+    tokio::spawn(task.run(made.app.db.clone(), hub.clone(), CancellationToken::new()));
+    Ok(Arc::new(App {
+        hub,
+        db: made.app.db.clone(),
+        clock: made.app.clock.clone(),
+        random: Arc::new(SystemRandom),
+        secrets: Secrets { page_token: made.app.secrets.page_token, scan_id: made.app.secrets.scan_id },
+        writer,
+        geo_ip: Arc::new(NoGeoIp),
+        agents: woothee::parser::Parser::new(),
+        intake: Counters::default(),
+        docs_url: made.app.docs_url.clone(),
+    }))
+}
+
+async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let (first, second) = (product(&made).await?, product(&made).await?);
+    let change =
+        |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
+    let new = change(json!({"name": "Bag", "product": first}), Purpose::Create)?;
+    let thng = thngs::create(&made.app, &actor(&made), new).await?;
+    let one = create(&made, thng.id.into(), "https://example.com/old", Some("ONE")).await?;
+
+    let (mut tx, pid) = hold(&made).await?;
+    let mut redirect = one.redirect.clone();
+    redirect.target = "https://example.com/new".into();
+    let rev = log::take_revs(&mut tx, 1).await?;
+    table::update(&mut tx, "ONE", &redirect, &one.scopes, rev).await?;
+    let update = tokio::spawn({
+        let (app, actor) = (made.app.clone(), actor(&made));
+        let change = change(json!({"product": second}), Purpose::Update)?;
+        async move { thngs::update(&app, &actor, thng.id.as_str(), change).await }
+    });
+    until_behind(&made.db.location, pid, 1).await?;
+    tx.commit().await?;
+    update.await??;
+
+    let found = redirections::find(&made.app, &actor(&made), DomainChoice::default(), "ONE").await?;
+    assert_eq!(&*found.redirect.target, "https://example.com/new");
+    assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
+    Ok(())
+}
+
+async fn a_repeat_at_another_replica_gives_the_first_answer(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let (tx, pid) = hold(&made).await?;
+    let mut answers = tokio::task::JoinSet::new();
+    for app in [made.app.clone(), replica(&made).await?] {
+        let (actor, draft) = (actor(&made), draft(product, "https://example.com/", None));
+        let key = IdempotencyKey { key: "order-1".to_owned(), request: [1; 32] };
+        answers.spawn(async move {
+            redirections::create(&app, &actor, draft, DomainChoice::default(), Some(key)).await
+        });
+    }
+    until_behind(&made.db.location, pid, 2).await?;
+    tx.commit().await?;
+    let mut ids = Vec::new();
+    while let Some(answer) = answers.join_next().await {
+        ids.push(answer??.value.redirect.short_id);
+    }
+    assert_eq!(ids[0], ids[1]);
+    let listed = redirections::list(&made.app, &actor(&made), &Listing::default()).await?;
+    assert_eq!(listed.items.len(), 1);
+    Ok(())
+}
+
+async fn two_starts_mint_one_epoch(engine: Engine) -> Result<()> {
+    let made = TestApp::without_tasks(engine).await?;
+    let mut tx = made.app.db.begin().await?;
+    let pid = pid(&mut tx).await?;
+    let first = log::bind(&mut tx, "epoch-1", "restored").await?;
+    let second = tokio::spawn({
+        let db = made.app.db.clone();
+        async move {
+            let mut tx = db.begin().await?;
+            let head = log::bind(&mut tx, "epoch-2", "restored").await?;
+            tx.commit().await?;
+            anyhow::Ok(head)
+        }
+    });
+    until_behind(&made.db.location, pid, 1).await?;
+    tx.commit().await?;
+    assert_eq!((&*first.epoch, &*second.await??.epoch), ("epoch-1", "epoch-1"));
+    Ok(())
+}
+
+async fn two_first_starts_make_one_account(engine: Engine) -> Result<()> {
+    let database = TestDb::new(engine).await?;
+    let clock = StepClock::default();
+    prepare(&database.db, &clock, &SystemRandom, "history").await?;
+    let mut tx = database.db.begin().await?;
+    log::take_revs(&mut tx, 0).await?;
+    let pid = pid(&mut tx).await?;
+    let mut starts = tokio::task::JoinSet::new();
+    for host in ["a.example", "b.example"] {
+        let (db, domain) = (database.db.clone(), ShortDomain::new(Scheme::Https, host)?);
+        starts.spawn(async move {
+            let clock = StepClock::default();
+            seed(&db, &clock, &SystemRandom, None, &[domain]).await
+        });
+    }
+    until_behind(&database.location, pid, 2).await?;
+    tx.commit().await?;
+    let (mut accounts, mut keys) = (Vec::new(), 0);
+    while let Some(seeded) = starts.join_next().await {
+        let seeded = seeded??;
+        accounts.push(seeded.account);
+        keys += usize::from(seeded.new_key.is_some());
+    }
+    assert_eq!(accounts[0], accounts[1]);
+    assert_eq!(keys, 1);
+    Ok(())
+}
+
+async fn a_request_whose_caller_left_is_not_carried_out(engine: Engine) -> Result<()> {
+    let mut made = TestApp::without_tasks(engine).await?;
+    let product = product(&made).await?;
+    let left = create(&made, product, "https://example.com/", Some("LEFT"));
+    ensure!(tokio::time::timeout(Duration::ZERO, left).await.is_err(), "nobody writes yet");
+    let task = made.writer.take().unwrap();
+    tokio::spawn(task.run(made.app.db.clone(), made.app.hub.clone(), CancellationToken::new()));
+    create(&made, product, "https://example.com/", Some("STAYED")).await?;
+    let listed = redirections::list(&made.app, &actor(&made), &Listing::default()).await?;
+    let ids: Vec<&ShortId> = listed.items.iter().map(|item| &item.redirect.short_id).collect();
+    assert_eq!(ids, [&"STAYED".parse::<ShortId>()?]);
+    Ok(())
+}
+
+/// A change that holds a row may want the next one that the intake holds: the intake lets go first.
+async fn scans_give_way_to_a_change(engine: Engine) -> Result<()> {
+    if engine == Engine::Sqlite {
+        // One writer: the intake holds nothing while it waits.
+        return Ok(());
+    }
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let one = create(&made, product, "https://example.com/", Some("ONE")).await?;
+    let person = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
+    let record = ScanRecord {
+        at: UnixMillis(1),
+        domain: "tn.gg".into(),
+        folded: "ONE".into(),
+        ip: "192.0.2.7".parse()?,
+        user_agent: Some(person.into()),
+        referer: None,
+        entry_url: "https://tn.gg/ONE".into(),
+    };
+    let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq: 0, records: vec![record] };
+    let (mut tx, _) = hold(&made).await?;
+    let rev = log::take_revs(&mut tx, 1).await?;
+    table::update(&mut tx, "ONE", &one.redirect, &one.scopes, rev).await?;
+    let refused = ingest(&made.app, &batch).await.unwrap_err();
+    assert_eq!(refused.code(), shared::problem::Code::Unavailable, "{refused}");
+    assert!(matches!(refused, ServiceError::Store(_)), "{refused}");
+    tx.commit().await?;
+    assert_eq!(ingest(&made.app, &batch).await?.next_seq, 1, "the edge sends it again");
+    Ok(())
+}
