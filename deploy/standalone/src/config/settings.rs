@@ -62,7 +62,7 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub api_tls_listen: Option<String>,
 
-    /// Folder of certificates, <host>.pem and <host>.key for each host [default: none]
+    /// Folder of certificates, HOST.pem and HOST.key for each host [default: none]
     #[arg(long, env = "WAYMARK_TLS_DIR", value_name = "DIR")]
     #[serde(deserialize_with = "text")]
     pub tls_dir: Option<String>,
@@ -79,7 +79,7 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub behind_tls_proxy: Option<String>,
 
-    /// Make a local CA at <data>/dev-tls/ca.pem and certificates for the short domains [default: false]
+    /// Make a local CA at DATA_DIR/dev-tls/ca.pem and certificates for the short domains [default: false]
     #[arg(
         long,
         env = "WAYMARK_DEV_TLS",
@@ -96,7 +96,7 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub geoip_db: Option<String>,
 
-    /// Path of a SQLite file, or postgres://… [default: <data>/waymark.db]
+    /// Path of a SQLite file, or postgres://… [default: DATA_DIR/waymark.db]
     #[arg(long, env = "DATABASE_URL", value_name = "PATH|URL", hide_env_values = true)]
     #[serde(deserialize_with = "text")]
     pub database_url: Option<String>,

@@ -31,7 +31,7 @@ pub struct ApiArgs {
     /// Operator key of 80 characters
     #[arg(long, env = "WAYMARK_OPERATOR_KEY", value_name = "KEY", hide_env_values = true)]
     pub key: Option<String>,
-    /// PEM file of the one CA to trust, such as <data>/dev-tls/ca.pem [default: those of the system]
+    /// PEM file of the one CA to trust, such as DATA_DIR/dev-tls/ca.pem [default: those of the system]
     #[arg(long, env = "WAYMARK_CA", value_name = "FILE")]
     pub ca: Option<String>,
 }

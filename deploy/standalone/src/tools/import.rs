@@ -73,7 +73,7 @@ pub struct Args {
     /// Rows of a request, 1 to 1,000
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     chunk: u16,
-    /// File of the rejected lines [default: <FILE>.rejects.csv or .ndjson]
+    /// File of the rejected lines [default: FILE.rejects.csv or .ndjson]
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
     /// Forget how far an earlier run came, and import the whole file again

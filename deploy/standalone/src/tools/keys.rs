@@ -54,7 +54,7 @@ struct Place {
     /// Data folder of `waymark up` [default: ./data]
     #[arg(long, env = "WAYMARK_DATA_DIR", value_name = "DIR")]
     data_dir: Option<String>,
-    /// Path of a SQLite file, or postgres://… [default: <data>/waymark.db]
+    /// Path of a SQLite file, or postgres://… [default: DATA_DIR/waymark.db]
     #[arg(long, env = "DATABASE_URL", value_name = "PATH|URL", hide_env_values = true)]
     database_url: Option<String>,
 }

@@ -61,10 +61,10 @@ pub struct Args {
     /// Form of the files
     #[arg(long, default_value = "png")]
     format: Image,
-    /// Folder of the files, <ID>.<format> each; made when missing
+    /// Folder of the files, ID.FORMAT each; made when missing
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// Base of the edge, such as https://tn.gg [default: asked of the API for each short id]
+    /// Base of the edge, such as `https://tn.gg` [default: asked of the API for each short id]
     #[arg(long, value_name = "URL")]
     edge: Option<String>,
     /// Short domain, where it is not the account's first or not the host of --edge

@@ -165,7 +165,7 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_BEHIND_TLS_PROXY", "false"),
         ("WAYMARK_DEV_TLS", "false"),
         ("WAYMARK_GEOIP_DB", "none"),
-        ("DATABASE_URL", "<data>/waymark.db"),
+        ("DATABASE_URL", "DATA_DIR/waymark.db"),
         ("REDIS_URL", "none"),
     ] {
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
