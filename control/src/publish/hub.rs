@@ -22,6 +22,9 @@ use crate::store::{Db, StoreError, Tx, accounts, log};
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(25);
 
+/// While the log cannot be read, the pause grows to 32 polls: 800 ms.
+const MAX_DOUBLINGS: u32 = 5;
+
 /// Most revisions in one message.
 const BATCH: u32 = 500;
 
@@ -152,17 +155,26 @@ impl Hub {
     /// Reads the log into the ring until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut cursor = self.head();
+        let mut failures = 0;
         loop {
             match self.read_after(cursor).await {
                 Ok(Some(events)) => {
-                    cursor = events.last;
+                    (cursor, failures) = (events.last, 0);
                     // Without an edge nobody listens, which is no fault.
                     let _ = self.0.ring.send(Arc::new(events));
                     self.0.head.send_replace(cursor);
                     continue;
                 }
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "cannot read the change log"),
+                Ok(None) => failures = 0,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read the change log");
+                    failures += 1;
+                    // A wake-up does not hasten this: it says nothing of the database.
+                    tokio::select! {
+                        () = tokio::time::sleep(POLL * 2_u32.pow(failures.min(MAX_DOUBLINGS))) => continue,
+                        () = shutdown.cancelled() => return,
+                    }
+                }
             }
             tokio::select! {
                 () = self.0.wake.notified() => {}

@@ -14,7 +14,9 @@ const FIND: &str =
 const DELETE_OLD: &str = "DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at <= $3";
 const INSERT: &str =
     "INSERT INTO idempotency (account_id, key, request, response, created_at) VALUES ($1, $2, $3, $4, $5)";
-const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= $1";
+// The subquery keeps one step short: it ends at the time of the row that fills it.
+const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= (SELECT MAX(created_at) FROM \
+    (SELECT created_at FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT $2) t)";
 
 /// The request's hash and the answer kept under a key, if it is not older than a day.
 ///
@@ -67,13 +69,14 @@ pub async fn insert(
     Ok(())
 }
 
-/// Removes answers older than a day; gives how many.
+/// Removes about `limit` of the answers older than a day, oldest first; gives how many, 0 when none is left.
 ///
 /// # Errors
 /// The database failed.
-pub async fn purge(tx: &mut Tx, now_ms: i64) -> Result<u64, StoreError> {
+pub async fn purge(tx: &mut Tx, now_ms: i64, limit: u32) -> Result<u64, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
         .bind(now_ms - KEPT_MS)
+        .bind(i64::from(limit))
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?)

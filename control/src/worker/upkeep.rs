@@ -12,6 +12,9 @@ use crate::{
 /// Time between two rounds.
 const PERIOD: Duration = Duration::from_secs(15 * 60);
 
+/// Kept answers that one transaction removes: those of imports have 100 KiB each.
+const PURGE_STEP: u32 = 200;
+
 /// Cleans up every 15 minutes until `shutdown`.
 pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(PERIOD);
@@ -36,8 +39,14 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
 /// The database failed; what was removed stays removed.
 pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
     let revisions = app.hub.compact(&*app.clock).await?;
-    let mut tx = app.db.begin().await?;
-    let answers = idempotency::purge(&mut tx, app.clock.now().0).await?;
-    tx.commit().await?;
-    Ok((revisions, answers))
+    let mut answers = 0;
+    loop {
+        let mut tx = app.db.begin().await?;
+        let step = idempotency::purge(&mut tx, app.clock.now().0, PURGE_STEP).await?;
+        tx.commit().await?;
+        answers += step;
+        if step == 0 {
+            return Ok((revisions, answers));
+        }
+    }
 }

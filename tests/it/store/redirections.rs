@@ -13,7 +13,7 @@ use control::{
     service::idempotency::IdempotencyKey,
     service::redirections::{self, DomainChoice, ItemResult, Listing},
     service::thngs,
-    store::{accounts, log},
+    store::{accounts, idempotency, log},
 };
 use serde_json::json;
 use shared::{
@@ -102,6 +102,7 @@ super::super::on_both_engines!(
     loops_and_long_chains_are_refused,
     a_bulk_keeps_the_good_and_names_the_bad,
     a_repeat_with_the_same_key_gives_the_first_answer,
+    kept_answers_go_after_a_day_in_steps,
     another_account_sees_nothing,
     revisions_are_gapless_under_concurrency,
     lists_page_in_order_of_creation,
@@ -265,6 +266,27 @@ async fn a_repeat_with_the_same_key_gives_the_first_answer(engine: Engine) -> Re
     assert_eq!(first, second);
     assert_eq!(refusal(run(2).await).0, Code::IdempotencyMismatch);
     assert_eq!(log::load_head(&mut made.app.db.read().await?).await?.head, 1);
+    Ok(())
+}
+
+async fn kept_answers_go_after_a_day_in_steps(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let mut tx = made.app.db.begin().await?;
+    for at in [1, 2, 3, 3, 4, 5] {
+        let key =
+            format!("order-{}", random16()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        idempotency::insert(&mut tx, made.account, &key, &[1; 32], &json!({}), at).await?;
+    }
+    let now = 4 + idempotency::KEPT_MS;
+    for (removed, why) in [
+        (2, "the two oldest"),
+        (2, "those of one moment go together"),
+        (1, "the last that is a day old"),
+        (0, "the younger one stays"),
+    ] {
+        assert_eq!(idempotency::purge(&mut tx, now, 2).await?, removed, "{why}");
+    }
+    tx.commit().await?;
     Ok(())
 }
 
