@@ -55,7 +55,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
     let choice = choice(&query, &headers);
-    let key = idempotency_key(&headers, &query, &body)?;
+    let key = idempotency_key("redirections", &headers, &query, &body)?;
     if let Value::Array(items) = &body {
         let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
         let done = service::create_many(&app, &actor, drafts, choice, key).await?;
@@ -287,7 +287,7 @@ macro_rules! redirector {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, request) = (Wait::parse(&query)?, image_request(&headers, &query)?);
-                let key = idempotency_key(&headers, &query, &json!([id, body]))?;
+                let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
                 let owner = service::owner(&app, &actor, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
@@ -379,8 +379,9 @@ fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
     Ok(ids)
 }
 
-/// The request's `Idempotency-Key`, bound to what the request says.
+/// The request's `Idempotency-Key`, bound to the operation and what the request says.
 fn idempotency_key(
+    operation: &str,
     headers: &HeaderMap,
     query: &Query,
     body: &Value,
@@ -390,6 +391,33 @@ fn idempotency_key(
         ApiError::refused(Code::Invalid, "Idempotency-Key must have 1 to 255 printable ASCII characters.")
     })?;
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let said = json!([host, query.find("domain"), body]).to_string();
+    let said = json!([operation, host, query.find("domain"), body]).to_string();
     Ok(Some(IdempotencyKey { key: key.to_owned(), request: Sha256::digest(said.as_bytes()).into() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_for_one_request() {
+        let hash = |operation: &str, host: &str, query: &[(&str, &str)], body: Value| {
+            let mut headers = HeaderMap::new();
+            headers.insert("idempotency-key", "order-1".parse().unwrap());
+            headers.insert(header::HOST, host.parse().unwrap());
+            let query = Query(query.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect());
+            idempotency_key(operation, &headers, &query, &body).unwrap().unwrap().request
+        };
+        let body = || json!(["X", {"defaultRedirectUrl": "https://e.com"}]);
+        let first = hash("redirections", "tn.gg", &[], body());
+        assert_eq!(first, hash("redirections", "tn.gg", &[("wait", "edges")], body()), "waiting is no part");
+        for (other, why) in [
+            (hash("/thngs/{id}/redirector", "tn.gg", &[], body()), "another operation of the same body"),
+            (hash("redirections", "other.example", &[], body()), "another host"),
+            (hash("redirections", "tn.gg", &[("domain", "other.example")], body()), "another domain"),
+            (hash("redirections", "tn.gg", &[], json!([])), "another body"),
+        ] {
+            assert_ne!(first, other, "{why}");
+        }
+    }
 }
