@@ -1,6 +1,6 @@
 //! What a run found, as JSON and as a table in Markdown.
 
-use std::{fmt::Write, fs, time::Duration};
+use std::{collections::BTreeMap, fmt::Write, fs, time::Duration};
 
 use serde::Serialize;
 
@@ -44,8 +44,8 @@ pub(crate) struct Report {
     stored_per_second: Option<f64>,
     /// Each scenario, server and round.
     pub(crate) samples: Vec<Sample>,
-    /// Share of the look-ups in the rounds that memory answered.
-    hit_ratio: Option<f64>,
+    /// What memory answered in the rounds of ours.
+    lookups: BTreeMap<Scenario, Lookups>,
     /// The changes.
     pub(crate) update: Option<Update>,
     /// Scans since the last start.
@@ -169,15 +169,16 @@ impl Report {
 
     /// Takes the rate at which a backlog of scans was stored; the longest backlog tells best.
     pub(crate) fn stored(&mut self, scans: u64, took: Duration) {
-        if took > Duration::from_millis(500) {
+        if scans > 5_000 && took > Duration::from_millis(500) {
             self.stored_per_second = Some(scans as f64 / took.as_secs_f64());
         }
     }
 
-    /// Takes the look-ups before and after the rounds.
-    pub(crate) fn lookups(&mut self, before: Lookups, after: Lookups) {
-        let (hits, misses) = (after.hits - before.hits, after.misses - before.misses);
-        self.hit_ratio = (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64);
+    /// Takes the look-ups before and after a round.
+    pub(crate) fn looked_up(&mut self, scenario: Scenario, before: Lookups, after: Lookups) {
+        let sum = self.lookups.entry(scenario).or_default();
+        sum.hits += after.hits - before.hits;
+        sum.misses += after.misses - before.misses;
     }
 
     /// The whole report for people.
@@ -268,7 +269,10 @@ impl Report {
                 }
             }
             let busy = self.of(scenario, "ours", |sample| sample.generator_busy * 100.0);
-            writeln!(out, " load generator {:.0} % busy.", busy.map_or(0.0, |busy| busy.median))?;
+            write!(out, " load generator {:.0} % busy;", busy.map_or(0.0, |busy| busy.median))?;
+            let Lookups { hits, misses } = self.lookups.get(&scenario).copied().unwrap_or_default();
+            let share = hits as f64 / (hits + misses).max(1) as f64 * 100.0;
+            writeln!(out, " {share:.1} % of the look-ups answered from memory.")?;
         }
         writeln!(
             out,
@@ -332,9 +336,6 @@ impl Report {
         }
         if let Some(rate) = self.stored_per_second {
             writeln!(out, "| scans stored from a backlog | {rate:.0}/s |")?;
-        }
-        if let Some(ratio) = self.hit_ratio {
-            writeln!(out, "| look-ups of the rounds answered from memory | {:.2} % |", ratio * 100.0)?;
         }
         if let Some(update) = &self.update {
             writeln!(

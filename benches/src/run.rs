@@ -138,11 +138,13 @@ impl<'a> Bench<'a> {
         let ours = self.start_ours()?;
         let nginx = if self.args.without_nginx { None } else { Some(self.start_nginx()?) };
         self.touch_all(&ours)?;
+        // Before the rounds: they leave more scans behind than are stored in their time.
+        self.update()?;
         self.rounds(&ours, nginx.as_ref())?;
         if let Some(nginx) = nginx {
             nginx.server.stop().context("nginx")?;
         }
-        self.update()?;
+        say("waiting until all scans are stored");
         self.count_scans()?;
         ours.server.stop().context("waymark up")?;
         self.report.end();
@@ -242,7 +244,6 @@ impl<'a> Bench<'a> {
     }
 
     fn rounds(&mut self, ours: &Peer, nginx: Option<&Peer>) -> Result<()> {
-        let looked = self.waymark.lookups()?;
         for scenario in Scenario::ALL {
             for number in 0..self.args.rounds {
                 say(&format!("{}, round {} of {}", scenario.name(), number + 1, self.args.rounds));
@@ -251,7 +252,6 @@ impl<'a> Bench<'a> {
                 }
             }
         }
-        self.report.lookups(looked, self.waymark.lookups()?);
         Ok(())
     }
 
@@ -264,13 +264,17 @@ impl<'a> Bench<'a> {
             time: Duration::from_secs_f64(self.args.seconds),
             seed: self.args.seed + 10 * number as u64,
         };
-        if !is_ours {
+        let measured = if is_ours {
+            let looked = self.waymark.lookups()?;
+            let measured = round.measure(scenario, peer);
+            self.report.looked_up(scenario, looked, self.waymark.lookups()?);
+            measured
+        } else {
             ours.server.signal("STOP")?;
-        }
-        let measured = round.measure(scenario, peer);
-        if !is_ours {
+            let measured = round.measure(scenario, peer);
             ours.server.signal("CONT")?;
-        }
+            measured
+        };
         let (sample, outcomes) = measured?;
         for outcome in &outcomes {
             let counted = Outcome {
@@ -284,8 +288,6 @@ impl<'a> Bench<'a> {
     }
 
     fn update(&mut self) -> Result<()> {
-        let (scans, took) = self.waymark.settle()?;
-        self.report.stored(scans, took);
         say("changing targets under scan load");
         let (args, begun) = (self.args, Instant::now());
         let (update, outcome) = update::run(&self.waymark, &self.links, args.changes, args.scans_per_second)?;
@@ -301,7 +303,8 @@ impl<'a> Bench<'a> {
 
     /// Each redirect must have become one scan, or a counted loss.
     fn count_scans(&mut self) -> Result<()> {
-        self.waymark.settle()?;
+        let (scans, took) = self.waymark.settle()?;
+        self.report.stored(scans, took);
         let scans = self.waymark.scans()?;
         if scans.recorded + scans.lost != self.redirects {
             let redirects = self.redirects;

@@ -93,6 +93,10 @@ pub(crate) fn run(
         let outcome = load.join().map_err(|_| anyhow::anyhow!("the load generator panicked"))??;
         changed.map(|changer| (changer, outcome))
     })?;
+    for (index, id) in ids.iter().enumerate() {
+        // The rounds that follow expect what was imported.
+        changer.change(id, std::str::from_utf8(&links.target(index))?)?;
+    }
     outcome.redirects += changes as u64;
     let update = Update {
         changes,
@@ -130,7 +134,11 @@ impl Changer {
     fn run(mut self, ids: &[Id], acknowledged: &[AtomicU64], changes: usize) -> Result<Self> {
         for turn in 0..changes {
             let (index, next) = (turn % ids.len(), turn as u64 + 1);
-            self.change(&ids[index], next).with_context(|| format!("change {next}"))?;
+            let (ack, put) = self
+                .change(&ids[index], &format!("{CHANGED}{next}"))
+                .with_context(|| format!("change {next}"))?;
+            self.ack.add(ack);
+            self.put.add(put);
             acknowledged[index].store(next, SeqCst);
             let answer = self.edge.ask("GET", &path(&ids[index]), None)?;
             if answer.status != 307 || version(answer.location.as_bytes()) < next {
@@ -143,18 +151,18 @@ impl Changer {
         Ok(self)
     }
 
-    fn change(&mut self, id: &Id, next: u64) -> Result<()> {
-        let body = json!({"defaultRedirectUrl": format!("{CHANGED}{next}")}).to_string();
+    /// Changes a target; gives the times from the commit to the acknowledgement, and of it all.
+    fn change(&mut self, id: &Id, target: &str) -> Result<(Duration, Duration)> {
+        let body = json!({"defaultRedirectUrl": target}).to_string();
         let begun = Instant::now();
         let answer = self.api.ask("PUT", &format!("/redirections{}?wait=edges", path(id)), Some(&body))?;
-        self.put.add(begun.elapsed());
+        let put = begun.elapsed();
         let report = answer.json()?;
         // 202 would mean that the edge lags: nothing is promised then, so nothing could be checked.
         ensure!(answer.status == 200, "{}: {report}", answer.status);
         let members = report["members"].as_u64();
         ensure!(members >= Some(1) && members == report["acked"].as_u64(), "not every edge: {report}");
         let ms = report["ms"].as_f64().context("no ms in the answer")?;
-        self.ack.add(Duration::from_secs_f64(ms / 1e3));
-        Ok(())
+        Ok((Duration::from_secs_f64(ms / 1e3), put))
     }
 }
