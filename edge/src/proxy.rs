@@ -7,7 +7,7 @@ use http::{
     header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
     uri::{Authority, Scheme},
 };
-use http_body_util::{LengthLimitError, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{Client as HttpClient, connect::HttpConnector},
@@ -24,6 +24,12 @@ use crate::{
 
 /// How long connecting to control may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How many times the largest body is still read of one that is larger: else the client, which writes, sees a
+/// broken connection instead of the answer.
+const DRAINS: usize = 8;
+/// How long reading that may take.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The way to control.
 #[derive(Debug)]
@@ -73,6 +79,10 @@ impl Proxy {
         let (mut parts, body) = request.into_parts();
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         if length.is_some_and(|length: u64| length > self.body_bytes as u64) {
+            // A client that waits for `100 Continue` has sent nothing yet, and shall not begin.
+            if !parts.headers.contains_key(EXPECT) {
+                drain(body, DRAINS * self.body_bytes).await;
+            }
             return Err(Code::TooLarge);
         }
         // Control finds the short domain by the host that the client named.
@@ -125,6 +135,14 @@ impl Proxy {
         headers.remove("forwarded");
         headers.insert(HeaderName::from_static("x-request-id"), id.clone());
     }
+}
+
+/// Reads a body away, up to a number of bytes and for a bounded time.
+async fn drain(body: Incoming, bytes: usize) {
+    let mut body = Limited::new(body, bytes);
+    let all = async { while let Some(Ok(_)) = body.frame().await {} };
+    // What is left then breaks the connection, as it would have before.
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
 /// Cuts what is meant for one connection only, and what `Connection` names (RFC 9110, 7.6.1).

@@ -125,6 +125,23 @@ async fn a_body_beyond_the_limit_is_refused() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_too_much_gets_to_read_why() {
+    let (at, _asked) = api().await;
+    let (_control, edge, _folder) = edge_with(|config| {
+        config.control_url = format!("http://{at}");
+        config.limits.proxy_body_bytes = 1 << 20;
+    })
+    .await;
+    // More than the sockets' buffers hold: this client writes all of it before it reads anything.
+    let body = "x".repeat(8 << 20);
+    let head = "POST /redirections HTTP/1.1\r\nHost: tn.gg\r\nConnection: close\r\nContent-Length";
+    let sent = format!("{head}: {}\r\n\r\n{body}", body.len());
+    let answer = crate::support::raw(edge.plain, sent.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("41301"), "{answer}");
+    edge.stop().await;
+}
+
+#[tokio::test]
 async fn without_control_management_is_503() {
     let (_control, edge, _folder) = edge().await;
     let answer = edge.get("/redirections", &[("authorization", "KEY")]).await;
