@@ -108,11 +108,13 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(&app, &actor, info, &query, &[])?;
-    let wanted = query.find("platformId").or(query.find("evrythngId"));
+    let wanted = ["platformId", "evrythngId"].into_iter().find_map(|name| Some((name, query.find(name)?)));
     let platform_id = wanted
-        .map(str::parse::<ResourceId>)
-        .transpose()
-        .map_err(|error| ApiError::refused(Code::InvalidParameter, format!("platformId: {error}.")))?;
+        .map(|(name, text)| {
+            let refuse = |error| ApiError::refused(Code::InvalidParameter, format!("{name}: {error}."));
+            text.parse::<ResourceId>().map_err(refuse)
+        })
+        .transpose()?;
     let domain = query.find("domain").map(str::to_owned);
     let request = service::Listing { platform_id, domain, page: listing.request.page };
     let page = service::list(&app, &actor, &request).await?;
