@@ -17,7 +17,7 @@ use control::{
 };
 use serde_json::json;
 use shared::{
-    id::ResourceId,
+    id::{AccountId, ResourceId},
     problem::Code,
     short_url::{Scheme, ShortDomain},
     wire::stream::Change,
@@ -36,13 +36,16 @@ pub(super) fn actor(made: &TestApp) -> Actor {
 
 /// Adds a product without the service, so that these tests stand on the tables alone.
 pub(super) async fn product(made: &TestApp) -> Result<ResourceId> {
+    resource_of(made, made.account).await
+}
+
+async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
     let id = shared::id::ProductId::new(made.app.clock.now().0, random16()?);
     execute(
         made,
         &format!(
             "INSERT INTO products (id, account_id, name, doc, created_at, updated_at) \
-             VALUES ('{id}', '{}', 'Bag', '{{}}', 1, 1)",
-            made.account
+             VALUES ('{id}', '{account}', 'Bag', '{{}}', 1, 1)"
         ),
     )
     .await?;
@@ -300,6 +303,15 @@ async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
     accounts::insert_domain(&mut tx, other, &ShortDomain::new(Scheme::Https, "other.example")?).await?;
     tx.commit().await?;
     let stranger = Actor { account: other, ..actor(&made) };
+    let own = resource_of(&made, other).await?;
+    redirections::create(
+        &made.app,
+        &stranger,
+        draft(own, "https://example.com/own", Some("mine")),
+        DomainChoice::default(),
+        None,
+    )
+    .await?;
     let named = DomainChoice { named: Some("tn.gg".to_owned()), host: None };
     let hosted = DomainChoice { named: None, host: Some("tn.gg".to_owned()) };
     let ids = vec!["mine".to_owned()];
@@ -323,7 +335,9 @@ async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
     let made_on_ours =
         redirections::create(&made.app, &stranger, draft(product, "https://e.com", None), named, None).await;
     assert_eq!(refusal(made_on_ours).0, Code::Invalid);
-    assert_eq!(redirections::list(&made.app, &stranger, &Listing::default()).await?.items, []);
+    let listed = redirections::list(&made.app, &stranger, &Listing::default()).await?;
+    let targets: Vec<&str> = listed.items.iter().map(|item| &*item.redirect.target).collect();
+    assert_eq!(targets, ["https://example.com/own"], "its own is neither deleted nor replaced");
     Ok(())
 }
 

@@ -55,7 +55,8 @@ pub struct Written<T> {
 pub struct DomainChoice {
     /// `?domain=` or the body's `shortDomain`: must be the account's.
     pub named: Option<String>,
-    /// The `Host` of the request: taken when it is one of the account's short domains.
+    /// The `Host` of the request: taken when it is one of the account's short domains; it must not be
+    /// another account's.
     pub host: Option<String>,
 }
 
@@ -320,21 +321,28 @@ async fn resolve_domain(
     choice: &DomainChoice,
     in_body: Option<&str>,
 ) -> Result<ShortDomain, ServiceError> {
-    let domains = accounts::list_domains(conn, account).await?;
-    let by_name = |name: &str| {
-        domains.iter().find(|domain| {
-            ShortDomain::new(domain.scheme, name).is_ok_and(|wanted| wanted.host == domain.host)
-        })
+    let is_called = |domain: &ShortDomain, name: &str| {
+        ShortDomain::new(domain.scheme, name).is_ok_and(|wanted| wanted.host == domain.host)
     };
+    let domains = accounts::list_domains(conn, account).await?;
+    let by_name = |name: &str| domains.iter().find(|domain| is_called(domain, name));
     if let Some(name) = in_body.or(choice.named.as_deref()) {
         return by_name(name).cloned().ok_or_else(|| {
             let text = format!("shortDomain: {name} is not a short domain of this account.");
             ServiceError::refused(Code::Invalid, text)
         });
     }
-    let by_host = choice.host.as_deref().and_then(by_name);
-    by_host
-        .or(domains.first())
+    if let Some(host) = choice.host.as_deref() {
+        if let Some(domain) = by_name(host) {
+            return Ok(domain.clone());
+        }
+        // On another account's short domain nothing of this one is meant, least of all by a DELETE.
+        if accounts::list_all_domains(conn).await?.iter().any(|domain| is_called(domain, host)) {
+            return Err(ServiceError::not_found("short domain", host));
+        }
+    }
+    domains
+        .first()
         .cloned()
         .ok_or_else(|| ServiceError::refused(Code::Conflict, "The account has no short domain."))
 }
