@@ -14,6 +14,7 @@ use crate::{config::ConfigError, system};
 pub struct DataDir {
     path: PathBuf,
     _lock: File,
+    _database: Option<File>,
 }
 
 impl DataDir {
@@ -29,21 +30,31 @@ impl DataDir {
             )
         };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| bad(&error))?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path.join("waymark.lock"))
-            .map_err(|error| bad(&error))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
-            Err(fs::TryLockError::WouldBlock) => Err(ConfigError::new(
+        match try_lock(&path.join("waymark.lock")).map_err(|error| bad(&error))? {
+            Some(lock) => Ok(Self { path: path.to_owned(), _lock: lock, _database: None }),
+            None => Err(ConfigError::new(
                 "WAYMARK_DATA_DIR",
                 format!("{} is in use by another process: stop it, or give another folder", path.display()),
             )),
-            Err(fs::TryLockError::Error(error)) => Err(bad(&error)),
         }
+    }
+
+    /// Takes a SQLite database, wherever it is, for as long as the folder is held.
+    ///
+    /// It serves one process: `wait=edges` of another would not know of this one's edge.
+    ///
+    /// # Errors
+    /// The folder of the database cannot be used, or another process serves the database.
+    pub fn hold_database(&mut self, database: &Path) -> Result<(), ConfigError> {
+        let refused =
+            |what: String| ConfigError::new("DATABASE_URL", format!("{} {what}", database.display()));
+        let held = try_lock(&beside(database, ".lock")).map_err(|error| {
+            refused(format!("cannot be used: {error}; give a file in a folder to write to"))
+        })?;
+        let busy =
+            || refused("is served by another process: stop it, or use Postgres for several".to_owned());
+        self._database = Some(held.ok_or_else(busy)?);
+        Ok(())
     }
 
     /// The folder.
@@ -68,9 +79,23 @@ impl DataDir {
 /// # Errors
 /// The file can be neither read nor written.
 pub fn history_id(database: &Path) -> io::Result<String> {
-    let mut path = database.as_os_str().to_owned();
-    path.push(".history");
-    kept_name(Path::new(&path))
+    kept_name(&beside(database, ".history"))
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+/// The lock of a file, which is made if it is missing; `None` when another process has it.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
 }
 
 fn kept_name(path: &Path) -> io::Result<String> {
@@ -125,6 +150,22 @@ mod tests {
         assert!(refused.reason.contains("in use by another process"), "{refused}");
         drop(held);
         DataDir::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_database_is_served_by_one_process_whatever_its_folder() {
+        let parent = tempfile::tempdir().unwrap();
+        let [mut first, mut second] =
+            ["a", "b"].map(|name| DataDir::open(&parent.path().join(name)).unwrap());
+        let database = first.path().join("waymark.db");
+        first.hold_database(&database).unwrap();
+        let refused = second.hold_database(&database).unwrap_err();
+        assert_eq!(refused.key, "DATABASE_URL");
+        assert!(refused.reason.contains("served by another process"), "{refused}");
+        second.hold_database(&second.path().join("waymark.db")).unwrap();
+        drop(first);
+        second.hold_database(&database).unwrap();
+        assert!(second.hold_database(&parent.path().join("none/x.db")).is_err());
     }
 
     #[test]

@@ -97,7 +97,10 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     config.check()?;
     // Twice is no fault: tests start several processes' worth in one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let data_dir = DataDir::open(&config.data_dir)?;
+    let mut data_dir = DataDir::open(&config.data_dir)?;
+    if let Database::Sqlite(path) = &config.database {
+        data_dir.hold_database(path)?;
+    }
     let (sockets, addresses) = bind(&config)?;
     let domains = short_domains(&config, &addresses)?;
     let tls = prepare_tls(&config, &data_dir, &domains)?;
