@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod bad_input;
 mod clients;
+mod conventions;
 mod decode;
 mod http;
 mod kill;

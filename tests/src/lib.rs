@@ -1,4 +1,5 @@
 //! What the tests share: databases of both engines, and the parts of a running product.
 
 pub mod db;
+pub mod fingerprint;
 pub mod product;

@@ -1,0 +1,226 @@
+//! What all of the running product shares: the prefix, the documents, the table of error codes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, ensure};
+use reqwest::{Method, Response, StatusCode, header};
+use serde_json::{Value, json};
+use shared::problem::Code;
+use tests::{
+    db::Engine,
+    product::{Options, Product},
+};
+
+/// Ids that fill the parts of paths, so that each path leads to something that is there.
+struct Filled {
+    product: Product,
+    parts: BTreeMap<&'static str, String>,
+    ids: BTreeMap<&'static str, String>,
+}
+
+impl Filled {
+    async fn new(engine: Engine) -> Result<Self> {
+        let product = Product::start(Options { engine, ..Options::default() }).await?;
+        let product_id = product.create_product().await?;
+        let (status, thng) =
+            product.call(Method::POST, "/thngs", Some(json!({"name": "t", "product": product_id}))).await?;
+        ensure!(status == StatusCode::CREATED, "{status}: {thng}");
+        let thng = thng["id"].as_str().context("id")?.to_owned();
+        for (id, short_id) in [(&thng, "OF-THNG"), (&product_id, "OF-PRODUCT")] {
+            product.create_redirection(id, "https://example.com/", Some(short_id)).await?;
+        }
+        let (status, _) = product.scan("OF-THNG").await?;
+        ensure!(status == StatusCode::TEMPORARY_REDIRECT, "{status}");
+        let begun = std::time::Instant::now();
+        let mut tick = tokio::time::interval(std::time::Duration::from_millis(10));
+        let action = loop {
+            tick.tick().await;
+            let actions = product.list(&format!("/thngs/{thng}/actions/implicitScans")).await?;
+            if let Some(action) = actions.first() {
+                break action["id"].as_str().context("id")?.to_owned();
+            }
+            ensure!(begun.elapsed() < tests::product::DEADLINE, "the scan is not stored");
+        };
+        let (status, access) = product.call(Method::GET, "/access", None).await?;
+        ensure!(status == StatusCode::OK, "{status}: {access}");
+        let text = |value: &Value| value.as_str().map(str::to_owned).context("id");
+        let parts = [("type", "implicitScans".to_owned()), ("shortId", "OF-THNG".to_owned())];
+        let ids = [
+            ("accounts", text(&access["account"])?),
+            ("operators", text(&access["actor"]["id"])?),
+            ("products", product_id),
+            ("thngs", thng),
+            ("actions", action),
+        ];
+        Ok(Self { product, parts: parts.into(), ids: ids.into() })
+    }
+
+    /// A path of the document with its parts filled.
+    fn fill(&self, path: &str) -> Result<String> {
+        let mut filled = Vec::new();
+        let segments: Vec<&str> = path.split('/').collect();
+        for (at, segment) in segments.iter().enumerate() {
+            let Some(name) = segment.strip_prefix('{').and_then(|part| part.strip_suffix('}')) else {
+                filled.push((*segment).to_owned());
+                continue;
+            };
+            let value = match self.parts.get(name) {
+                Some(value) => value,
+                // An id belongs to the collection before it; one behind a type is an action's.
+                None => {
+                    let before = segments.get(at - 1).copied().unwrap_or_default();
+                    let kind = if before == "{type}" { "actions" } else { before };
+                    self.ids.get(kind).with_context(|| format!("nothing fills {name} of {path}"))?
+                }
+            };
+            filled.push(value.clone());
+        }
+        Ok(filled.join("/"))
+    }
+
+    async fn get(&self, path: &str) -> Result<Response> {
+        let request = self.product.http.get(format!("{}{path}", self.product.api));
+        Ok(request.header(header::AUTHORIZATION, &self.product.key).send().await?)
+    }
+
+    async fn document(&self) -> Result<Value> {
+        Ok(self.get("/openapi.json").await?.error_for_status()?.json().await?)
+    }
+}
+
+/// Each path and operation of the document is served, with and without the prefix, and says how mature it is.
+async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Result<()> {
+    let filled = Filled::new(engine).await?;
+    let document = filled.document().await?;
+    let (mut reads, mut operations) = (0, 0);
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        let target = filled.fill(path)?;
+        for (method, operation) in item.as_object().context("item")? {
+            operations += 1;
+            let maturity = operation["x-maturity"].as_str().unwrap_or_default();
+            ensure!(
+                ["Beta", "Stable", "General Availability"].contains(&maturity),
+                "{method} {path}: x-maturity {maturity:?}"
+            );
+            let method: Method = method.to_uppercase().parse()?;
+            // A resource is there to be deleted once only: the answer is that there is none.
+            let deletes = method == Method::DELETE && !target.contains("redirect");
+            let target = if deletes { format!("{}x", &target[..target.len() - 1]) } else { target.clone() };
+            let mut answers = Vec::new();
+            for prefix in ["", "/v2"] {
+                let url = format!("{}{prefix}{target}?wait=never", filled.product.api);
+                // Without a body and with a wrong parameter, so that a write is understood and refused.
+                let request = filled.product.http.request(method.clone(), &url);
+                let response = request
+                    .header(header::AUTHORIZATION, &filled.product.key)
+                    .header(header::ACCEPT, "application/json")
+                    .header("x-request-id", "the-same-for-both")
+                    .send()
+                    .await?;
+                let (status, allow) = (response.status(), response.headers().get(header::ALLOW).cloned());
+                ensure!(allow.is_none(), "{method} {url}: {status} {allow:?}");
+                answers.push((status, response.text().await?));
+            }
+            let (status, body) = &answers[0];
+            // How long an edge was silent is another time at each look.
+            let same = if path == "/status" { status == &answers[1].0 } else { answers[0] == answers[1] };
+            ensure!(same, "{method} {path}: {answers:?}");
+            if method == Method::GET {
+                reads += 1;
+                ensure!(*status == StatusCode::OK, "{method} {target}: {status} {body}");
+            } else {
+                let code = serde_json::from_str::<Value>(body).unwrap_or_default()["code"].clone();
+                let expected = if deletes { (404, json!(40_401)) } else { (400, code.clone()) };
+                ensure!((status.as_u16(), code) == expected, "{method} {target}: {status} {body}");
+            }
+        }
+    }
+    ensure!(reads > 15 && operations > 30, "only {reads} of {operations} operations read");
+    Ok(())
+}
+
+/// The page for people has an anchor for every code, and the document names only what is there.
+async fn the_docs_stand_by_themselves(engine: Engine) -> Result<()> {
+    let filled = Filled::new(engine).await?;
+    for path in ["/docs", "/v2/docs"] {
+        let response = filled.product.http.get(format!("{}{path}", filled.product.api)).send().await?;
+        ensure!(response.status() == StatusCode::OK, "{path}: {}", response.status());
+        let policy =
+            response.headers().get(header::CONTENT_SECURITY_POLICY).context("no policy")?.to_str()?;
+        ensure!(policy.contains("default-src 'none'"), "{policy}");
+        let page = response.text().await?;
+        for code in Code::ALL {
+            let anchor = format!("id=\"error-{}\"", *code as u32);
+            ensure!(page.matches(&anchor).count() == 1, "{path}: {anchor}");
+        }
+        for outside in ["<script", "<link", "<img", "<iframe", "src=", "@import", "url(", "//"] {
+            ensure!(!page.contains(outside), "{path} holds {outside}");
+        }
+        // Every link inside leads somewhere.
+        for link in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            match link.strip_prefix('#') {
+                Some(anchor) => ensure!(page.contains(&format!("id=\"{anchor}\"")), "{link}"),
+                None => {
+                    let response = filled.product.http.get(format!("{}{link}", filled.product.api));
+                    ensure!(response.send().await?.status() == StatusCode::OK, "{link}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Errors of every part of the product point to their place on the page.
+async fn errors_lead_to_their_explanation(engine: Engine) -> Result<()> {
+    let filled = Filled::new(engine).await?;
+    let (api, edge, key) = (&filled.product.api, &filled.product.edge, filled.product.key.as_str());
+    let http = &filled.product.http;
+    let mut codes = BTreeSet::new();
+    for (request, status) in [
+        (http.get(format!("{api}/access")), 401),
+        (http.get(format!("{api}/access")).header("authorization", "x"), 401),
+        (http.get(format!("{api}/nothing")), 404),
+        (http.get(format!("{api}/thngs/x")).header("authorization", key), 404),
+        (http.patch(format!("{api}/v2/thngs")).header("authorization", key), 405),
+        (http.get(format!("{api}/thngs?perPage=0")).header("authorization", key), 400),
+        (http.get(format!("{api}/thngs?nextPageToken=x")).header("authorization", key), 400),
+        (http.post(format!("{api}/thngs")).header("authorization", key).json(&json!({})), 400),
+        (http.post(format!("{api}/thngs")).header("authorization", key).body("x"), 415),
+        (
+            http.post(format!("{api}/thngs"))
+                .header("authorization", key)
+                .header("content-type", "application/json")
+                .body("{"),
+            400,
+        ),
+        (http.get(format!("{edge}/NOT-THERE")), 404),
+        (http.get(format!("{edge}/a/b")), 404),
+        (http.post(format!("{edge}/OF-THNG")), 405),
+        (http.get(format!("{edge}/OF-THNG.png?w=94")), 400),
+        // The smallest canvas has no room for version 40.
+        (http.get(format!("{edge}/OF-THNG.png?w=95&version=40")), 422),
+        (http.get(format!("{edge}/OF-THNG")).header("host", "unknown.test"), 421),
+        (http.get(format!("{edge}/redirections")), 401),
+    ] {
+        let response = request.send().await?;
+        let (found, url) = (response.status(), response.url().clone());
+        let id = response.headers().get("x-request-id").cloned();
+        ensure!(id.is_some_and(|id| id.len() >= 8), "{url}: no X-Request-Id");
+        let body: Value = response.json().await?;
+        ensure!(found == status && body["status"] == status, "{url}: {found} {body}");
+        let more = body["moreInfo"].as_str().context("moreInfo")?;
+        let (page, anchor) = more.split_once('#').context("no anchor")?;
+        let html = http.get(page).send().await?.error_for_status()?.text().await?;
+        ensure!(html.contains(&format!("id=\"{anchor}\"")), "{more} is not there");
+        ensure!(anchor == format!("error-{}", body["code"]), "{more} for {}", body["code"]);
+        codes.insert(body["code"].as_u64().context("code")?);
+    }
+    ensure!(codes.len() >= 13, "only {codes:?}");
+    Ok(())
+}
+
+crate::on_both_engines!(
+    every_path_answers_with_and_without_the_prefix,
+    the_docs_stand_by_themselves,
+    errors_lead_to_their_explanation,
+);

@@ -1,0 +1,53 @@
+//! Everything that a database holds, to prove that something changed nothing.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use sqlx::{AssertSqlSafe, Connection};
+
+use crate::db::Location;
+
+/// The rows of each table, in an order of their own.
+///
+/// # Errors
+/// The database cannot be read.
+pub async fn fingerprint(location: &Location) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut tables = BTreeMap::new();
+    match location {
+        Location::Sqlite(path) => {
+            let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
+            let names: Vec<(String,)> =
+                sqlx::query_as("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+                    .fetch_all(&mut conn)
+                    .await?;
+            for (table,) in names {
+                let (columns,): (String,) = sqlx::query_as(AssertSqlSafe(format!(
+                    "SELECT group_concat('quote(\"' || name || '\")', ' || ') FROM pragma_table_info('{table}')"
+                )))
+                .fetch_one(&mut conn)
+                .await?;
+                let sql = format!("SELECT {columns} FROM \"{table}\" ORDER BY 1");
+                let rows: Vec<(String,)> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
+                tables.insert(table, rows.into_iter().map(|(row,)| row).collect());
+            }
+            conn.close().await?;
+        }
+        Location::Postgres(url, schema) => {
+            let mut conn = sqlx::PgConnection::connect(url).await?;
+            let names: Vec<(String,)> = sqlx::query_as(
+                "SELECT table_name::text FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1",
+            )
+            .bind(schema)
+            .fetch_all(&mut conn)
+            .await?;
+            for (table,) in names {
+                let sql = format!("SELECT t::text FROM \"{schema}\".\"{table}\" t ORDER BY 1");
+                let rows: Vec<(String,)> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
+                tables.insert(table, rows.into_iter().map(|(row,)| row).collect());
+            }
+            conn.close().await?;
+        }
+    }
+    ensure!(tables.len() > 10, "tables are missing: {:?}", tables.keys());
+    Ok(tables)
+}
