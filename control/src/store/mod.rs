@@ -90,10 +90,10 @@ impl From<sqlx::Error> for StoreError {
 /// SQLSTATE has five characters; SQLite's codes are smaller numbers, whose lowest byte is the kind.
 fn is_passing(code: &str) -> bool {
     match code.parse::<u32>() {
-        Ok(code) if code < 10_000 => {
+        Ok(number) if code.len() < 5 => {
             const BUSY: u32 = 5;
             const LOCKED: u32 = 6;
-            matches!(code & 0xff, BUSY | LOCKED)
+            matches!(number & 0xff, BUSY | LOCKED)
         }
         // Serialisation failure, deadlock, lock timeout, too many connections, shutdown and start.
         Ok(_) | Err(_) => {
