@@ -6,6 +6,7 @@
 mod access;
 mod actions;
 mod api_error;
+mod bounded;
 mod docs;
 mod extract;
 mod listing;

@@ -8,12 +8,16 @@ use axum::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::router;
+use super::{
+    bounded::{Bounded, SILENCE},
+    router,
+};
 use crate::service::App;
 
 /// Longest time from the shutdown until open requests are dropped.
@@ -22,8 +26,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most TLS handshakes at once; further clients wait in the kernel's queue.
-const MAX_HANDSHAKES: usize = 1_024;
+/// Most connections of a listener at once, handshakes included; further clients wait in the kernel's queue.
+const MAX_CONNECTIONS: usize = 1_024;
 
 /// Pause after the system could not accept, mostly for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -66,7 +70,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
     let service = router::router(app).into_make_service_with_connect_info::<Connection>();
     let mut servers = JoinSet::new();
     for listener in listeners.plain {
-        let listener = Plain(from_std(listener)?);
+        let listener = Plain { listener: from_std(listener)?, places: places() };
         let server =
             axum::serve(listener, service.clone()).with_graceful_shutdown(shutdown.clone().cancelled_owned());
         servers.spawn(server.into_future());
@@ -76,6 +80,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
             listener: from_std(listener)?,
             acceptor: TlsAcceptor::from(config),
             handshakes: JoinSet::new(),
+            places: places(),
         };
         let server =
             axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
@@ -101,19 +106,26 @@ fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }
 
-struct Plain(TcpListener);
+fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MAX_CONNECTIONS))
+}
+
+struct Plain {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+}
 
 impl Listener for Plain {
-    type Io = TcpStream;
+    type Io = Bounded<TcpStream>;
     type Addr = Connection;
 
-    async fn accept(&mut self) -> (TcpStream, Connection) {
-        let (stream, peer) = accept(&self.0).await;
-        (stream, Connection { peer, is_tls: false })
+    async fn accept(&mut self) -> (Self::Io, Connection) {
+        let (stream, peer, place) = accept(&self.listener, &self.places).await;
+        (Bounded::new(stream, SILENCE, place), Connection { peer, is_tls: false })
     }
 
     fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.0.local_addr()?, is_tls: false })
+        Ok(Connection { peer: self.listener.local_addr()?, is_tls: false })
     }
 }
 
@@ -121,11 +133,12 @@ impl Listener for Plain {
 struct Tls {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    handshakes: JoinSet<Option<(TlsStream<TcpStream>, SocketAddr)>>,
+    handshakes: JoinSet<Option<(Bounded<TlsStream<TcpStream>>, SocketAddr)>>,
+    places: Arc<Semaphore>,
 }
 
 impl Listener for Tls {
-    type Io = TlsStream<TcpStream>;
+    type Io = Bounded<TlsStream<TcpStream>>;
     type Addr = Connection;
 
     async fn accept(&mut self) -> (Self::Io, Connection) {
@@ -136,11 +149,11 @@ impl Listener for Tls {
                         return (stream, Connection { peer, is_tls: true });
                     }
                 }
-                (stream, peer) = accept(&self.listener), if self.handshakes.len() < MAX_HANDSHAKES => {
+                (stream, peer, place) = accept(&self.listener, &self.places) => {
                     let handshake = self.acceptor.accept(stream);
                     self.handshakes.spawn(async move {
                         let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()?.ok()?;
-                        Some((stream, peer))
+                        Some((Bounded::new(stream, SILENCE, place), peer))
                     });
                 }
             }
@@ -152,13 +165,19 @@ impl Listener for Tls {
     }
 }
 
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+/// The next connection, once there is a place for it. Cancel-safe.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     loop {
+        // Nobody closes the semaphore.
+        let Ok(place) = places.clone().acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Answers are small: they must not wait for more.
                 let _ = stream.set_nodelay(true);
-                return (stream, peer);
+                return (stream, peer, place);
             }
             Err(error) => {
                 tracing::warn!(%error, "accept");
