@@ -122,14 +122,17 @@ impl<B: Backing> Server<B> {
         let client = Client { ip: peer.ip().to_canonical(), is_tls: tls.is_some() };
         match tls {
             Some(acceptor) => {
-                let Ok(Ok(stream)) = timeout(limits.handshake_timeout, acceptor.accept(stream)).await else {
+                let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
+                let Some(Ok(Ok(stream))) = self.shutdown.run_until_cancelled(handshake).await else {
                     return;
                 };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                 self.serve(TokioIo::new(stream), client, is_h2).await;
             }
             None => {
-                let Ok(Ok(is_h2)) = timeout(limits.header_timeout, begins_h2(&stream)).await else { return };
+                // A client that says nothing must not hold the drain.
+                let sniff = timeout(limits.header_timeout, begins_h2(&stream));
+                let Some(Ok(Ok(is_h2))) = self.shutdown.run_until_cancelled(sniff).await else { return };
                 self.serve(TokioIo::new(stream), client, is_h2).await;
             }
         }
@@ -188,7 +191,8 @@ async fn watch<C: GracefulConnection>(
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
-            () = &mut cancelled => break limits.drain_timeout,
+            // Without a request so far there is nothing to finish.
+            () = &mut cancelled => break if activity.counts().0 == 0 { GOODBYE } else { limits.drain_timeout },
             () = &mut look => {
                 let counts = activity.counts();
                 let is_same = counts == seen;

@@ -139,3 +139,19 @@ async fn an_edge_that_stops_answers_what_is_under_way() {
     edge.stop().await;
     assert_eq!(control.scans().len(), 1, "its scan was shipped before the end");
 }
+
+#[tokio::test]
+async fn a_client_that_says_nothing_does_not_hold_the_stop() {
+    let (_control, edge, _folder) = edge_with(|config| {
+        config.limits.header_timeout = 10 * DEADLINE;
+        config.limits.drain_timeout = 10 * DEADLINE;
+    })
+    .await;
+    // One is still sniffed, and one has begun a request that never ends.
+    let _silent = TcpStream::connect(edge.plain).await.unwrap();
+    let mut begun = TcpStream::connect(edge.plain).await.unwrap();
+    begun.write_all(b"GET /ABC HT").await.unwrap();
+    let both = || edge.handle.metrics_text().lines().any(|line| line == "waymark_edge_connections 2");
+    crate::support::eventually("both are accepted", both).await;
+    tokio::time::timeout(DEADLINE, edge.stop()).await.unwrap();
+}
