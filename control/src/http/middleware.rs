@@ -60,6 +60,12 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
         path: without_prefix(request.uri().path()).into(),
         original_path: request.uri().path().into(),
     };
+    // HTTP/2 carries the host in the URI; whoever looks for it further in looks at the header.
+    if let Some(authority) = request.uri().authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().entry(header::HOST).or_insert(host);
+    }
     if info.path != info.original_path {
         *request.uri_mut() = with_path(request.uri(), &info.path);
     }

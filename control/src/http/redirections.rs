@@ -107,6 +107,10 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
+    if query.find("ids").is_some() {
+        let fault = "ids is not a parameter of this list; read a redirection by its short id.";
+        return Err(ApiError::refused(Code::InvalidParameter, fault));
+    }
     let listing = Listing::parse(&app, &actor, info, &query, &[])?;
     let wanted = ["platformId", "evrythngId"].into_iter().find_map(|name| Some((name, query.find(name)?)));
     let platform_id = wanted

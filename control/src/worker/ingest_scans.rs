@@ -34,6 +34,8 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
         .first_seq
         .checked_add(batch.records.len() as u64)
         .ok_or_else(|| ServiceError::refused(Code::Invalid, "firstSeq is too large."))?;
+    // All that takes time happens before the transaction: it may hold the only writer.
+    let scans = read(app, batch).await?;
     let mut tx = app.db.begin().await?;
     let next = scans::lock_cursor(&mut tx, &batch.edge, batch.boot).await?;
     if end <= next {
@@ -43,10 +45,8 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
     // An overlap was stored before; a gap was lost on the edge and stays visible in the counter.
     let skip = next.saturating_sub(batch.first_seq);
     let missing = batch.first_seq.saturating_sub(next);
-    let from = batch.first_seq + skip;
-    let fresh =
-        &batch.records[usize::try_from(skip).unwrap_or(batch.records.len()).min(batch.records.len())..];
-    let stored = store(app, &mut tx, batch, from, fresh).await?;
+    let fresh: Vec<Scan<'_>> = scans.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX)).collect();
+    let (count, stored) = (fresh.len() as u64, store(app, &mut tx, fresh).await?);
     scans::move_cursor(&mut tx, &batch.edge, batch.boot, next, end).await?;
     tx.commit().await?;
     if missing > 0 {
@@ -55,40 +55,24 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
     app.intake.missing.fetch_add(missing, Ordering::Relaxed);
     app.intake.repeated.fetch_add(skip, Ordering::Relaxed);
     app.intake.stored.fetch_add(stored, Ordering::Relaxed);
-    app.intake.unknown.fetch_add(fresh.len() as u64 - stored, Ordering::Relaxed);
+    app.intake.unknown.fetch_add(count - stored, Ordering::Relaxed);
     Ok(ScanReceipt { next_seq: end })
 }
 
-/// Stores scans as actions and counts hits; gives how many had a known short id.
-async fn store(
-    app: &App,
-    tx: &mut Tx,
-    batch: &ScanBatch,
-    from: u64,
-    records: &[ScanRecord],
-) -> Result<u64, ServiceError> {
-    let mut keys: HashMap<&str, Vec<String>> = HashMap::new();
-    for record in records {
-        keys.entry(&record.domain).or_default().push(record.folded.to_string());
-    }
-    let mut known: HashMap<(String, String), Redirection> = HashMap::new();
-    for (domain, mut folded) in keys {
-        folded.sort_unstable();
-        folded.dedup();
-        for item in redirections::list_many(tx, domain, &folded).await? {
-            let key = item.domain.fold(&item.redirect.short_id).into();
-            known.insert((domain.to_owned(), key), item);
-        }
-    }
-    let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
-    let mut new = Vec::with_capacity(records.len());
-    for (seq, record) in (from..).zip(records) {
-        let Some(item) = known.get(&(record.domain.to_string(), record.folded.to_string())) else { continue };
+/// A scan made ready to be stored; without an action when its short id is not known.
+struct Scan<'a> {
+    record: &'a ScanRecord,
+    action: Option<NewAction>,
+    counts: bool,
+}
+
+/// Makes the actions of a batch's scans.
+async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
+    let known = list_known(app, &batch.records).await?;
+    let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = scan::read_agent(&app.agents, record.user_agent.as_deref());
-        if !agent.bot {
-            *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += 1;
-        }
-        new.push(NewAction {
+        let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
+        let action = found.map(|item| NewAction {
             id: scan::action_id(&app.secrets.scan_id, &batch.edge, batch.boot, seq, record),
             account: item.account,
             kind: IMPLICIT_SCANS.to_owned(),
@@ -97,6 +81,43 @@ async fn store(
             timestamp: record.at,
             doc: scan::document(record, item.redirect.short_id.as_str(), agent, &app.geo_ip.find(record.ip)),
         });
+        Scan { record, action, counts: !agent.bot }
+    };
+    Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
+}
+
+/// The redirections behind scans, deleted ones too, by domain and folded short id.
+async fn list_known(
+    app: &App,
+    records: &[ScanRecord],
+) -> Result<HashMap<(String, String), Redirection>, ServiceError> {
+    let mut keys: HashMap<&str, Vec<String>> = HashMap::new();
+    for record in records {
+        keys.entry(&record.domain).or_default().push(record.folded.to_string());
+    }
+    let mut conn = app.db.read().await?;
+    let mut known = HashMap::new();
+    for (domain, mut folded) in keys {
+        folded.sort_unstable();
+        folded.dedup();
+        for item in redirections::list_many(&mut conn, domain, &folded).await? {
+            let key = item.domain.fold(&item.redirect.short_id).into();
+            known.insert((domain.to_owned(), key), item);
+        }
+    }
+    Ok(known)
+}
+
+/// Stores scans as actions and counts hits; gives how many had a known short id.
+async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
+    let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
+    let mut new = Vec::with_capacity(scans.len());
+    for Scan { record, action, counts } in scans {
+        let Some(action) = action else { continue };
+        if counts {
+            *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += 1;
+        }
+        new.push(action);
     }
     if !new.is_empty() {
         actions::insert(tx, app.clock.now(), &new).await?;

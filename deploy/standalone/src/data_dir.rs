@@ -82,6 +82,14 @@ pub fn history_id(database: &Path) -> io::Result<String> {
     kept_name(&beside(database, ".history"))
 }
 
+/// Makes an empty database file that only its owner may read; SQLite gives its other files the same mode.
+///
+/// # Errors
+/// The file cannot be made.
+pub fn make_private(database: &Path) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(database).map(|_| ())
+}
+
 fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(suffix);
@@ -138,6 +146,17 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_database_is_private_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("waymark.db");
+        make_private(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(&path, "rows").unwrap();
+        make_private(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"rows");
+    }
 
     #[test]
     fn the_folder_is_private_and_taken_once() {

@@ -17,7 +17,7 @@ use control::{
 };
 use edge::{Listeners, TlsCerts};
 use shared::short_url::{Scheme, ShortDomain};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -144,7 +144,7 @@ struct Parts {
     edge: (JoinHandle<Result<(), Failure>>, CancellationToken),
     api: (JoinHandle<Result<(), Failure>>, CancellationToken),
     writer: (JoinHandle<()>, CancellationToken),
-    background: (Vec<JoinHandle<()>>, CancellationToken),
+    background: (JoinSet<()>, CancellationToken),
 }
 
 impl Parts {
@@ -160,10 +160,9 @@ impl Parts {
         let stops: [CancellationToken; 4] = std::array::from_fn(|_| CancellationToken::new());
         let [stop_edge, stop_api, stop_writer, stop_background] = stops;
         let writer = tokio::spawn(writer_task.run(app.db.clone(), app.hub.clone(), stop_writer.clone()));
-        let background = vec![
-            tokio::spawn(app.hub.clone().run(stop_background.clone())),
-            tokio::spawn(worker::upkeep::run(app.clone(), stop_background.clone())),
-        ];
+        let mut background = JoinSet::new();
+        background.spawn(app.hub.clone().run(stop_background.clone()));
+        background.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         let Sockets { api, api_tls, edge, edge_tls, admin } = sockets;
         let api = serve::api(app, api, api_tls.zip(certificates), stop_api.clone())?;
         let listeners =
@@ -195,6 +194,7 @@ impl Parts {
             ended = &mut self.edge.0 => early = Some(("the edge", ended)),
             ended = &mut self.api.0 => early = Some(("the API", ended)),
             ended = &mut self.writer.0 => early = Some(("the writer", ended.map(Ok))),
+            Some(ended) = self.background.0.join_next() => early = Some(("a background task", ended.map(Ok))),
         }
         let mut result = match &early {
             None => Ok(()),
@@ -217,8 +217,8 @@ impl Parts {
             result = result.and(joined("the writer", self.writer.0.await.map(Ok)));
         }
         self.background.1.cancel();
-        for task in self.background.0 {
-            result = result.and(joined("a background task", task.await.map(Ok)));
+        while let Some(ended) = self.background.0.join_next().await {
+            result = result.and(joined("a background task", ended.map(Ok)));
         }
         app.db.close().await;
         // The lock of the folder outlives the database.
@@ -331,6 +331,7 @@ pub(crate) async fn connect(database: &Database) -> Result<(Db, String), Failure
                 ConfigError::new("DATABASE_URL", format!("{} cannot be used: {error}", path.display()))
             };
             let history = data_dir::history_id(path).map_err(|error| bad(&error))?;
+            data_dir::make_private(path).map_err(|error| bad(&error))?;
             Ok((Db::open_sqlite(path).await.map_err(|error| bad(&error))?, history))
         }
         // The server has a history id of its own; this one is not used. The URL may hold a password.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use shared::wire::scan::ScanBatch;
+use shared::wire::scan::{MAX_BATCH, ScanBatch};
 
 use super::spool::{Cursor, Run, Spool};
 use crate::{
@@ -11,6 +11,9 @@ use crate::{
     metrics::Metrics,
 };
 
+/// Pause after a batch that was not full: scans gather, so that control commits some 40 times a second at
+/// most, and a change that somebody waits for finds its writer free.
+const GATHER: Duration = Duration::from_millis(25);
 /// How long control may take for one batch.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// First and longest wait after a failure.
@@ -32,6 +35,8 @@ pub(super) struct Shipper<B> {
     metrics: Arc<Metrics>,
     spool: Arc<Spool>,
     cursor: Cursor,
+    /// Whether the last batch held as many scans as a batch may: more are waiting then.
+    was_full: bool,
 }
 
 impl<B: Backing> Shipper<B> {
@@ -41,7 +46,7 @@ impl<B: Backing> Shipper<B> {
         metrics: Arc<Metrics>,
         spool: Arc<Spool>,
     ) -> Self {
-        Self { config, backing, metrics, spool, cursor: Cursor::default() }
+        Self { config, backing, metrics, spool, cursor: Cursor::default(), was_full: false }
     }
 
     /// Ships for ever; may be dropped at any time, at worst a batch is sent once more.
@@ -49,7 +54,12 @@ impl<B: Backing> Shipper<B> {
         let mut backoff = BACKOFF.0;
         loop {
             match self.step().await {
-                Step::Shipped => backoff = BACKOFF.0,
+                Step::Shipped => {
+                    backoff = BACKOFF.0;
+                    if !self.was_full {
+                        tokio::time::sleep(GATHER).await;
+                    }
+                }
                 Step::Idle => self.spool.written.notified().await,
                 Step::Failed => {
                     tokio::time::sleep(backoff).await;
@@ -83,6 +93,7 @@ impl<B: Backing> Shipper<B> {
 
     async fn ship(&mut self, run: Run) -> Step {
         let count = run.records.len() as u64;
+        self.was_full = run.records.len() >= MAX_BATCH;
         let batch = ScanBatch {
             edge: self.config.edge_id.clone(),
             boot: run.boot,
