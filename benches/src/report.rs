@@ -50,6 +50,8 @@ pub(crate) struct Report {
     pub(crate) update: Option<Update>,
     /// Scans since the last start.
     pub(crate) scans: Option<Scans>,
+    /// The longest wait of a scan for the disk before the rounds, in microseconds.
+    pub(crate) writer_lag_us: Option<u64>,
     /// Everything that was wrong; a good run has nothing here.
     pub(crate) faults: Vec<String>,
 }
@@ -356,14 +358,12 @@ impl Report {
             )?;
         }
         if let Some(scans) = &self.scans {
+            let Scans { recorded, shipped, lost, .. } = scans;
+            let lag_ms = self.writer_lag_us.unwrap_or_default() as f64 / 1e3;
             writeln!(
                 out,
-                "| scans since the last start | {} recorded, {} stored, {} lost; longest wait for the disk \
-                 {:.1} ms |",
-                scans.recorded,
-                scans.shipped,
-                scans.lost,
-                scans.writer_lag_max_us as f64 / 1e3
+                "| scans since the last start | {recorded} recorded, {shipped} stored, {lost} lost; longest \
+                 wait for the disk, before the rounds, {lag_ms:.1} ms |"
             )?;
         }
         Ok(())

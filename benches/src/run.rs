@@ -140,6 +140,8 @@ impl<'a> Bench<'a> {
         self.touch_all(&ours)?;
         // Before the rounds: they leave more scans behind than are stored in their time.
         self.update()?;
+        // Before the rounds too: there ours is stopped now and then, and its writer with it.
+        self.report.writer_lag_us = Some(self.waymark.scans()?.writer_lag_max_us);
         self.rounds(&ours, nginx.as_ref())?;
         if let Some(nginx) = nginx {
             nginx.server.stop().context("nginx")?;
