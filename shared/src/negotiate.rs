@@ -48,6 +48,10 @@ impl Representation {
     #[must_use]
     pub fn negotiate(accept: Option<&str>) -> Self {
         let Some(accept) = accept else { return Self::Redirect };
+        // A page load names text/html first and whole: q is 1, and no other type comes before it.
+        if accept == "*/*" || accept.starts_with("text/html,") {
+            return Self::Redirect;
+        }
         let mut best = (0, 0, Self::Redirect);
         for (representation, kind, subtype) in NEGOTIATED {
             let (quality, named) = weigh(accept, kind, subtype);
@@ -152,6 +156,8 @@ mod tests {
         ),
         ("text/html,*/*", Redirect, "UC Browser"),
         ("text/html", Redirect, "text browser"),
+        ("text/html,text/html;q=0.1,image/png", Redirect, "the first of two equally specific ranges counts"),
+        ("text/html;q=0.2,image/png", Png, "a page that would rather not"),
         ("text/html, text/*;q=0.5, image/*", Redirect, "Lynx-like"),
         // images in a page
         ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", Png, "Chrome <img>"),

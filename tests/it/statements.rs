@@ -7,7 +7,7 @@ mod source;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::{AssertSqlSafe, Connection, Row};
 use tests::{
     db::{Engine, Location, TestDb},
     product::root,
@@ -68,6 +68,22 @@ async fn each_statement_can_be_prepared(engine: Engine) -> Result<()> {
     ensure!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
     ensure!(count > 60, "only {count} statements were found");
     Ok(())
+}
+
+/// Hits are counted by the index of short ids: by domain alone, a batch reads every row of the domain.
+#[tokio::test]
+async fn hits_are_found_by_short_id() {
+    let all = statements().unwrap();
+    let statement = all.iter().find(|statement| statement.name.ends_with("SQLITE_HITS")).unwrap();
+    let db = TestDb::new(Engine::Sqlite).await.unwrap();
+    let Location::Sqlite(path) = &db.location else { panic!("not SQLite") };
+    let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", statement.sql));
+    let rows = sqlx::query(sql).fetch_all(&mut conn).await.unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+    let is_indexed =
+        |line: &String| line.contains("SEARCH redirections") && line.contains("domain=? AND folded=?");
+    assert!(plan.iter().any(is_indexed), "{plan:?}");
 }
 
 /// The reader of the sources misses nothing: each literal that begins a statement is in one.
