@@ -17,13 +17,16 @@ use shared::{
 use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Db, StoreError, Tx, accounts, log};
+use crate::store::{Db, StoreError, Tx, accounts, dialect, log};
 
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(25);
 
 /// While the log cannot be read, the pause grows to 32 polls: 800 ms.
 const MAX_DOUBLINGS: u32 = 5;
+
+/// Time between two looks whether the log is still the one that is followed.
+const HISTORY_LOOK: Duration = Duration::from_secs(1);
 
 /// Most revisions in one message.
 const BATCH: u32 = 500;
@@ -153,9 +156,13 @@ impl Hub {
     }
 
     /// Reads the log into the ring until `shutdown`.
+    ///
+    /// Ends by itself when the log is not the one it began with (a restore, a failover to an older copy):
+    /// revisions would be used twice. A new start follows the new history under its own epoch.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut cursor = self.head();
         let mut failures = 0;
+        let mut looked = Instant::now();
         loop {
             match self.read_after(cursor).await {
                 Ok(Some(events)) => {
@@ -165,7 +172,20 @@ impl Hub {
                     self.0.head.send_replace(cursor);
                     continue;
                 }
-                Ok(None) => failures = 0,
+                Ok(None) => {
+                    failures = 0;
+                    if looked.elapsed() >= HISTORY_LOOK {
+                        looked = Instant::now();
+                        match self.is_same_history(cursor).await {
+                            Ok(true) => {}
+                            Ok(false) => {
+                                tracing::error!(cursor, "the change log has another history; start anew");
+                                return;
+                            }
+                            Err(error) => tracing::warn!(%error, "cannot read the head of the change log"),
+                        }
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the change log");
                     failures += 1;
@@ -182,6 +202,14 @@ impl Hub {
                 () = shutdown.cancelled() => return,
             }
         }
+    }
+
+    async fn is_same_history(&self, cursor: Rev) -> Result<bool, StoreError> {
+        let mut conn = self.0.db.read().await?;
+        let history = dialect::find_history_id(&mut conn).await?;
+        let head = log::load_head(&mut conn).await?;
+        let is_bound = history.is_none_or(|history| history == head.bound_to);
+        Ok(is_bound && head.epoch == self.0.epoch && head.head >= cursor)
     }
 
     async fn read_after(&self, cursor: Rev) -> Result<Option<Events>, StoreError> {

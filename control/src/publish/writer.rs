@@ -4,9 +4,12 @@
 //! takes urgent single changes first, then chunks of imports, until its time is used up; each request
 //! stands in a savepoint of its own, so that one refusal takes nobody else along.
 
-use std::time::{Duration, Instant};
+use std::{
+    panic::AssertUnwindSafe,
+    time::{Duration, Instant},
+};
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -86,7 +89,11 @@ impl Writer {
                 if answer.is_closed() {
                     return Finish { keep: false, settle: Box::new(|_| ()) };
                 }
-                let result = work(tx).await;
+                // A panic is one request's fault: without this it would end the writer, and the process.
+                let result = AssertUnwindSafe(work(tx))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|_| Err(ServiceError::Internal("a write panicked".to_owned())));
                 let keep = result.is_ok();
                 // A caller that went away does not hear of it; the change stands all the same.
                 let settle = Box::new(move |committed: Result<(), StoreError>| {

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
 use control::{
-    publish::hub::EdgeSession,
+    publish::{
+        hub::{EdgeSession, Hub},
+        writer::Lane,
+    },
     service::redirections,
     store::{log, redirections as table},
 };
@@ -16,8 +19,9 @@ use shared::{
     },
 };
 use tests::db::{Engine, TestApp};
+use tokio_util::sync::CancellationToken;
 
-use super::redirections::{actor, create, product};
+use super::redirections::{actor, create, execute, product};
 
 /// Longest wait for something that must come.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -31,6 +35,8 @@ super::super::on_both_engines!(
     a_compacted_log_sends_edges_to_a_snapshot,
     a_copy_of_the_database_gets_a_new_epoch,
     a_fill_carries_the_watermark,
+    a_log_that_was_cut_ends_the_stream,
+    a_write_that_panics_harms_nobody_else,
 );
 
 fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
@@ -218,5 +224,29 @@ async fn a_fill_carries_the_watermark(engine: Engine) -> Result<()> {
     assert_eq!((rev, &*value.target), (1, "https://example.com/1"));
     let absent = table::load_fill(&mut conn, &RedirectKey::new("tn.gg", "C")).await?;
     assert_eq!((absent.watermark, absent.value), (2, None));
+    Ok(())
+}
+
+async fn a_log_that_was_cut_ends_the_stream(engine: Engine) -> Result<()> {
+    let made = TestApp::without_tasks(engine).await?;
+    execute(&made, "UPDATE log_head SET head = 5").await?;
+    let hub = Hub::open(made.app.db.clone()).await?;
+    let stream = tokio::spawn(hub.run(CancellationToken::new()));
+    execute(&made, "UPDATE log_head SET head = 4").await?;
+    Ok(tokio::time::timeout(DEADLINE, stream).await??)
+}
+
+async fn a_write_that_panics_harms_nobody_else(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let poison = made.app.writer.submit::<(), _>(Lane::Urgent, |tx| {
+        Box::pin(async move {
+            log::take_revs(tx, 3).await?;
+            panic!("poison")
+        })
+    });
+    let (poisoned, created) = tokio::join!(poison, create(&made, product, "https://example.com/", None));
+    assert_eq!(poisoned.unwrap_err().code(), shared::problem::Code::Internal);
+    assert_eq!(created?.rev, 1, "what the panicking request took was given back");
     Ok(())
 }
