@@ -7,6 +7,8 @@ mod paging;
 mod resources;
 mod serve;
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use axum::{
     Router,
@@ -24,8 +26,10 @@ use shared::{
     id::{AccountId, OperatorId},
     short_url::{Scheme, ShortDomain},
 };
-use sqlx::{AssertSqlSafe, Connection};
-use tests::db::{Engine, Location, TestApp, random16};
+use tests::{
+    db::{Engine, TestApp, random16},
+    fingerprint::fingerprint,
+};
 use tower::ServiceExt;
 
 /// An API with two accounts; `key` is the first one's, `other_key` the second one's.
@@ -143,50 +147,8 @@ impl Api {
         Ok((ids.remove(0), ids.remove(0)))
     }
 
-    /// Everything that the database holds, as one text.
-    async fn fingerprint(&self) -> Result<String> {
-        let mut parts = Vec::new();
-        match &self.made.db.location {
-            Location::Sqlite(path) => {
-                let mut conn =
-                    sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
-                let tables: Vec<(String,)> =
-                    sqlx::query_as("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-                        .fetch_all(&mut conn)
-                        .await?;
-                for (table,) in tables {
-                    let (columns,): (String,) = sqlx::query_as(AssertSqlSafe(format!(
-                        "SELECT group_concat('quote(\"' || name || '\")', ' || ') FROM pragma_table_info('{table}')"
-                    )))
-                    .fetch_one(&mut conn)
-                    .await?;
-                    let rows: Vec<(String,)> = sqlx::query_as(AssertSqlSafe(format!(
-                        "SELECT {columns} FROM \"{table}\" ORDER BY 1"
-                    )))
-                    .fetch_all(&mut conn)
-                    .await?;
-                    parts.push(format!("{table}: {rows:?}"));
-                }
-                conn.close().await?;
-            }
-            Location::Postgres(url, schema) => {
-                let mut conn = sqlx::PgConnection::connect(url).await?;
-                let tables: Vec<(String,)> = sqlx::query_as(
-                    "SELECT table_name::text FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1",
-                )
-                .bind(schema)
-                .fetch_all(&mut conn)
-                .await?;
-                for (table,) in tables {
-                    let sql = format!("SELECT t::text FROM \"{schema}\".\"{table}\" t ORDER BY 1");
-                    let rows: Vec<(String,)> =
-                        sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
-                    parts.push(format!("{table}: {rows:?}"));
-                }
-                conn.close().await?;
-            }
-        }
-        anyhow::ensure!(parts.len() > 10, "tables are missing: {parts:?}");
-        Ok(parts.join("\n"))
+    /// Everything that the database holds.
+    async fn fingerprint(&self) -> Result<BTreeMap<String, Vec<String>>> {
+        fingerprint(&self.made.db.location).await
     }
 }

@@ -70,7 +70,6 @@ CREATE TABLE thngs (
     updated_at  BIGINT NOT NULL
 );
 CREATE INDEX thngs_account ON thngs (account_id, created_at, seq);
-CREATE INDEX thngs_product ON thngs (account_id, product_id);
 
 -- A deleted row stays as a tombstone, so that a short id is never given out again.
 CREATE TABLE redirections (
