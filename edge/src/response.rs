@@ -91,6 +91,7 @@ fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
+// Spec gap: the status of the redirect is not shown; 307 keeps the method and is cached by nobody.
 /// 307 to `location`; never stored, so that a change of the target reaches the next scan.
 pub(crate) fn redirect(location: HeaderValue) -> Response<Body> {
     let mut headers = headers();

@@ -81,6 +81,7 @@ codes! {
     ControlUnreachable = 50303, 503, "The control plane did not answer.";
 }
 
+// Spec gap: shape, codes and failure statuses of errors are not shown; decisions 1 fixes them.
 /// The error body, the same everywhere (decisions 1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

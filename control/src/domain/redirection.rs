@@ -13,6 +13,7 @@ use shared::{
 
 use super::members::Members;
 
+// Spec gap: targets that lead back to their own short URL are not mentioned; they are refused.
 /// Most short URLs that may lead to each other before a real target.
 pub const MAX_CHAIN: usize = 5;
 
@@ -60,6 +61,7 @@ impl Redirection {
     }
 }
 
+// Spec gap: bodies of create and update are not shown; PUT replaces what is writable.
 /// What a PUT replaces: the rest of a redirection is its identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writable {

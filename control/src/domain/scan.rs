@@ -77,6 +77,7 @@ const BOT_WORDS: &[&str] = &[
     "nikto",
 ];
 
+// Spec gap: what counts as a robot is not shown.
 /// Reads a user agent; without one it is a program that hides, and counts as a bot.
 #[must_use]
 pub fn read_agent<'a>(parser: &'a woothee::parser::Parser, user_agent: Option<&'a str>) -> Agent<'a> {

@@ -129,6 +129,7 @@ pub async fn create(
         .await
 }
 
+// Spec gap: no operation creates many at once; an array as body does.
 /// Creates up to 1,000 redirections on one domain; each item stands or falls by itself.
 ///
 /// `items` are the drafts, or the faults found while reading them. The answer is in their order.
@@ -278,6 +279,7 @@ pub async fn replace(
         .await
 }
 
+// Spec gap: what a deleted short id answers, and whether it comes back, is not shown: 404, and never.
 /// Deletes redirections, all of them or none; their short ids are never given out again.
 ///
 /// # Errors

@@ -104,6 +104,7 @@ pub(super) async fn plan(
         let mut faults = Vec::new();
         let owner = owners.get(draft.platform_id.as_str());
         match owner {
+            // Spec gap: what an unknown resource in a body answers is not shown; 400, as in a path it is 404.
             None => faults.push(format!("platformId: {} was not found in this account.", draft.platform_id)),
             Some(owner) if draft.resource_type.is_some_and(|kind| kind != owner.kind) => {
                 faults.push(format!("type: {} is a {}.", draft.platform_id, owner.kind.as_str()));
