@@ -125,6 +125,14 @@ id_types! {
     CollectionId;
     /// An action recorded against a Thng or product.
     ActionId;
+    /// An application of a project.
+    ApplicationId;
+    /// A user of applications.
+    UserId;
+    /// A file.
+    FileId;
+    /// An access of an operator to an account.
+    AccessId;
     /// The identifier of any resource a redirection may belong to.
     ResourceId;
 }
@@ -137,6 +145,18 @@ impl From<ThngId> for ResourceId {
 
 impl From<ProductId> for ResourceId {
     fn from(id: ProductId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<PlaceId> for ResourceId {
+    fn from(id: PlaceId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<CollectionId> for ResourceId {
+    fn from(id: CollectionId) -> Self {
         Self(id.0)
     }
 }

@@ -2,24 +2,50 @@
 
 use std::str::FromStr;
 
-use shared::id::AccountId;
+use shared::id::{AccountId, ApplicationId, ProjectId};
 
 /// Length of an API key in characters of `[A-Za-z0-9]` (decisions 1).
 pub const KEY_LEN: usize = 80;
 
-/// The kinds of key.
+/// The kinds of key (decisions 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActorKind {
     /// A person or program that may do everything in its account.
     Operator,
+    /// An application's secret key, kept on a server: like an operator within its project.
+    TrustedApp,
+    /// An application's public key, found in pages and apps.
+    App,
+    /// A user of an application.
+    User,
+    /// A Thng with a key of its own.
+    Thng,
 }
 
 impl ActorKind {
-    /// The kind as stored and as `/access` names it.
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Operator, Self::TrustedApp, Self::App, Self::User, Self::Thng];
+
+    /// The kind as stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Operator => "operator",
+            Self::TrustedApp => "trustedApp",
+            Self::App => "app",
+            Self::User => "user",
+            Self::Thng => "thng",
+        }
+    }
+
+    /// The kind as `/access` names it: both keys of an application are its own.
+    #[must_use]
+    pub const fn as_actor_type(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::TrustedApp | Self::App => "app",
+            Self::User => "userInApp",
+            Self::Thng => "thng",
         }
     }
 }
@@ -28,10 +54,7 @@ impl FromStr for ActorKind {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "operator" => Ok(Self::Operator),
-            _ => Err(()),
-        }
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(())
     }
 }
 
@@ -42,8 +65,12 @@ pub struct Actor {
     pub account: AccountId,
     /// Kind of the key.
     pub kind: ActorKind,
-    /// Id of the operator (later application, user or Thng).
+    /// Id of the operator, application, user or Thng.
     pub id: String,
+    /// The project that the key is confined to; applications and users always have one.
+    pub project: Option<ProjectId>,
+    /// The application that the key was made by: its own, or the user's.
+    pub app: Option<ApplicationId>,
     /// Whether the account may use the enterprise parts.
     pub enterprise: bool,
 }

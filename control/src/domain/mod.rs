@@ -3,6 +3,7 @@
 pub mod access;
 pub mod action;
 pub mod filter;
+pub mod grant;
 pub mod limits;
 pub mod members;
 pub mod page;

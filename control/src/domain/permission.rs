@@ -1,39 +1,77 @@
 //! What each kind of key may do: one table (decisions 3).
 
-use super::access::ActorKind;
+use super::access::ActorKind::{self, App, Operator, Thng, TrustedApp, User};
 
 /// What an operation is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// Who the caller is.
     Access,
-    /// Accounts and their domains.
+    /// Accounts, their domains and accesses.
     Accounts,
     /// Operators.
     Operators,
+    /// Projects.
+    Projects,
+    /// Applications of projects, and their public keys.
+    Applications,
+    /// Secret keys of applications, and keys of Thngs.
+    Keys,
+    /// Users of applications.
+    Users,
     /// Products.
     Products,
     /// Thngs.
     Thngs,
-    /// Actions and their types.
+    /// Properties of Thngs and products.
+    Properties,
+    /// Where a Thng was.
+    Locations,
+    /// Places.
+    Places,
+    /// Collections and their members.
+    Collections,
+    /// Actions.
     Actions,
+    /// Types of actions.
+    ActionTypes,
     /// Redirections.
     Redirections,
+    /// Rules of redirection, of the account and of applications.
+    Rules,
+    /// Files.
+    Files,
     /// The state of the service.
     Status,
 }
 
+use Subject::{
+    Access, Accounts, ActionTypes, Actions, Applications, Collections, Files, Keys, Locations, Operators,
+    Places, Products, Projects, Properties, Redirections, Rules, Status, Thngs, Users,
+};
+
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 8] = [
-        Self::Access,
-        Self::Accounts,
-        Self::Operators,
-        Self::Products,
-        Self::Thngs,
-        Self::Actions,
-        Self::Redirections,
-        Self::Status,
+    pub const ALL: [Self; 19] = [
+        Access,
+        Accounts,
+        Operators,
+        Projects,
+        Applications,
+        Keys,
+        Users,
+        Products,
+        Thngs,
+        Properties,
+        Locations,
+        Places,
+        Collections,
+        Actions,
+        ActionTypes,
+        Redirections,
+        Rules,
+        Files,
+        Status,
     ];
 }
 
@@ -55,24 +93,94 @@ impl Verb {
     pub const ALL: [Self; 4] = [Self::Create, Self::Read, Self::Update, Self::Delete];
 }
 
-use Verb::{Create, Delete, Read, Update};
+/// How far a permission goes; what is out of reach does not exist for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Everything in the account.
+    Account,
+    /// What is scoped to the key's project; what it makes is scoped so too.
+    Project,
+    /// What the key's owner made or is named in: the user in `scopes.users`, the Thng itself.
+    Own,
+}
 
-/// The table: a kind of key, a subject, and the verbs it may use; what is not listed is refused.
-const TABLE: &[(ActorKind, Subject, &[Verb])] = &[
-    (ActorKind::Operator, Subject::Access, &[Read]),
-    (ActorKind::Operator, Subject::Accounts, &[Read, Update]),
-    (ActorKind::Operator, Subject::Operators, &[Read, Update]),
-    (ActorKind::Operator, Subject::Products, &[Create, Read, Update, Delete]),
-    (ActorKind::Operator, Subject::Thngs, &[Create, Read, Update, Delete]),
-    (ActorKind::Operator, Subject::Actions, &[Create, Read, Delete]),
-    (ActorKind::Operator, Subject::Redirections, &[Create, Read, Update, Delete]),
-    (ActorKind::Operator, Subject::Status, &[Read]),
+/// The table: a kind of key, a subject, and the reach of Create, Read, Update and Delete by a letter:
+/// `a`ccount, `p`roject, `o`wn, or a dash. What is not listed is refused.
+const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
+    (Operator, Access, b"-a--"),
+    (Operator, Accounts, b"-aa-"),
+    (Operator, Operators, b"-aa-"),
+    (Operator, Projects, b"aaaa"),
+    (Operator, Applications, b"aaaa"),
+    (Operator, Keys, b"aaaa"),
+    (Operator, Users, b"aaaa"),
+    (Operator, Products, b"aaaa"),
+    (Operator, Thngs, b"aaaa"),
+    (Operator, Properties, b"aaaa"),
+    (Operator, Locations, b"aaaa"),
+    (Operator, Places, b"aaaa"),
+    (Operator, Collections, b"aaaa"),
+    (Operator, Actions, b"aa-a"),
+    (Operator, ActionTypes, b"aaaa"),
+    (Operator, Redirections, b"aaaa"),
+    (Operator, Rules, b"aaaa"),
+    (Operator, Files, b"aaaa"),
+    (Operator, Status, b"-a--"),
+    (TrustedApp, Access, b"-o--"),
+    (TrustedApp, Applications, b"-o--"),
+    (TrustedApp, Users, b"pp--"),
+    (TrustedApp, Products, b"pppp"),
+    (TrustedApp, Thngs, b"pppp"),
+    (TrustedApp, Properties, b"pppp"),
+    (TrustedApp, Locations, b"pppp"),
+    (TrustedApp, Places, b"pppp"),
+    (TrustedApp, Collections, b"pppp"),
+    (TrustedApp, Actions, b"pp-p"),
+    (TrustedApp, ActionTypes, b"-a--"),
+    (TrustedApp, Redirections, b"pppp"),
+    (App, Access, b"-o--"),
+    (App, Applications, b"-o--"),
+    (App, Users, b"p---"),
+    (App, Products, b"-p--"),
+    (App, Places, b"-p--"),
+    // Scans only: see the service of actions.
+    (App, Actions, b"p---"),
+    (User, Access, b"-o--"),
+    (User, Applications, b"-o--"),
+    (User, Users, b"-oo-"),
+    (User, Products, b"ppo-"),
+    (User, Thngs, b"ppo-"),
+    (User, Properties, b"opo-"),
+    (User, Locations, b"opo-"),
+    (User, Places, b"-p--"),
+    (User, Collections, b"ppo-"),
+    (User, Actions, b"pp--"),
+    (User, ActionTypes, b"-a--"),
+    (User, Redirections, b"opo-"),
+    (Thng, Access, b"-o--"),
+    (Thng, Thngs, b"-oo-"),
+    (Thng, Properties, b"oooo"),
+    (Thng, Locations, b"oooo"),
+    (Thng, Actions, b"oo--"),
 ];
 
-/// Tells whether a kind of key may do this.
+/// How far a kind of key may do this; `None` when it may not at all.
 #[must_use]
-pub fn allows(kind: ActorKind, verb: Verb, subject: Subject) -> bool {
-    TABLE.iter().any(|(k, s, verbs)| *k == kind && *s == subject && verbs.contains(&verb))
+pub fn reach(kind: ActorKind, verb: Verb, subject: Subject) -> Option<Reach> {
+    let (_, _, letters) = TABLE.iter().find(|(k, s, _)| *k == kind && *s == subject)?;
+    let [create, read, update, delete] = **letters;
+    let letter = match verb {
+        Verb::Create => create,
+        Verb::Read => read,
+        Verb::Update => update,
+        Verb::Delete => delete,
+    };
+    match letter {
+        b'a' => Some(Reach::Account),
+        b'p' => Some(Reach::Project),
+        b'o' => Some(Reach::Own),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -80,28 +188,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cell_is_as_decided() {
-        // One letter for each of Create, Read, Update, Delete, or a dash.
-        let expected = [
-            (ActorKind::Operator, Subject::Access, "-R--"),
-            (ActorKind::Operator, Subject::Accounts, "-RU-"),
-            (ActorKind::Operator, Subject::Operators, "-RU-"),
-            (ActorKind::Operator, Subject::Products, "CRUD"),
-            (ActorKind::Operator, Subject::Thngs, "CRUD"),
-            (ActorKind::Operator, Subject::Actions, "CR-D"),
-            (ActorKind::Operator, Subject::Redirections, "CRUD"),
-            (ActorKind::Operator, Subject::Status, "-R--"),
-        ];
-        for kind in [ActorKind::Operator] {
-            for subject in Subject::ALL {
-                let cell: String = Verb::ALL
-                    .iter()
-                    .zip("CRUD".chars())
-                    .map(|(verb, letter)| if allows(kind, *verb, subject) { letter } else { '-' })
-                    .collect();
-                let wanted = expected.iter().find(|(k, s, _)| *k == kind && *s == subject).unwrap().2;
-                assert_eq!(cell, wanted, "{kind:?} {subject:?}");
+    fn the_table_has_each_cell_once_and_knows_its_letters() {
+        for (index, (kind, subject, letters)) in TABLE.iter().enumerate() {
+            assert!(letters.iter().all(|letter| b"apo-".contains(letter)), "{kind:?} {subject:?}");
+            let again = TABLE[index + 1..].iter().any(|(k, s, _)| k == kind && s == subject);
+            assert!(!again, "{kind:?} {subject:?} twice");
+        }
+    }
+
+    #[test]
+    fn what_is_decided_of_each_kind_holds() {
+        for subject in Subject::ALL {
+            for verb in Verb::ALL {
+                let cell = |kind| reach(kind, verb, subject);
+                assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
+                for kind in [TrustedApp, App, User, Thng] {
+                    // Nobody may what an operator may not.
+                    assert!(
+                        cell(kind).is_none() || cell(Operator).is_some(),
+                        "{kind:?} {subject:?} {verb:?}"
+                    );
+                    let is_shared = subject == ActionTypes && verb == Verb::Read;
+                    let is_confined = cell(kind) != Some(Reach::Account);
+                    assert!(
+                        is_confined || is_shared,
+                        "{kind:?} {subject:?} {verb:?} reaches the whole account"
+                    );
+                }
+                if verb == Verb::Delete && cell(User).is_some() {
+                    panic!("a user deletes {subject:?}");
+                }
+                if verb == Verb::Update && cell(User).is_some_and(|reach| reach != Reach::Own) {
+                    panic!("a visitor may change the {subject:?} of others");
+                }
             }
+        }
+        for (kind, verb, subject, expected) in [
+            (App, Verb::Read, Thngs, None),
+            (App, Verb::Read, Products, Some(Reach::Project)),
+            (App, Verb::Create, Actions, Some(Reach::Project)),
+            (App, Verb::Read, Actions, None),
+            (TrustedApp, Verb::Read, Accounts, None),
+            (TrustedApp, Verb::Read, Files, None),
+            (TrustedApp, Verb::Update, Redirections, Some(Reach::Project)),
+            (Thng, Verb::Update, Thngs, Some(Reach::Own)),
+            (Thng, Verb::Delete, Thngs, None),
+            (Thng, Verb::Read, Products, None),
+        ] {
+            assert_eq!(reach(kind, verb, subject), expected, "{kind:?} {verb:?} {subject:?}");
         }
     }
 }

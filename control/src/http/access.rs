@@ -79,10 +79,10 @@ pub(super) struct ActorDocument {
     responses((status = 200, description = "The account and the actor", body = AccessDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(Caller(actor): Caller) -> Result<Json<AccessDocument>, ApiError> {
-    access::require(&actor, Verb::Read, Subject::Access)?;
+    let _ = access::require(&actor, Verb::Read, Subject::Access)?;
     let document = AccessDocument {
         account: actor.account.to_string(),
-        actor: ActorDocument { kind: actor.kind.as_str(), id: actor.id },
+        actor: ActorDocument { kind: actor.kind.as_actor_type(), id: actor.id },
     };
     Ok(Json(document))
 }

@@ -49,7 +49,7 @@ pub(super) async fn read(
     State(app): State<Arc<App>>,
     Caller(actor): Caller,
 ) -> Result<Json<StatusDocument>, ApiError> {
-    require(&actor, Verb::Read, Subject::Status)?;
+    let _ = require(&actor, Verb::Read, Subject::Status)?;
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     Ok(Json(StatusDocument {
         epoch: app.hub.epoch().to_string(),

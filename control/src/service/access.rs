@@ -7,7 +7,8 @@ use super::App;
 use crate::{
     domain::{
         access::{Actor, is_key},
-        permission::{Subject, Verb, allows},
+        grant::Grant,
+        permission::{Subject, Verb, reach},
     },
     error::ServiceError,
     store::keys,
@@ -29,14 +30,14 @@ pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
     keys::find(&mut conn, &hash).await?.ok_or_else(unknown)
 }
 
-/// Refuses a caller whose kind of key may not do this.
+/// What a caller may do this to; refuses one whose kind of key may not do it at all.
 ///
 /// # Errors
 /// [`Code::Forbidden`].
-pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<(), ServiceError> {
-    if allows(actor.kind, verb, subject) {
-        return Ok(());
-    }
-    let kind = actor.kind.as_str();
-    Err(ServiceError::refused(Code::Forbidden, format!("A key of the kind {kind} may not do this.")))
+pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, ServiceError> {
+    let grant = reach(actor.kind, verb, subject).and_then(|reach| Grant::new(actor, reach));
+    grant.ok_or_else(|| {
+        let kind = actor.kind.as_str();
+        ServiceError::refused(Code::Forbidden, format!("A key of the kind {kind} may not do this."))
+    })
 }

@@ -41,7 +41,7 @@ pub fn list_types(
     page: PageRequest,
     filter: Option<&Filter>,
 ) -> Result<Page<&'static str>, ServiceError> {
-    require(actor, Verb::Read, Actions)?;
+    let _ = require(actor, Verb::Read, Actions)?;
     let names = BUILT_IN
         .into_iter()
         .filter(|name| filter.is_none_or(|filter| matches!(filter, Filter::Name(wanted) if wanted == name)));
@@ -60,7 +60,7 @@ pub async fn list(
     kind: &str,
     page: PageRequest,
 ) -> Result<Page<Action>, ServiceError> {
-    require(actor, Verb::Read, Actions)?;
+    let _ = require(actor, Verb::Read, Actions)?;
     let kind = action_type(kind)?;
     let mut conn = app.db.read().await?;
     let about = about(&mut conn, actor, scope).await?;
@@ -80,7 +80,7 @@ pub async fn read(
     kind: &str,
     id: &str,
 ) -> Result<Action, ServiceError> {
-    require(actor, Verb::Read, Actions)?;
+    let _ = require(actor, Verb::Read, Actions)?;
     let kind = action_type(kind)?;
     let not_found = || ServiceError::not_found("action", shorten(id));
     let id = id.parse().map_err(|_| not_found())?;

@@ -21,7 +21,7 @@ use crate::{
 /// The key may not, the name is missing, or the database failed.
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, change: ProductChange) -> Result<Product, ServiceError> {
-    require(actor, Verb::Create, Products)?;
+    let _ = require(actor, Verb::Create, Products)?;
     let now = app.clock.now();
     let id = ProductId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
@@ -37,7 +37,7 @@ pub async fn create(app: &App, actor: &Actor, change: ProductChange) -> Result<P
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, ServiceError> {
-    require(actor, Verb::Read, Products)?;
+    let _ = require(actor, Verb::Read, Products)?;
     let mut conn = app.db.read().await?;
     let id = resolve_product(&mut conn, actor.account, reference).await?;
     products::find(&mut conn, actor.account, id)
@@ -51,7 +51,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, 
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Product>, ServiceError> {
-    require(actor, Verb::Read, Products)?;
+    let _ = require(actor, Verb::Read, Products)?;
     let mut conn = app.db.read().await?;
     let rows = products::list(&mut conn, actor.account, request.selection(), request.page).await?;
     Ok(request.cut(rows, |product| product.stamp, Product::matches))
@@ -68,7 +68,7 @@ pub async fn update(
     reference: &str,
     change: ProductChange,
 ) -> Result<Product, ServiceError> {
-    require(actor, Verb::Update, Products)?;
+    let _ = require(actor, Verb::Update, Products)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_product(&mut tx, actor.account, reference).await?;
     let product = products::find_locked(&mut tx, actor.account, id)
@@ -86,7 +86,7 @@ pub async fn update(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    require(actor, Verb::Delete, Products)?;
+    let _ = require(actor, Verb::Delete, Products)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_product(&mut tx, actor.account, reference).await?;
     if !products::delete(&mut tx, actor.account, id).await? {

@@ -32,7 +32,7 @@ pub async fn list_accounts(app: &App, actor: &Actor) -> Result<Vec<Account>, Ser
 /// It is another one, or the database failed.
 #[instrument(skip_all)]
 pub async fn read_account(app: &App, actor: &Actor, id: &str) -> Result<Account, ServiceError> {
-    require(actor, Verb::Read, Accounts)?;
+    let _ = require(actor, Verb::Read, Accounts)?;
     let id = own_account(actor, id)?;
     let mut conn = app.db.read().await?;
     tenants::find_account(&mut conn, id).await?.ok_or_else(|| ServiceError::not_found("account", id))
@@ -49,7 +49,7 @@ pub async fn update_account(
     id: &str,
     change: AccountChange,
 ) -> Result<Account, ServiceError> {
-    require(actor, Verb::Update, Accounts)?;
+    let _ = require(actor, Verb::Update, Accounts)?;
     let id = own_account(actor, id)?;
     let mut tx = app.db.begin().await?;
     let account = tenants::find_account_locked(&mut tx, id)
@@ -71,7 +71,7 @@ pub async fn list_short_domains(
     actor: &Actor,
     id: &str,
 ) -> Result<Vec<ShortDomain>, ServiceError> {
-    require(actor, Verb::Read, Accounts)?;
+    let _ = require(actor, Verb::Read, Accounts)?;
     let id = own_account(actor, id)?;
     let mut conn = app.db.read().await?;
     Ok(accounts::list_domains(&mut conn, id).await?)
@@ -83,7 +83,7 @@ pub async fn list_short_domains(
 /// There is none with this id, or the database failed.
 #[instrument(skip_all)]
 pub async fn read_operator(app: &App, actor: &Actor, id: &str) -> Result<Operator, ServiceError> {
-    require(actor, Verb::Read, Operators)?;
+    let _ = require(actor, Verb::Read, Operators)?;
     let not_found = || ServiceError::not_found("operator", id);
     let mut conn = app.db.read().await?;
     let id = id.parse().map_err(|_| not_found())?;
@@ -101,7 +101,7 @@ pub async fn update_operator(
     id: &str,
     change: OperatorChange,
 ) -> Result<Operator, ServiceError> {
-    require(actor, Verb::Update, Operators)?;
+    let _ = require(actor, Verb::Update, Operators)?;
     let not_found = || ServiceError::not_found("operator", id);
     let id = id.parse().map_err(|_| not_found())?;
     let mut tx = app.db.begin().await?;

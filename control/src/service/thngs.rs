@@ -26,7 +26,7 @@ use crate::{
 /// The key may not, the name is missing, the product is not there, or the database failed.
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, change: ThngChange) -> Result<Thng, ServiceError> {
-    require(actor, Verb::Create, Thngs)?;
+    let _ = require(actor, Verb::Create, Thngs)?;
     let now = app.clock.now();
     let id = ThngId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
@@ -43,7 +43,7 @@ pub async fn create(app: &App, actor: &Actor, change: ThngChange) -> Result<Thng
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, ServiceError> {
-    require(actor, Verb::Read, Thngs)?;
+    let _ = require(actor, Verb::Read, Thngs)?;
     let mut conn = app.db.read().await?;
     let id = resolve_thng(&mut conn, actor.account, reference).await?;
     thngs::find(&mut conn, actor.account, id).await?.ok_or_else(|| ServiceError::not_found("thng", reference))
@@ -55,7 +55,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, Ser
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Thng>, ServiceError> {
-    require(actor, Verb::Read, Thngs)?;
+    let _ = require(actor, Verb::Read, Thngs)?;
     let mut conn = app.db.read().await?;
     let rows = thngs::list(&mut conn, actor.account, request.selection(), request.page).await?;
     Ok(request.cut(rows, |thng| thng.stamp, Thng::matches))
@@ -72,7 +72,7 @@ pub async fn update(
     reference: &str,
     change: ThngChange,
 ) -> Result<Thng, ServiceError> {
-    require(actor, Verb::Update, Thngs)?;
+    let _ = require(actor, Verb::Update, Thngs)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, reference).await?;
     let stored = thngs::find_locked(&mut tx, actor.account, id)
@@ -100,7 +100,7 @@ pub async fn update(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    require(actor, Verb::Delete, Thngs)?;
+    let _ = require(actor, Verb::Delete, Thngs)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, reference).await?;
     if !thngs::delete(&mut tx, actor.account, id).await? {

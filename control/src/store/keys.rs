@@ -49,6 +49,8 @@ pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, Sto
             account: parse("account_id", &account)?,
             kind: parse("kind", &kind)?,
             id: actor_id,
+            project: None,
+            app: None,
             enterprise,
         })
     })

@@ -29,6 +29,8 @@ pub(super) fn actor(made: &TestApp) -> Actor {
     Actor {
         account: made.account,
         kind: ActorKind::Operator,
+        project: None,
+        app: None,
         id: made.operator.to_string(),
         enterprise: true,
     }

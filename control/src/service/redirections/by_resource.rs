@@ -29,7 +29,7 @@ pub async fn owner(
     kind: ResourceType,
     reference: &str,
 ) -> Result<ResourceId, ServiceError> {
-    require(actor, Verb::Read, Subject::Redirections)?;
+    let _ = require(actor, Verb::Read, Subject::Redirections)?;
     let mut conn = app.db.read().await?;
     let id: ResourceId = match kind {
         ResourceType::Thng => resolve_thng(&mut conn, actor.account, reference).await?.into(),

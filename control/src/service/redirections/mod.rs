@@ -103,7 +103,7 @@ pub async fn create(
     choice: DomainChoice,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Redirection>, ServiceError> {
-    require(actor, Verb::Create, Redirections)?;
+    let _ = require(actor, Verb::Create, Redirections)?;
     let candidates = vec![app.random16()?, app.random16()?];
     let (account, at) = (actor.account, app.clock.now());
     app.writer
@@ -143,7 +143,7 @@ pub async fn create_many(
     choice: DomainChoice,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Vec<ItemResult>>, ServiceError> {
-    require(actor, Verb::Create, Redirections)?;
+    let _ = require(actor, Verb::Create, Redirections)?;
     if items.is_empty() || items.len() > MAX_BULK {
         let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {}.", items.len());
         return Err(ServiceError::refused(Code::Invalid, text));
@@ -195,7 +195,7 @@ pub async fn find(
     choice: DomainChoice,
     short_id: &str,
 ) -> Result<Redirection, ServiceError> {
-    require(actor, Verb::Read, Redirections)?;
+    let _ = require(actor, Verb::Read, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
     load(&mut conn, actor.account, &domain, short_id).await
@@ -217,7 +217,7 @@ pub struct Listing {
 /// # Errors
 /// 400 for a domain that is not the account's.
 pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Page<Redirection>, ServiceError> {
-    require(actor, Verb::Read, Redirections)?;
+    let _ = require(actor, Verb::Read, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = match &listing.domain {
         None => None,
@@ -249,7 +249,7 @@ pub async fn replace(
     short_ids: Vec<String>,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
-    require(actor, Verb::Update, Redirections)?;
+    let _ = require(actor, Verb::Update, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(lane(&short_ids), move |tx| {
@@ -290,7 +290,7 @@ pub async fn delete(
     choice: DomainChoice,
     short_ids: Vec<String>,
 ) -> Result<Written<()>, ServiceError> {
-    require(actor, Verb::Delete, Redirections)?;
+    let _ = require(actor, Verb::Delete, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(lane(&short_ids), move |tx| {

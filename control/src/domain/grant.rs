@@ -1,0 +1,141 @@
+//! What a permission means for one caller: which resources it sees, and what those it makes belong to.
+
+use shared::id::ProjectId;
+
+use super::{
+    access::{Actor, ActorKind},
+    permission::Reach,
+    redirection::Scopes,
+};
+
+/// A permission that a caller has, with how far it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct Grant {
+    limit: Limit,
+    /// The user who makes something, if it is one.
+    user: Option<String>,
+}
+
+/// What a caller's view of resources is limited to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing but the account.
+    Account,
+    /// What is scoped to this project.
+    Project(ProjectId),
+    /// What names this user in its scopes.
+    User(String),
+    /// The resource with this id.
+    Itself(String),
+}
+
+impl Grant {
+    /// The grant of a caller whose permission reaches so far; `None` when its key names no project.
+    #[must_use]
+    pub fn new(actor: &Actor, reach: Reach) -> Option<Self> {
+        let user = (actor.kind == ActorKind::User).then(|| actor.id.clone());
+        let limit = match (reach, &user) {
+            (Reach::Account, _) => Limit::Account,
+            (Reach::Project, _) => Limit::Project(actor.project?),
+            (Reach::Own, Some(user)) => Limit::User(user.clone()),
+            (Reach::Own, None) => Limit::Itself(actor.id.clone()),
+        };
+        Some(Self { limit, user })
+    }
+
+    /// What lists are limited to.
+    #[must_use]
+    pub const fn limit(&self) -> &Limit {
+        &self.limit
+    }
+
+    /// Whether a resource exists for the caller.
+    #[must_use]
+    pub fn admits(&self, id: &str, scopes: Option<&Scopes>) -> bool {
+        match &self.limit {
+            Limit::Account => true,
+            Limit::Project(project) => {
+                scopes.is_some_and(|scopes| scopes.projects.iter().any(|id| id == project.as_str()))
+            }
+            Limit::User(user) => id == user || scopes.is_some_and(|scopes| scopes.users.contains(user)),
+            Limit::Itself(itself) => id == itself,
+        }
+    }
+
+    /// The scopes of what the caller makes: a confined key's are its own project and user, whatever it asks for.
+    #[must_use]
+    pub fn scopes_of_new(&self, asked: Option<Scopes>) -> Option<Scopes> {
+        match &self.limit {
+            Limit::Account | Limit::Itself(_) => asked,
+            Limit::Project(project) => Some(Scopes {
+                users: self.user.iter().cloned().collect(),
+                projects: vec![project.to_string()],
+            }),
+            Limit::User(user) => Some(Scopes { users: vec![user.clone()], projects: Vec::new() }),
+        }
+    }
+
+    /// The scopes that a change may set: only who reaches the whole account moves things between projects.
+    #[must_use]
+    pub fn scopes_of_change(&self, asked: Option<Scopes>) -> Option<Scopes> {
+        asked.filter(|_| self.limit == Limit::Account)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn actor(kind: ActorKind) -> Actor {
+        Actor {
+            account: shared::id::AccountId::new(1, [1; 16]),
+            kind,
+            id: "ME".to_owned(),
+            project: Some(ProjectId::new(1, [2; 16])),
+            app: None,
+            enterprise: true,
+        }
+    }
+
+    #[test]
+    fn who_sees_what() {
+        let project = ProjectId::new(1, [2; 16]).to_string();
+        let scopes = |users: &[&str], projects: &[&str]| Scopes {
+            users: users.iter().map(|user| (*user).to_owned()).collect(),
+            projects: projects.iter().map(|project| (*project).to_owned()).collect(),
+        };
+        for (kind, reach, id, scopes, expected) in [
+            (ActorKind::Operator, Reach::Account, "X", None, true),
+            (ActorKind::TrustedApp, Reach::Project, "X", None, false),
+            (ActorKind::TrustedApp, Reach::Project, "X", Some(scopes(&[], &[&project])), true),
+            (ActorKind::TrustedApp, Reach::Project, "X", Some(scopes(&["all"], &["other"])), false),
+            (ActorKind::User, Reach::Project, "X", Some(scopes(&[], &[&project])), true),
+            (ActorKind::User, Reach::Own, "X", Some(scopes(&[], &[&project])), false),
+            (ActorKind::User, Reach::Own, "X", Some(scopes(&["ME"], &[])), true),
+            (ActorKind::User, Reach::Own, "X", Some(scopes(&["all"], &[])), false),
+            (ActorKind::User, Reach::Own, "ME", None, true),
+            (ActorKind::Thng, Reach::Own, "ME", None, true),
+            (ActorKind::Thng, Reach::Own, "X", Some(scopes(&["ME"], &[])), false),
+        ] {
+            let grant = Grant::new(&actor(kind), reach).unwrap();
+            assert_eq!(grant.admits(id, scopes.as_ref()), expected, "{kind:?} {reach:?} {id} {scopes:?}");
+        }
+        let homeless = Actor { project: None, ..actor(ActorKind::App) };
+        assert_eq!(Grant::new(&homeless, Reach::Project), None);
+    }
+
+    #[test]
+    fn a_confined_key_scopes_nothing_to_others() {
+        let project = ProjectId::new(1, [2; 16]).to_string();
+        let asked = Some(Scopes { users: vec!["all".to_owned()], projects: vec!["other".to_owned()] });
+        let grant = |kind, reach| Grant::new(&actor(kind), reach).unwrap();
+        let operator = grant(ActorKind::Operator, Reach::Account);
+        assert_eq!(operator.scopes_of_new(asked.clone()), asked);
+        assert_eq!(operator.scopes_of_change(asked.clone()), asked);
+        let user = grant(ActorKind::User, Reach::Project);
+        let made = user.scopes_of_new(asked.clone()).unwrap();
+        assert_eq!(made, Scopes { users: vec!["ME".to_owned()], projects: vec![project] });
+        assert_eq!(user.scopes_of_change(asked), None);
+    }
+}
