@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
+    iter,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -80,21 +81,22 @@ struct Work {
 impl Work {
     fn run(mut self) {
         let mut buffer = Vec::with_capacity(WRITE_BYTES + 4_096);
+        let mut ends = Vec::new();
         let (mut looked, mut synced) = (Instant::now(), Instant::now());
         loop {
             // Read before the ring is emptied: what came before the stop is then written for certain.
             let is_stopping = self.stop.load(SeqCst);
-            let mut count = 0;
             while buffer.len() < WRITE_BYTES
                 && let Some(scan) = self.ring.scans.pop()
             {
                 frame(&scan, &mut buffer);
-                count += 1;
+                ends.push(buffer.len());
             }
             let emptied = Instant::now();
-            if count > 0 {
-                self.write(&buffer, count);
+            if !ends.is_empty() {
+                self.write(&buffer, &ends);
                 buffer.clear();
+                ends.clear();
                 // Nothing in this write was pushed before the look that came before.
                 let lag = i64::try_from(looked.elapsed().as_micros()).unwrap_or(i64::MAX);
                 self.metrics.writer_lag_last_us.set(lag);
@@ -120,18 +122,27 @@ impl Work {
         self.spool.written.notify_one();
     }
 
-    fn write(&mut self, bytes: &[u8], count: u64) {
-        match self.append(bytes, count) {
-            Ok(true) => {
-                self.metrics.scans_written.inc_by(count);
-                self.spool.written.notify_one();
+    /// Writes the records that end at `ends`; those past the disk budget count as lost.
+    fn write(&mut self, bytes: &[u8], ends: &[usize]) {
+        let mut done = 0;
+        while done < ends.len() {
+            match self.append(bytes, &ends[done..], done.checked_sub(1).map_or(0, |last| ends[last])) {
+                Ok(0) => break,
+                Ok(count) => {
+                    done += count;
+                    self.metrics.scans_written.inc_by(count as u64);
+                    self.spool.written.notify_one();
+                }
+                Err(error) => {
+                    tracing::error!(%error, count = ends.len() - done, "scans could not be written");
+                    break;
+                }
             }
-            Ok(false) => self.lose(count),
-            Err(error) => {
-                tracing::error!(%error, count, "scans could not be written");
-                self.lose(count);
-                self.seal();
-            }
+        }
+        if done < ends.len() {
+            self.lose((ends.len() - done) as u64);
+            // Those that are lost have numbers too, which fall between two segments.
+            self.seal();
         }
     }
 
@@ -140,18 +151,25 @@ impl Work {
         self.ring.lost.fetch_add(count, SeqCst);
     }
 
-    /// Appends whole records; `false` when the disk budget is spent.
-    fn append(&mut self, bytes: &[u8], count: u64) -> io::Result<bool> {
-        let length = bytes.len() as u64;
+    /// Appends the first of the records that begin at `start` and end at `ends`: as many as the segment and
+    /// the disk budget take, 0 when the budget is spent.
+    fn append(&mut self, bytes: &[u8], ends: &[usize], start: usize) -> io::Result<usize> {
         let (total, active) = {
             let segments = self.spool.segments();
             let total = self.spool.measure(&segments);
             (total, segments.back().filter(|segment| !segment.is_sealed).map(|segment| segment.bytes))
         };
-        if total + length > self.spool.limit_bytes {
-            return Ok(false);
-        }
         let active = active.filter(|bytes| *bytes < self.spool.segment_bytes);
+        let budget = self.spool.limit_bytes.saturating_sub(total);
+        let room = self.spool.segment_bytes - active.unwrap_or_default();
+        let starts = iter::once(start).chain(ends.iter().copied());
+        let fits = |(begin, end): &(usize, &usize)| {
+            // The record that fills a segment is its last.
+            ((begin - start) as u64) < room && ((*end - start) as u64) <= budget
+        };
+        let count = starts.zip(ends).take_while(fits).count();
+        let Some(end) = count.checked_sub(1).map(|last| ends[last]) else { return Ok(0) };
+        let bytes = &bytes[start..end];
         if active.is_none() {
             self.seal();
         }
@@ -166,14 +184,14 @@ impl Work {
         }
         self.file = Some(file);
         self.is_dirty = true;
-        self.next_seq += count;
+        self.next_seq += count as u64;
         let mut segments = self.spool.segments();
         if let Some(segment) = segments.back_mut() {
-            segment.records += count;
-            segment.bytes += length;
+            segment.records += count as u64;
+            segment.bytes += bytes.len() as u64;
         }
         self.spool.measure(&segments);
-        Ok(true)
+        Ok(count)
     }
 
     fn begin_segment(&mut self) -> io::Result<File> {
@@ -223,4 +241,42 @@ fn frame(scan: &Scan, out: &mut Vec<u8>) {
     let sum = crc32fast::hash(&out[payload..]);
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
     out[start + 4..payload].copy_from_slice(&sum.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::time::UnixMillis;
+
+    use super::*;
+    use crate::config::EdgeConfig;
+
+    #[test]
+    fn what_fits_the_budget_of_one_large_write_is_kept() {
+        const RECORD: usize = 60;
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
+        (config.limits.spool_bytes, config.limits.segment_bytes) = (2_000, 500);
+        let metrics = Arc::new(Metrics::default());
+        let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
+        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut work = Work { spool, ring, metrics, stop, file: None, next_seq: 0, is_dirty: false };
+        let write = |work: &mut Work, count: usize| {
+            let ends: Vec<usize> = (1..=count).map(|record| record * RECORD).collect();
+            work.write(&vec![7; count * RECORD], &ends);
+        };
+        write(&mut work, 5);
+        write(&mut work, 95);
+        // 33 records of 60 bytes fit 2,000; the ninth of a segment passes 500 bytes and is its last.
+        let segments: Vec<(u64, u64)> =
+            work.spool.segments().iter().map(|s| (s.first_seq, s.records)).collect();
+        assert_eq!(segments, [(0, 9), (9, 9), (18, 9), (27, 6)]);
+        assert_eq!((work.metrics.scans_written.get(), work.metrics.scans_lost.get()), (33, 67));
+        // Room again: the lost ones keep their numbers.
+        let shipped = work.spool.segments().pop_front().unwrap();
+        fs::remove_file(shipped.path).unwrap();
+        write(&mut work, 1);
+        let last = work.spool.segments().back().map(|s| (s.first_seq, s.records));
+        assert_eq!(last, Some((100, 1)));
+    }
 }
