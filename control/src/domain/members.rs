@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 #[derive(Debug)]
 pub struct Members<'a> {
     object: &'a Map<String, Value>,
+    /// What stands before the name of a member in a fault.
+    prefix: String,
     faults: Vec<String>,
 }
 
@@ -16,11 +18,31 @@ impl<'a> Members<'a> {
     /// The value is not an object.
     pub fn of(value: &'a Value) -> Result<Self, Vec<String>> {
         match value {
-            Value::Object(object) => Ok(Self { object, faults: Vec::new() }),
+            Value::Object(object) => Ok(Self { object, prefix: String::new(), faults: Vec::new() }),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 Err(vec!["The body must be a JSON object.".to_owned()])
             }
         }
+    }
+
+    /// A reader over an object inside of a body, which faults call by `name`: `location`, `[3]`.
+    ///
+    /// # Errors
+    /// The value is not an object.
+    pub fn within(value: &'a Value, name: &str) -> Result<Self, Vec<String>> {
+        let object = value.as_object().ok_or_else(|| vec![format!("{name} must be an object.")])?;
+        Ok(Self { object, prefix: format!("{name}."), faults: Vec::new() })
+    }
+
+    /// The names of all members, also of those that are `null`.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.object.keys().map(String::as_str)
+    }
+
+    /// The name by which faults call a member.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
     }
 
     /// Adds a fault.
@@ -55,7 +77,7 @@ impl<'a> Members<'a> {
         T::Err: std::fmt::Display,
     {
         let text = self.text(name)?;
-        text.parse().map_err(|error| self.fault(format!("{name}: {error}."))).ok()
+        text.parse().map_err(|error| self.fault(format!("{}: {error}.", self.path(name)))).ok()
     }
 
     /// A value of the type that `read` expects.
@@ -68,7 +90,7 @@ impl<'a> Members<'a> {
         let value = self.raw(name)?;
         let read = read(value);
         if read.is_none() {
-            self.fault(format!("{name} must be {expected}."));
+            self.fault(format!("{} must be {expected}.", self.path(name)));
         }
         read
     }

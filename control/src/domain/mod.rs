@@ -5,6 +5,7 @@ pub mod action;
 pub mod filter;
 pub mod grant;
 pub mod limits;
+pub mod location;
 pub mod members;
 pub mod page;
 pub mod permission;

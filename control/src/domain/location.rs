@@ -1,0 +1,410 @@
+//! Where something is: the form that places, Thngs and actions share (contract: Common conventions).
+//!
+//! A point may be given as a GeoJSON `position`, as `latitude` and `longitude`, or as both if they agree;
+//! it comes back in all three (decisions 1).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use shared::{id::PlaceId, time::UnixMillis};
+
+use super::{limits, members::Members};
+
+/// Largest difference in degrees between two forms of one point: about 11 cm.
+const TOLERANCE: f64 = 1e-6;
+
+/// A point on the earth, in degrees.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Coordinates {
+    latitude: f64,
+    longitude: f64,
+}
+
+/// A time and a point, a place or both.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Location {
+    /// The point, in whichever form it was given.
+    pub coordinates: Option<Coordinates>,
+    /// The place; whether there is such a place is for the service to say.
+    pub place: Option<PlaceId>,
+    /// When it was there, if the caller says so.
+    pub timestamp: Option<UnixMillis>,
+    /// The caller's own members.
+    pub custom_fields: Option<Map<String, Value>>,
+}
+
+/// Which members a location has to have and may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A point or a place; other members are ignored (Thngs, actions).
+    Open,
+    /// `position` or `place`, and no extra properties (contract: LocationDocument).
+    Commissioning,
+    /// `latitude`, `longitude` and `position`, and no extra properties (contract:
+    /// AuthenticationTriggeringActionDocument).
+    Trigger,
+}
+
+impl Coordinates {
+    /// A point; `None` outside of -90..90 and -180..180.
+    #[must_use]
+    pub fn new(latitude: f64, longitude: f64) -> Option<Self> {
+        let fits = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
+        // Adding zero turns -0.0 into 0.0.
+        fits.then_some(Self { latitude: latitude + 0.0, longitude: longitude + 0.0 })
+    }
+
+    /// Reads `position`, `latitude` and `longitude`; `None` without them, or with a fault.
+    pub fn read(members: &mut Members<'_>) -> Option<Self> {
+        let position = read_position(members);
+        let latitude = read_degrees(members, "latitude", 90.0);
+        let longitude = read_degrees(members, "longitude", 180.0);
+        let has = |name| members.raw(name).is_some();
+        if has("latitude") != has("longitude") {
+            let (there, missing) =
+                if has("latitude") { ("latitude", "longitude") } else { ("longitude", "latitude") };
+            members.fault(format!("{} needs {missing} beside it.", members.path(there)));
+            return None;
+        }
+        let pair = latitude.zip(longitude).and_then(|(latitude, longitude)| Self::new(latitude, longitude));
+        match (position, pair) {
+            (Some(position), Some(pair)) if !position.agrees_with(pair) => {
+                let path = members.path("position");
+                members.fault(format!("{path} must name the same point as latitude and longitude."));
+                None
+            }
+            (Some(position), _) => Some(position),
+            (None, pair) => pair,
+        }
+    }
+
+    /// North of the equator is positive; -90 to 90.
+    #[must_use]
+    pub const fn latitude(self) -> f64 {
+        self.latitude
+    }
+
+    /// East of Greenwich is positive; -180 to 180.
+    #[must_use]
+    pub const fn longitude(self) -> f64 {
+        self.longitude
+    }
+
+    /// The three members in which a point comes back: `latitude`, `longitude`, `position`.
+    #[must_use]
+    pub fn members(self) -> Map<String, Value> {
+        let Self { latitude, longitude } = self;
+        let position = json!({"type": "Point", "coordinates": [longitude, latitude]});
+        Map::from_iter([
+            ("latitude".to_owned(), latitude.into()),
+            ("longitude".to_owned(), longitude.into()),
+            ("position".to_owned(), position),
+        ])
+    }
+
+    fn agrees_with(self, other: Self) -> bool {
+        (self.latitude - other.latitude).abs() <= TOLERANCE
+            && (self.longitude - other.longitude).abs() <= TOLERANCE
+    }
+}
+
+impl Location {
+    /// Reads a location that is a value of its own; faults call it by `name`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(value: &Value, name: &str, form: Form) -> Result<Self, Vec<String>> {
+        let mut members = Members::within(value, name)?;
+        if let Some(allowed) = form.allowed() {
+            for extra in members.names().filter(|name| !allowed.contains(name)) {
+                let extra = members.path(limits::shorten(extra));
+                members.fault(format!("{extra} is not a member of a location."));
+            }
+        }
+        let coordinates = Coordinates::read(&mut members);
+        let place = members.parsed("place");
+        let timestamp = members.typed("timestamp", "an integer, in milliseconds since 1970", read_millis);
+        let custom_fields = match form {
+            Form::Open => read_custom_fields(&mut members),
+            Form::Commissioning => {
+                members.typed("createdAt", "an integer, in milliseconds since 1970", read_millis);
+                members.typed(
+                    "scopes",
+                    "an object with users and projects, both arrays of strings",
+                    check_scopes,
+                );
+                None
+            }
+            Form::Trigger => None,
+        };
+        let missing = form.missing(|name| members.raw(name).is_some());
+        if let Some(missing) = missing {
+            members.fault(format!("{name} must have {missing}."));
+        }
+        members.finish(Some(Self { coordinates, place, timestamp, custom_fields }))
+    }
+
+    /// Reads the member `name` of a body; `None` when it is absent, or has faults.
+    pub fn read(members: &mut Members<'_>, name: &str, form: Form) -> Option<Self> {
+        let value = members.raw(name)?;
+        match Self::parse(value, &members.path(name), form) {
+            Ok(location) => Some(location),
+            Err(faults) => {
+                faults.into_iter().for_each(|fault| members.fault(fault));
+                None
+            }
+        }
+    }
+
+    /// The location with the point of its place where it names none itself.
+    #[must_use]
+    pub fn or_at(self, place: Option<Coordinates>) -> Self {
+        Self { coordinates: self.coordinates.or(place), ..self }
+    }
+
+    /// The location as it comes back in an action or with a Thng.
+    #[must_use]
+    pub fn members(&self) -> Map<String, Value> {
+        let mut members = self.coordinates.map(Coordinates::members).unwrap_or_default();
+        if let Some(place) = self.place {
+            members.insert("place".to_owned(), place.to_string().into());
+        }
+        if let Some(timestamp) = self.timestamp {
+            members.insert("timestamp".to_owned(), timestamp.0.into());
+        }
+        if let Some(custom_fields) = &self.custom_fields {
+            members.insert("customFields".to_owned(), Value::Object(custom_fields.clone()));
+        }
+        members
+    }
+}
+
+impl Form {
+    const fn allowed(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Open => None,
+            Self::Commissioning => {
+                Some(&["position", "createdAt", "timestamp", "longitude", "latitude", "place", "scopes"])
+            }
+            Self::Trigger => Some(&["latitude", "longitude", "position"]),
+        }
+    }
+
+    /// What is missing from a location that has these members.
+    fn missing(self, has: impl Fn(&str) -> bool) -> Option<&'static str> {
+        let is_whole = match self {
+            Self::Open => has("position") || has("latitude") || has("longitude") || has("place"),
+            Self::Commissioning => has("position") || has("place"),
+            Self::Trigger => has("position") && has("latitude") && has("longitude"),
+        };
+        let needed = match self {
+            Self::Open => "position, latitude and longitude, or place",
+            Self::Commissioning => "position or place",
+            Self::Trigger => "latitude, longitude and position",
+        };
+        (!is_whole).then_some(needed)
+    }
+}
+
+// Spec gap: a third coordinate, the height of GeoJSON, is not mentioned; it is refused.
+fn read_position(members: &mut Members<'_>) -> Option<Coordinates> {
+    let value = members.raw("position")?;
+    let path = members.path("position");
+    let point = value.get("type").and_then(Value::as_str) == Some("Point");
+    let numbers: Option<Vec<f64>> = value
+        .get("coordinates")
+        .and_then(Value::as_array)
+        .and_then(|numbers| numbers.iter().map(Value::as_f64).collect());
+    let Some([longitude, latitude]) = numbers.as_deref().filter(|_| point) else {
+        members.fault(format!(
+            "{path} must be a GeoJSON point: type is Point, coordinates are longitude and latitude."
+        ));
+        return None;
+    };
+    let found = Coordinates::new(*latitude, *longitude);
+    if found.is_none() {
+        members.fault(format!(
+            "{path}.coordinates must hold a longitude from -180 to 180 and a latitude from -90 to 90."
+        ));
+    }
+    found
+}
+
+fn read_degrees(members: &mut Members<'_>, name: &str, limit: f64) -> Option<f64> {
+    let degrees = |value: &Value| value.as_f64().filter(|degrees| degrees.abs() <= limit);
+    members.typed(name, &format!("a number from -{limit} to {limit}"), degrees)
+}
+
+fn read_millis(value: &Value) -> Option<UnixMillis> {
+    value.as_i64().filter(|at| *at >= 0).map(UnixMillis)
+}
+
+fn read_custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {
+    let fields = members.typed("customFields", "an object", Value::as_object)?;
+    match limits::check_custom_fields(fields) {
+        Ok(()) => Some(fields.clone()),
+        Err(fault) => {
+            members.fault(format!("{} {fault}.", members.path("customFields")));
+            None
+        }
+    }
+}
+
+/// The scopes of a location are read-only, but must have their form.
+fn check_scopes(value: &Value) -> Option<()> {
+    let is_list =
+        |name| value.get(name).and_then(Value::as_array).is_some_and(|ids| ids.iter().all(Value::is_string));
+    (is_list("users") && is_list("projects")).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+    fn point(longitude: f64, latitude: f64) -> Value {
+        json!({"type": "Point", "coordinates": [longitude, latitude]})
+    }
+
+    #[test]
+    fn each_form_of_a_point_is_understood() {
+        for (value, expected) in [
+            (json!({"position": point(-17.3, 36.0)}), (36.0, -17.3)),
+            (json!({"latitude": 36, "longitude": -17.3}), (36.0, -17.3)),
+            (json!({"latitude": 36, "longitude": -17.3, "position": point(-17.3, 36.0)}), (36.0, -17.3)),
+            (json!({"latitude": 36.0000004, "longitude": 1, "position": point(1.0, 36.0)}), (36.0, 1.0)),
+            (json!({"latitude": -90, "longitude": 180, "position": null}), (-90.0, 180.0)),
+            (json!({"latitude": -0.0, "longitude": -0.0}), (0.0, 0.0)),
+            (json!({"position": point(1.0, 2.0), "color": "red", "id": 7}), (2.0, 1.0)),
+        ] {
+            let location = Location::parse(&value, "location", Form::Open).unwrap();
+            let found = location.coordinates.unwrap();
+            assert_eq!((found.latitude(), found.longitude()), expected, "{value}");
+            assert!(found.latitude().is_sign_positive() || found.latitude() < 0.0, "{value}");
+            let again = Location::parse(&Value::Object(location.members()), "l", Form::Trigger).unwrap();
+            assert_eq!(again.coordinates, Some(found), "{value}");
+        }
+        let full =
+            json!({"place": ID, "timestamp": 7, "customFields": {"A": 1}, "position": point(1.0, 2.0)});
+        let members = Location::parse(&full, "location", Form::Open).unwrap().members();
+        let expected = json!({"place": ID, "timestamp": 7, "customFields": {"A": 1},
+            "position": {"type": "Point", "coordinates": [1.0, 2.0]}, "latitude": 2.0, "longitude": 1.0});
+        assert_eq!(Value::Object(members), expected);
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        let good = point(1.0, 2.0);
+        for (form, value, expected) in [
+            (Form::Open, json!([]), vec!["location must be an object"]),
+            (Form::Open, json!({}), vec!["location must have position, latitude and longitude, or place"]),
+            (Form::Open, json!({"latitude": 1}), vec!["location.latitude needs longitude"]),
+            (Form::Open, json!({"longitude": 1}), vec!["location.longitude needs latitude"]),
+            (
+                Form::Open,
+                json!({"latitude": 90.1, "longitude": 0}),
+                vec!["location.latitude must be a number from -90 to 90"],
+            ),
+            (
+                Form::Open,
+                json!({"latitude": "1", "longitude": 180.5}),
+                vec!["location.latitude", "location.longitude must be a number from -180 to 180"],
+            ),
+            (
+                Form::Open,
+                json!({"latitude": 1, "longitude": 2, "position": good}),
+                vec!["location.position must name the same point"],
+            ),
+            (
+                Form::Open,
+                json!({"position": {"type": "Polygon", "coordinates": [1, 2]}}),
+                vec!["must be a GeoJSON point"],
+            ),
+            (
+                Form::Open,
+                json!({"position": {"type": "Point", "coordinates": [1, 2, 3]}}),
+                vec!["must be a GeoJSON point"],
+            ),
+            (
+                Form::Open,
+                json!({"position": {"type": "Point", "coordinates": [1]}}),
+                vec!["must be a GeoJSON point"],
+            ),
+            (
+                Form::Open,
+                json!({"position": {"type": "Point", "coordinates": "1,2"}}),
+                vec!["must be a GeoJSON point"],
+            ),
+            (Form::Open, json!({"position": {"coordinates": [1, 2]}}), vec!["must be a GeoJSON point"]),
+            (Form::Open, json!({"position": [1, 2]}), vec!["must be a GeoJSON point"]),
+            (
+                Form::Open,
+                json!({"position": point(2.0, 91.0)}),
+                vec!["location.position.coordinates must hold"],
+            ),
+            (
+                Form::Open,
+                json!({"position": point(180.1, 1.0)}),
+                vec!["location.position.coordinates must hold"],
+            ),
+            (Form::Open, json!({"place": "x"}), vec!["location.place: an id has 24"]),
+            (
+                Form::Open,
+                json!({"place": ID, "timestamp": -1}),
+                vec!["location.timestamp must be an integer"],
+            ),
+            (
+                Form::Open,
+                json!({"place": ID, "timestamp": 1.5, "customFields": 1}),
+                vec!["location.timestamp", "location.customFields"],
+            ),
+            (
+                Form::Commissioning,
+                json!({"latitude": 1, "longitude": 2}),
+                vec!["location must have position or place"],
+            ),
+            (Form::Commissioning, json!({"place": ID, "color": 1}), vec!["location.color is not a member"]),
+            (
+                Form::Commissioning,
+                json!({"place": ID, "customFields": {}}),
+                vec!["location.customFields is not a member"],
+            ),
+            (
+                Form::Commissioning,
+                json!({"place": ID, "createdAt": "x", "scopes": {"users": []}}),
+                vec!["location.createdAt", "location.scopes"],
+            ),
+            (
+                Form::Commissioning,
+                json!({"place": ID, "createdAt": 1, "timestamp": 2, "scopes": {"users": [], "projects": []}}),
+                vec![],
+            ),
+            (Form::Commissioning, json!({"position": good, "latitude": 2, "longitude": 1}), vec![]),
+            (
+                Form::Trigger,
+                json!({"position": good}),
+                vec!["location must have latitude, longitude and position"],
+            ),
+            (
+                Form::Trigger,
+                json!({"position": good, "latitude": 2, "longitude": 1, "place": ID}),
+                vec!["location.place is not a member"],
+            ),
+            (Form::Trigger, json!({"position": good, "latitude": 2, "longitude": 1}), vec![]),
+        ] {
+            let faults = Location::parse(&value, "location", form).err().unwrap_or_default();
+            assert_eq!(faults.len(), expected.len(), "{form:?} {value}: {faults:?}");
+            for (fault, part) in faults.iter().zip(&expected) {
+                assert!(fault.contains(part), "{form:?} {value}: {fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_point_of_a_place_fills_in() {
+        let place = Coordinates::new(1.0, 2.0);
+        let own = Coordinates::new(3.0, 4.0);
+        let at = |coordinates| Location { coordinates, ..Location::default() }.or_at(place).coordinates;
+        assert_eq!((at(None), at(own)), (place, own));
+    }
+}
