@@ -3,6 +3,7 @@
 //! Invariants of this crate: no I/O, no clock, no randomness, no async runtime. Time and random bytes
 //! are arguments; every function gives the same answer for the same input.
 
+pub mod filter;
 pub mod id;
 pub mod identifier;
 pub mod negotiate;
