@@ -21,7 +21,7 @@ if (!apiUrl.startsWith('https://')) {
 }
 
 const require = createRequire(import.meta.url)
-const evrythng = require(`evrythng-${generation}`)
+const evrythng = require(generation === '5' ? 'evrythng' : 'evrythng-6')
 // Each generation is set up as its own documentation says: 6 speaks to `/v2`.
 const settings = { apiUrl: generation === '6' ? `${apiUrl}/v2` : apiUrl, geolocation: false }
 if (shortDomain !== 'tn.gg') settings.defaultShortDomain = shortDomain

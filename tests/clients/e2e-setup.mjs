@@ -1,0 +1,18 @@
+// What the vendor's own end-to-end suite takes for granted: a Node of its time,
+// the address of the API, and a key in its own variable.
+
+import { createRequire } from 'node:module'
+import './resolve-short-domain.mjs'
+import { required } from './steps.mjs'
+
+// The SDK brings the `fetch` that it was made with where Node has none.
+delete globalThis.fetch
+const evrythng = createRequire(import.meta.url)('evrythng')
+const sdkFetch = globalThis.fetch
+// `api.spec` sends `{}` with each GET, which no `fetch` lets through.
+globalThis.fetch = (url, options = {}) => {
+  const { body, ...rest } = options
+  return sdkFetch(url, /^get$/i.test(options.method ?? 'get') ? rest : options)
+}
+evrythng.setup({ apiUrl: required('WAYMARK_API_URL').replace(/\/+$/, '') })
+process.env.OPERATOR_API_KEY = required('WAYMARK_OPERATOR_KEY')
