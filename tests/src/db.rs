@@ -12,7 +12,7 @@ use control::{
         writer::{self, WriterTask},
     },
     service::{
-        App, Random, RandomUnavailable, Secrets,
+        App, Random, RandomUnavailable,
         intake::{Counters, NoGeoIp},
         prepare,
     },
@@ -169,7 +169,7 @@ impl TestApp {
             db: db.db.clone(),
             clock,
             random: Arc::new(SystemRandom),
-            secrets: Secrets { page_token: prepared.secrets.page_token, scan_id: prepared.secrets.scan_id },
+            secrets: prepared.secrets.clone(),
             writer,
             geo_ip: Arc::new(NoGeoIp),
             agents: woothee::parser::Parser::new(),

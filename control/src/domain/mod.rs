@@ -9,6 +9,7 @@ pub mod location;
 pub mod members;
 pub mod page;
 pub mod permission;
+pub mod project;
 pub mod redirection;
 pub mod reference;
 pub mod resource;

@@ -5,7 +5,7 @@ use super::access::ActorKind::{self, App, Operator, Thng, TrustedApp, User};
 /// What an operation is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// Who the caller is.
+    /// Who the caller is; an update gives the key back.
     Access,
     /// Accounts, their domains and accesses.
     Accounts,
@@ -113,7 +113,8 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Projects, b"aaaa"),
     (Operator, Applications, b"aaaa"),
     (Operator, Keys, b"aaaa"),
-    (Operator, Users, b"aaaa"),
+    // Users are made through an application: its key says where they belong.
+    (Operator, Users, b"-aaa"),
     (Operator, Products, b"aaaa"),
     (Operator, Thngs, b"aaaa"),
     (Operator, Properties, b"aaaa"),
@@ -127,7 +128,6 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Files, b"aaaa"),
     (Operator, Status, b"-a--"),
     (TrustedApp, Access, b"-o--"),
-    (TrustedApp, Applications, b"-o--"),
     (TrustedApp, Users, b"pp--"),
     (TrustedApp, Products, b"pppp"),
     (TrustedApp, Thngs, b"pppp"),
@@ -139,14 +139,13 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (TrustedApp, ActionTypes, b"-a--"),
     (TrustedApp, Redirections, b"pppp"),
     (App, Access, b"-o--"),
-    (App, Applications, b"-o--"),
     (App, Users, b"p---"),
     (App, Products, b"-p--"),
     (App, Places, b"-p--"),
     // Scans only: see the service of actions.
     (App, Actions, b"p---"),
-    (User, Access, b"-o--"),
-    (User, Applications, b"-o--"),
+    // A user gives its own key back.
+    (User, Access, b"-oo-"),
     (User, Users, b"-oo-"),
     (User, Products, b"ppo-"),
     (User, Thngs, b"ppo-"),
@@ -203,9 +202,10 @@ mod tests {
                 let cell = |kind| reach(kind, verb, subject);
                 assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
                 for kind in [TrustedApp, App, User, Thng] {
-                    // Nobody may what an operator may not.
+                    // Nobody may what an operator may not, but for logins.
+                    let is_login = matches!((subject, verb), (Users, Verb::Create) | (Access, Verb::Update));
                     assert!(
-                        cell(kind).is_none() || cell(Operator).is_some(),
+                        is_login || cell(kind).is_none() || cell(Operator).is_some(),
                         "{kind:?} {subject:?} {verb:?}"
                     );
                     let is_shared = subject == ActionTypes && verb == Verb::Read;

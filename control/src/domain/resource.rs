@@ -45,7 +45,7 @@ pub struct Common {
 }
 
 impl Common {
-    fn merge(self, change: Self) -> Self {
+    pub(super) fn merge(self, change: Self) -> Self {
         Self {
             description: change.description.or(self.description),
             tags: change.tags.or(self.tags),

@@ -87,7 +87,7 @@ impl OperatorChange {
     }
 }
 
-fn common(members: &mut Members<'_>) -> Common {
+pub(super) fn common(members: &mut Members<'_>) -> Common {
     Common {
         description: text(members, "description", 0, MAX_DESCRIPTION),
         tags: texts(members, "tags", MAX_TAG),
@@ -98,14 +98,14 @@ fn common(members: &mut Members<'_>) -> Common {
     }
 }
 
-fn name(members: &mut Members<'_>, purpose: Purpose) -> Option<String> {
+pub(super) fn name(members: &mut Members<'_>, purpose: Purpose) -> Option<String> {
     if purpose == Purpose::Create && members.raw("name").is_none() {
         members.fault("name is required.");
     }
     text(members, "name", 1, MAX_NAME)
 }
 
-fn text(members: &mut Members<'_>, member: &str, min: usize, max: usize) -> Option<String> {
+pub(super) fn text(members: &mut Members<'_>, member: &str, min: usize, max: usize) -> Option<String> {
     let text = members.text(member)?;
     match limits::check_text(text, min, max) {
         Ok(()) => Some(text.to_owned()),
@@ -116,7 +116,7 @@ fn text(members: &mut Members<'_>, member: &str, min: usize, max: usize) -> Opti
     }
 }
 
-fn texts(members: &mut Members<'_>, member: &str, max: usize) -> Option<Vec<String>> {
+pub(super) fn texts(members: &mut Members<'_>, member: &str, max: usize) -> Option<Vec<String>> {
     let texts = members.texts(member)?;
     if texts.len() > MAX_LIST {
         members.fault(format!("{member} must have at most {MAX_LIST} items, not {}.", texts.len()));
@@ -130,7 +130,7 @@ fn texts(members: &mut Members<'_>, member: &str, max: usize) -> Option<Vec<Stri
     Some(texts.into_iter().map(str::to_owned).collect())
 }
 
-fn custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {
+pub(super) fn custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {
     let fields = members.typed("customFields", "an object", Value::as_object)?;
     match limits::check_custom_fields(fields) {
         Ok(()) => Some(fields.clone()),
@@ -141,7 +141,7 @@ fn custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {
     }
 }
 
-fn identifiers(members: &mut Members<'_>) -> Option<BTreeMap<String, String>> {
+pub(super) fn identifiers(members: &mut Members<'_>) -> Option<BTreeMap<String, String>> {
     let given = members.typed("identifiers", "an object", Value::as_object)?;
     let mut found = BTreeMap::new();
     for (key, value) in given {
@@ -161,7 +161,7 @@ fn identifiers(members: &mut Members<'_>) -> Option<BTreeMap<String, String>> {
     Some(found)
 }
 
-fn millis(members: &mut Members<'_>, member: &str) -> Option<UnixMillis> {
+pub(super) fn millis(members: &mut Members<'_>, member: &str) -> Option<UnixMillis> {
     members.typed(member, "an integer, in milliseconds since 1970", |value| {
         value.as_i64().filter(|at| *at >= 0).map(UnixMillis)
     })

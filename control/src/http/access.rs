@@ -59,17 +59,20 @@ pub(super) struct AccessDocument {
     /// Id of the account.
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     account: String,
+    /// Id of the project that the key is confined to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
     actor: ActorDocument,
 }
 
 /// Who acts with a key.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ActorDocument {
-    /// Kind of the key.
+    /// `operator`, `app`, `userInApp` or `thng`.
     #[serde(rename = "type")]
     #[schema(example = "operator")]
     kind: &'static str,
-    /// Id of the operator.
+    /// Id of the operator, application, user or Thng.
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     id: String,
 }
@@ -82,6 +85,7 @@ pub(super) async fn read(Caller(actor): Caller) -> Result<Json<AccessDocument>, 
     let _ = access::require(&actor, Verb::Read, Subject::Access)?;
     let document = AccessDocument {
         account: actor.account.to_string(),
+        project: actor.project.map(|id| id.to_string()),
         actor: ActorDocument { kind: actor.kind.as_actor_type(), id: actor.id },
     };
     Ok(Json(document))

@@ -6,6 +6,7 @@
 mod access;
 mod actions;
 mod api_error;
+mod applications;
 mod bounded;
 mod docs;
 mod extract;
@@ -13,6 +14,7 @@ mod listing;
 mod middleware;
 mod openapi;
 mod products;
+mod projects;
 mod redirection_answers;
 mod redirections;
 mod router;
@@ -20,6 +22,7 @@ mod serve;
 mod service_info;
 mod status;
 mod tenants;
+mod thng_keys;
 mod thngs;
 mod wire;
 

@@ -7,7 +7,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, actions, middleware, openapi, products, redirections, service_info, status, tenants, thngs,
+    access, actions, applications, middleware, openapi, products, projects, redirections, service_info,
+    status, tenants, thng_keys, thngs,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
@@ -20,6 +21,13 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(tenants::list_short_domains))
         .routes(routes!(tenants::list_domains))
         .routes(routes!(tenants::read_operator, tenants::update_operator))
+        .routes(routes!(projects::list, projects::create))
+        .routes(routes!(projects::read, projects::update, projects::delete))
+        .routes(routes!(applications::list, applications::create))
+        .routes(routes!(applications::read, applications::update, applications::delete))
+        .routes(routes!(applications::read_secret_key))
+        .routes(routes!(applications::read_own))
+        .routes(routes!(thng_keys::create))
         .routes(routes!(products::list, products::create))
         .routes(routes!(products::read, products::update, products::delete))
         .routes(routes!(actions::list_of_product))

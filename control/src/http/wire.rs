@@ -79,6 +79,13 @@ impl CommonDocument {
     }
 }
 
+/// 201 with a `Location` elsewhere: `path` is the one of what was made, without the version prefix.
+pub(super) fn created_at<B: Serialize>(info: &RequestInfo, path: &str, body: B) -> Response {
+    let prefix = info.original_path.strip_suffix(&*info.path).unwrap_or_default();
+    let location = format!("{}{prefix}{path}", info.base);
+    (StatusCode::CREATED, [(header::LOCATION, location)], Json(body)).into_response()
+}
+
 /// 201 with the `Location` of what was made: below the path that it was posted to.
 pub(super) fn created<B: Serialize>(info: &RequestInfo, id: &str, body: B) -> Response {
     let location = format!("{}{}/{id}", info.base, info.original_path);

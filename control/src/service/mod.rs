@@ -2,13 +2,17 @@
 
 pub mod access;
 pub mod actions;
+pub mod applications;
 pub mod idempotency;
 pub mod intake;
 pub mod listing;
 pub mod products;
+pub mod projects;
 pub mod redirections;
 pub mod references;
+pub mod scopes;
 pub mod tenants;
+pub mod thng_keys;
 pub mod thngs;
 
 use std::sync::Arc;
@@ -49,6 +53,8 @@ pub struct Secrets {
     pub page_token: [u8; 32],
     /// Makes the ids of scan actions unguessable and the same on a repeat.
     pub scan_id: [u8; 32],
+    /// Keys of applications and Thngs are derived from it, so that they can be read again.
+    pub api_key: [u8; 32],
 }
 
 /// Everything an operation needs; one for each process, shared.
@@ -109,7 +115,7 @@ pub async fn prepare(
     history_file_id: &str,
 ) -> Result<Prepared, ServiceError> {
     let now = clock.now().0;
-    let mut fresh = [[0; 32]; 2];
+    let mut fresh = [[0; 32]; 3];
     for key in &mut fresh {
         random.fill(key)?;
     }
@@ -122,6 +128,7 @@ pub async fn prepare(
     let secrets = Secrets {
         page_token: secrets::find_or_insert(&mut tx, "page-token", fresh[0], now).await?,
         scan_id: secrets::find_or_insert(&mut tx, "scan-id", fresh[1], now).await?,
+        api_key: secrets::find_or_insert(&mut tx, "api-key", fresh[2], now).await?,
     };
     let first_account = crate::store::accounts::find_first(&mut tx).await?;
     tx.commit().await?;

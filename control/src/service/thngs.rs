@@ -17,7 +17,7 @@ use crate::{
         resource::{Thng, ThngChange},
     },
     error::ServiceError,
-    store::{Tx, products, thngs},
+    store::{Tx, keys, products, thngs},
 };
 
 /// Makes a Thng.
@@ -106,6 +106,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     if !thngs::delete(&mut tx, actor.account, id).await? {
         return Err(ServiceError::not_found("thng", reference));
     }
+    keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
     Ok(tx.commit().await?)
 }
 

@@ -1,19 +1,26 @@
 //! API keys by their hash.
 
-use shared::id::AccountId;
+use shared::id::{AccountId, ApplicationId, ProjectId};
 
 use super::{Conn, StoreError, Tx, on_db, parse};
 use crate::domain::access::{Actor, ActorKind};
 
 const INSERT: &str =
     "INSERT INTO api_keys (hash, account_id, kind, actor_id, created_at) VALUES ($1, $2, $3, $4, $5)";
-const FIND: &str = "SELECT k.account_id, k.kind, k.actor_id, a.enterprise FROM api_keys k \
-    JOIN accounts a ON a.id = k.account_id WHERE k.hash = $1 AND k.revoked_at IS NULL";
+const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, project_id, app_id, created_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING";
+// An application takes all its keys and those of its users with it, also one that is being made just now.
+const FIND: &str = "SELECT k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise FROM api_keys k \
+    JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id \
+    WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
+const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
 
-/// Adds a key by its SHA-256.
+type Row = (String, String, String, Option<String>, Option<String>, bool);
+
+/// Adds a key of an operator by its SHA-256.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when the key exists.
@@ -37,20 +44,38 @@ pub async fn insert(
     Ok(())
 }
 
+/// Adds a key of any kind by its SHA-256, unless it is there.
+///
+/// # Errors
+/// The database failed.
+pub async fn insert_of(tx: &mut Tx, hash: &[u8; 32], actor: &Actor, at_ms: i64) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT_OF)
+        .bind(&hash[..])
+        .bind(actor.account.as_str())
+        .bind(actor.kind.as_str())
+        .bind(&actor.id)
+        .bind(actor.project.map(|id| id.to_string()))
+        .bind(actor.app.map(|id| id.to_string()))
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
 /// Finds who owns a key that is not revoked.
 ///
 /// # Errors
 /// The database failed.
 pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, StoreError> {
-    let row: Option<(String, String, String, bool)> =
-        on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
-    row.map(|(account, kind, actor_id, enterprise)| {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
+    row.map(|(account, kind, id, project, app, enterprise)| {
         Ok(Actor {
             account: parse("account_id", &account)?,
             kind: parse("kind", &kind)?,
-            id: actor_id,
-            project: None,
-            app: None,
+            id,
+            project: project.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
+            app: app.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
             enterprise,
         })
     })
@@ -88,4 +113,13 @@ pub async fn revoke_all(
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?)
+}
+
+/// Removes the keys of an application and of its users.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    Ok(())
 }

@@ -20,6 +20,7 @@ use sqlx::{
 pub mod accounts;
 pub mod action_lists;
 pub mod actions;
+pub mod applications;
 pub mod dialect;
 pub mod idempotency;
 pub mod identifiers;
@@ -27,6 +28,7 @@ pub mod keys;
 pub mod listing;
 pub mod log;
 pub mod products;
+pub mod projects;
 pub mod redirections;
 pub mod resources;
 pub mod scans;

@@ -11,7 +11,7 @@ use control::{
     error::ServiceError,
     publish::{hub::Hub, writer},
     service::{
-        App, Secrets,
+        App,
         idempotency::IdempotencyKey,
         intake::{Counters, NoGeoIp},
         prepare,
@@ -86,7 +86,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         db: made.app.db.clone(),
         clock: made.app.clock.clone(),
         random: Arc::new(SystemRandom),
-        secrets: Secrets { page_token: made.app.secrets.page_token, scan_id: made.app.secrets.scan_id },
+        secrets: made.app.secrets.clone(),
         writer,
         geo_ip: Arc::new(NoGeoIp),
         agents: woothee::parser::Parser::new(),

@@ -1,0 +1,222 @@
+//! Projects and their applications (decisions 3, bootstrap).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::{
+    id::{ApplicationId, ProjectId},
+    time::UnixMillis,
+};
+
+use super::{
+    limits::{self, MAX_URL},
+    members::Members,
+    resource::{Common, Stamp},
+    resource_body::{Purpose, common, millis, name, text},
+};
+
+/// The members of a project beside its name; stored as one document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProjectDetails {
+    /// What all resources have.
+    #[serde(flatten)]
+    pub common: Common,
+    /// When it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<UnixMillis>,
+    /// When it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<UnixMillis>,
+}
+
+/// A project: a named part of an account, which keys may be confined to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Project {
+    /// Its id.
+    pub id: ProjectId,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Its name.
+    pub name: String,
+    /// Everything else.
+    pub details: ProjectDetails,
+}
+
+/// What a create or update of a project says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProjectChange {
+    /// Its name, required on create.
+    pub name: Option<String>,
+    /// Everything else.
+    pub details: ProjectDetails,
+}
+
+impl ProjectChange {
+    /// Reads the body of `POST /projects` and `PUT /projects/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let name = name(&mut members, purpose);
+        let details = ProjectDetails {
+            common: common(&mut members),
+            starts_at: millis(&mut members, "startsAt"),
+            ends_at: millis(&mut members, "endsAt"),
+        };
+        members.finish(Some(Self { name, details }))
+    }
+}
+
+impl Project {
+    /// The project after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: ProjectChange, now: UnixMillis) -> Self {
+        let (old, new) = (self.details, change.details);
+        let details = ProjectDetails {
+            common: old.common.merge(new.common),
+            starts_at: new.starts_at.or(old.starts_at),
+            ends_at: new.ends_at.or(old.ends_at),
+        };
+        Self { id: self.id, stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details }
+    }
+}
+
+/// The members of an application beside its name; stored as one document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ApplicationDetails {
+    /// What all resources have.
+    #[serde(flatten)]
+    pub common: Common,
+    /// Settings of social networks; kept and given back, not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub social_networks: Option<Map<String, Value>>,
+    /// Address of the application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_url: Option<String>,
+    /// A template of URLs to it; kept and given back, not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirection_template: Option<String>,
+}
+
+/// An application of a project: what has a public and a secret key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Application {
+    /// Its id.
+    pub id: ApplicationId,
+    /// Its project.
+    pub project: ProjectId,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Its name.
+    pub name: String,
+    /// Everything else.
+    pub details: ApplicationDetails,
+}
+
+/// What a create or update of an application says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ApplicationChange {
+    /// Its name, required on create.
+    pub name: Option<String>,
+    /// Everything else.
+    pub details: ApplicationDetails,
+}
+
+impl ApplicationChange {
+    /// Reads the body of a create or update of an application.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let name = name(&mut members, purpose);
+        let details = ApplicationDetails {
+            common: common(&mut members),
+            social_networks: social_networks(&mut members),
+            default_url: text(&mut members, "defaultUrl", 0, MAX_URL),
+            redirection_template: text(&mut members, "redirectionTemplate", 0, MAX_URL),
+        };
+        members.finish(Some(Self { name, details }))
+    }
+}
+
+fn social_networks(members: &mut Members<'_>) -> Option<Map<String, Value>> {
+    let networks = members.typed("socialNetworks", "an object", Value::as_object)?;
+    match limits::check_custom_fields(networks) {
+        Ok(()) => Some(networks.clone()),
+        Err(fault) => {
+            members.fault(format!("socialNetworks {fault}."));
+            None
+        }
+    }
+}
+
+impl Application {
+    /// The application after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: ApplicationChange, now: UnixMillis) -> Self {
+        let (old, new) = (self.details, change.details);
+        let details = ApplicationDetails {
+            common: old.common.merge(new.common),
+            social_networks: new.social_networks.or(old.social_networks),
+            default_url: new.default_url.or(old.default_url),
+            redirection_template: new.redirection_template.or(old.redirection_template),
+        };
+        Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_fault_is_named() {
+        for (body, purpose, faults) in [
+            (json!({"name": "x", "startsAt": 1, "endsAt": 2, "project": 7}), Purpose::Create, vec![]),
+            (json!({}), Purpose::Create, vec!["name is required"]),
+            (json!({}), Purpose::Update, vec![]),
+            (json!({"startsAt": "x", "tags": 1}), Purpose::Update, vec!["tags", "startsAt"]),
+            (json!([]), Purpose::Update, vec!["must be a JSON object"]),
+        ] {
+            let found = ProjectChange::parse(&body, purpose).err().unwrap_or_default();
+            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+        }
+        for (body, faults) in [
+            (json!({"name": "x", "socialNetworks": {}, "appApiKey": 7}), vec![]),
+            (json!({"name": "x", "socialNetworks": {"facebook": {"appId": "1"}}}), vec![]),
+            (json!({"name": "x", "socialNetworks": []}), vec!["socialNetworks must be an object"]),
+            (json!({"name": "x", "socialNetworks": {"": 1}}), vec!["socialNetworks has a key"]),
+            (json!({"defaultUrl": 1}), vec!["name is required", "defaultUrl"]),
+        ] {
+            let found = ApplicationChange::parse(&body, Purpose::Create).err().unwrap_or_default();
+            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_keeps_what_it_does_not_say() {
+        let project = Project {
+            id: ProjectId::new(1, [1; 16]),
+            stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },
+            name: "a".to_owned(),
+            details: ProjectDetails { ends_at: Some(UnixMillis(9)), ..ProjectDetails::default() },
+        };
+        let change = ProjectChange::parse(&json!({"startsAt": 3, "tags": ["t"]}), Purpose::Update).unwrap();
+        let changed = project.apply(change, UnixMillis(5));
+        assert_eq!(
+            (changed.details.starts_at, changed.details.ends_at),
+            (Some(UnixMillis(3)), Some(UnixMillis(9)))
+        );
+        assert_eq!((changed.name.as_str(), changed.stamp.updated_at), ("a", UnixMillis(6)));
+        assert_eq!(changed.details.common.tags, Some(vec!["t".to_owned()]));
+        let text = serde_json::to_string(&changed.details).unwrap();
+        assert_eq!(serde_json::from_str::<ProjectDetails>(&text).unwrap(), changed.details);
+    }
+}

@@ -1,0 +1,202 @@
+//! Applications over HTTP (decisions 3).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::PageParams,
+    wire::{CommonDocument, created},
+};
+use crate::{
+    domain::{
+        page::Page,
+        project::{Application, ApplicationChange},
+        resource_body::Purpose,
+    },
+    error::ServiceError,
+    service::{App, applications},
+};
+
+/// An application of a project: what has a public and a secret key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ApplicationDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// 1 to 256 characters; required on create.
+    #[schema(example = "Loyalty app")]
+    name: String,
+    /// Id of its project.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    project: String,
+    /// Its public key, 80 characters.
+    #[schema(read_only)]
+    app_api_key: String,
+    /// Settings of social networks, at most 64 KiB; kept as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    social_networks: Option<Map<String, Value>>,
+    /// Address of the application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_url: Option<String>,
+    /// A template of URLs to it; kept as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirection_template: Option<String>,
+}
+
+impl ApplicationDocument {
+    fn new(app: &App, application: Application) -> Result<Self, ServiceError> {
+        let details = application.details;
+        Ok(Self {
+            id: application.id.to_string(),
+            common: CommonDocument::new(application.stamp, details.common, false),
+            name: application.name,
+            project: application.project.to_string(),
+            app_api_key: applications::public_key(app, application.id)?,
+            social_networks: details.social_networks,
+            default_url: details.default_url,
+            redirection_template: details.redirection_template,
+        })
+    }
+}
+
+/// The secret key of an application.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SecretKeyDocument {
+    /// The key, 80 characters: whoever has it acts as a trusted application.
+    secret_api_key: String,
+}
+
+/// Lists the applications of a project, newest first.
+#[utoipa::path(get, path = "/projects/{project}/applications", tag = "Projects", operation_id = "listApplications",
+    params(("project" = String, Path, description = "Id of the project"), PageParams),
+    responses((status = 200, description = "One page", body = [ApplicationDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(project): Path<String>,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+    let found = applications::list(&app, &actor, &project, listing.request.page).await?;
+    let mut items = Vec::with_capacity(found.items.len());
+    for item in found.items {
+        items.push(ApplicationDocument::new(&app, item)?);
+    }
+    Ok(listing.answer(&app, Page { items, next: found.next }, |item| item))
+}
+
+/// Makes an application and its keys.
+#[utoipa::path(post, path = "/projects/{project}/applications", tag = "Projects", operation_id = "createApplication",
+    params(("project" = String, Path, description = "Id of the project")),
+    request_body = ApplicationDocument,
+    responses((status = 201, description = "The application", body = ApplicationDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(project): Path<String>,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = ApplicationChange::parse(&body, Purpose::Create)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let application = applications::create(&app, &actor, &project, change).await?;
+    let id = application.id;
+    Ok(created(&info, id.as_str(), ApplicationDocument::new(&app, application)?))
+}
+
+/// Reads an application.
+#[utoipa::path(get, path = "/projects/{project}/applications/{id}", tag = "Projects", operation_id = "readApplication",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("id" = String, Path, description = "Id of the application")),
+    responses((status = 200, description = "The application", body = ApplicationDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((project, id)): Path<(String, String)>,
+) -> Result<Json<ApplicationDocument>, ApiError> {
+    let application = applications::read(&app, &actor, &project, &id).await?;
+    Ok(Json(ApplicationDocument::new(&app, application)?))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/projects/{project}/applications/{id}", tag = "Projects",
+    operation_id = "updateApplication",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("id" = String, Path, description = "Id of the application")),
+    request_body(content = ApplicationDocument,
+        description = "The members to change; the others may be left out"),
+    responses((status = 200, description = "The whole application", body = ApplicationDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((project, id)): Path<(String, String)>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ApplicationDocument>, ApiError> {
+    let change = ApplicationChange::parse(&body, Purpose::Update)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let application = applications::update(&app, &actor, &project, &id, change).await?;
+    Ok(Json(ApplicationDocument::new(&app, application)?))
+}
+
+/// Removes an application with its users; none of their keys is valid from then on.
+#[utoipa::path(delete, path = "/projects/{project}/applications/{id}", tag = "Projects",
+    operation_id = "deleteApplication",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("id" = String, Path, description = "Id of the application")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((project, id)): Path<(String, String)>,
+) -> Result<(), ApiError> {
+    Ok(applications::delete(&app, &actor, &project, &id).await?)
+}
+
+/// Reads the secret key of an application, the same one each time.
+#[utoipa::path(get, path = "/projects/{project}/applications/{id}/secretKey", tag = "Keys",
+    operation_id = "readSecretKey",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("id" = String, Path, description = "Id of the application")),
+    responses((status = 200, description = "The key", body = SecretKeyDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_secret_key(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((project, id)): Path<(String, String)>,
+) -> Result<Json<SecretKeyDocument>, ApiError> {
+    let secret_api_key = applications::read_secret_key(&app, &actor, &project, &id).await?;
+    Ok(Json(SecretKeyDocument { secret_api_key }))
+}
+
+/// Reads the application that the key belongs to.
+#[utoipa::path(get, path = "/applications/me", tag = "Projects", operation_id = "readOwnApplication",
+    responses((status = 200, description = "The application", body = ApplicationDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_own(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+) -> Result<Json<ApplicationDocument>, ApiError> {
+    let application = applications::read_own(&app, &actor).await?;
+    Ok(Json(ApplicationDocument::new(&app, application)?))
+}

@@ -1,0 +1,134 @@
+//! Projects over HTTP (decisions 3).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::PageParams,
+    wire::{CommonDocument, created},
+};
+use crate::{
+    domain::{
+        project::{Project, ProjectChange},
+        resource_body::Purpose,
+    },
+    service::{App, projects},
+};
+
+/// A project: a named part of an account, which keys may be confined to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProjectDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// 1 to 256 characters; required on create.
+    #[schema(example = "Summer campaign")]
+    name: String,
+    /// When it begins, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starts_at: Option<i64>,
+    /// When it ends, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<i64>,
+}
+
+impl From<Project> for ProjectDocument {
+    fn from(project: Project) -> Self {
+        let details = project.details;
+        Self {
+            id: project.id.to_string(),
+            common: CommonDocument::new(project.stamp, details.common, false),
+            name: project.name,
+            starts_at: details.starts_at.map(|at| at.0),
+            ends_at: details.ends_at.map(|at| at.0),
+        }
+    }
+}
+
+/// Lists projects, newest first.
+#[utoipa::path(get, path = "/projects", tag = "Projects", operation_id = "listProjects", params(PageParams),
+    responses((status = 200, description = "One page", body = [ProjectDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+    let found = projects::list(&app, &actor, listing.request.page).await?;
+    Ok(listing.answer(&app, found, ProjectDocument::from))
+}
+
+/// Makes a project.
+#[utoipa::path(post, path = "/projects", tag = "Projects", operation_id = "createProject",
+    request_body = ProjectDocument,
+    responses((status = 201, description = "The project", body = ProjectDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = ProjectChange::parse(&body, Purpose::Create)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let project = projects::create(&app, &actor, change).await?;
+    let id = project.id;
+    Ok(created(&info, id.as_str(), ProjectDocument::from(project)))
+}
+
+/// Reads a project.
+#[utoipa::path(get, path = "/projects/{id}", tag = "Projects", operation_id = "readProject",
+    params(("id" = String, Path, description = "Id of the project")),
+    responses((status = 200, description = "The project", body = ProjectDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<ProjectDocument>, ApiError> {
+    Ok(Json(projects::read(&app, &actor, &id).await?.into()))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/projects/{id}", tag = "Projects", operation_id = "updateProject",
+    params(("id" = String, Path, description = "Id of the project")),
+    request_body(content = ProjectDocument, description = "The members to change; the others may be left out"),
+    responses((status = 200, description = "The whole project", body = ProjectDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ProjectDocument>, ApiError> {
+    let change = ProjectChange::parse(&body, Purpose::Update)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(projects::update(&app, &actor, &id, change).await?.into()))
+}
+
+/// Removes a project with its applications, their users and keys.
+#[utoipa::path(delete, path = "/projects/{id}", tag = "Projects", operation_id = "deleteProject",
+    params(("id" = String, Path, description = "Id of the project")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(projects::delete(&app, &actor, &id).await?)
+}

@@ -1,0 +1,55 @@
+//! Keys of Thngs over HTTP (decisions 3).
+
+use std::sync::Arc;
+
+use axum::{extract::State, response::Response};
+use serde::Serialize;
+use serde_json::Value;
+use shared::{id::ThngId, problem::Code};
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller, api_error::ApiError, extract::JsonBody, middleware::RequestInfo, wire::created_at,
+};
+use crate::{
+    domain::members::Members,
+    service::{App, thng_keys},
+};
+
+/// A Thng and its key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ThngKeyDocument {
+    /// Id of the Thng.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    thng_id: String,
+    /// The key, 80 characters.
+    #[schema(read_only)]
+    thng_api_key: String,
+}
+
+/// Gives a Thng its key: the same one each time.
+#[utoipa::path(post, path = "/auth/evrythng/thngs", tag = "Keys", operation_id = "createThngKey",
+    request_body = ThngKeyDocument,
+    responses((status = 201, description = "The key", body = ThngKeyDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let id = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let thng_api_key = thng_keys::create(&app, &actor, id).await?;
+    let document = ThngKeyDocument { thng_id: id.to_string(), thng_api_key };
+    Ok(created_at(&info, &format!("/thngs/{id}"), document))
+}
+
+fn parse(body: &Value) -> Result<ThngId, Vec<String>> {
+    let mut members = Members::of(body)?;
+    if members.raw("thngId").is_none() {
+        members.fault("thngId is required.");
+    }
+    let id = members.parsed("thngId");
+    members.finish(id)
+}

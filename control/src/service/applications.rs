@@ -1,0 +1,197 @@
+//! Applications of projects, and their keys (decisions 3).
+
+use shared::id::{ApplicationId, ProjectId};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::{derived_key, require},
+    projects::{self, project_id},
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind, hash_key},
+        limits::shorten,
+        page::{Page, PageRequest},
+        permission::{
+            Subject::{Access, Applications, Keys},
+            Verb,
+        },
+        project::{Application, ApplicationChange},
+    },
+    error::ServiceError,
+    store::{Tx, applications, keys, projects as project_rows},
+};
+
+/// Makes an application and its two keys.
+///
+/// # Errors
+/// The key may not, the project is not there, the name is missing, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    project: &str,
+    change: ApplicationChange,
+) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Create, Applications)?;
+    let now = app.clock.now();
+    let id = ApplicationId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let parsed = project_id(project)?;
+    let mut tx = app.db.begin().await?;
+    if !project_rows::hold(&mut tx, actor.account, parsed).await? {
+        return Err(projects::not_found(project));
+    }
+    let made = applications::insert(&mut tx, actor.account, parsed, id, name, change.details, now).await?;
+    for kind in [ActorKind::App, ActorKind::TrustedApp] {
+        let key = derived_key(app, kind, id.as_str())?;
+        let owner = Actor {
+            account: actor.account,
+            kind,
+            id: id.to_string(),
+            project: Some(parsed),
+            app: Some(id),
+            enterprise: actor.enterprise,
+        };
+        keys::insert_of(&mut tx, &hash_key(&key), &owner, now.0).await?;
+    }
+    tx.commit().await?;
+    Ok(made)
+}
+
+/// Reads an application of a project.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Read, Applications)?;
+    load(app, actor, project, id).await
+}
+
+/// Reads the application that the key belongs to.
+///
+/// # Errors
+/// The key is not of an application, or the database failed.
+#[instrument(skip_all)]
+pub async fn read_own(app: &App, actor: &Actor) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Read, Access)?;
+    let (Some(project), Some(id)) = (actor.project, actor.app) else {
+        return Err(ServiceError::not_found("application", "me"));
+    };
+    let mut conn = app.db.read().await?;
+    applications::find(&mut conn, actor.account, project, id)
+        .await?
+        .ok_or_else(|| ServiceError::not_found("application", id))
+}
+
+/// Lists the applications of a project.
+///
+/// # Errors
+/// The key may not, the project is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    project: &str,
+    page: PageRequest,
+) -> Result<Page<Application>, ServiceError> {
+    let _ = require(actor, Verb::Read, Applications)?;
+    let parsed = project_id(project)?;
+    let mut conn = app.db.read().await?;
+    if project_rows::find(&mut conn, actor.account, parsed).await?.is_none() {
+        return Err(projects::not_found(project));
+    }
+    let rows = applications::list(&mut conn, actor.account, parsed, page).await?;
+    Ok(Page::cut(rows, page, |row| row.stamp.position()))
+}
+
+/// Merges the members given into an application.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+    change: ApplicationChange,
+) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Update, Applications)?;
+    let (parsed_project, parsed) = ids(project, id)?;
+    let mut tx = app.db.begin().await?;
+    let application = applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
+        .await?
+        .ok_or_else(|| not_found(id))?
+        .apply(change, app.clock.now());
+    applications::update(&mut tx, &application).await?;
+    tx.commit().await?;
+    Ok(application)
+}
+
+/// Removes an application with its users; none of their keys is valid from then on.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Delete, Applications)?;
+    let (parsed_project, parsed) = ids(project, id)?;
+    let mut tx = app.db.begin().await?;
+    applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
+        .await?
+        .ok_or_else(|| not_found(id))?;
+    remove(&mut tx, parsed).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Removes an application that is known to be the account's, with what belongs to it.
+pub(super) async fn remove(tx: &mut Tx, id: ApplicationId) -> Result<(), ServiceError> {
+    applications::delete(tx, id).await?;
+    keys::delete_of_app(tx, id).await?;
+    Ok(())
+}
+
+/// The public key of an application.
+///
+/// # Errors
+/// One case in 10^30.
+pub fn public_key(app: &App, id: ApplicationId) -> Result<String, ServiceError> {
+    derived_key(app, ActorKind::App, id.as_str())
+}
+
+/// The secret key of an application, by which it is trusted.
+///
+/// # Errors
+/// The key may not, the application is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read_secret_key(
+    app: &App,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+) -> Result<String, ServiceError> {
+    let _ = require(actor, Verb::Read, Keys)?;
+    let found = load(app, actor, project, id).await?;
+    derived_key(app, ActorKind::TrustedApp, found.id.as_str())
+}
+
+async fn load(app: &App, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {
+    let (parsed_project, parsed) = ids(project, id)?;
+    let mut conn = app.db.read().await?;
+    applications::find(&mut conn, actor.account, parsed_project, parsed).await?.ok_or_else(|| not_found(id))
+}
+
+fn ids(project: &str, id: &str) -> Result<(ProjectId, ApplicationId), ServiceError> {
+    match (project.parse(), id.parse()) {
+        (Ok(project), Ok(id)) => Ok((project, id)),
+        (Err(_), _) => Err(projects::not_found(project)),
+        (Ok(_), Err(_)) => Err(not_found(id)),
+    }
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("application", shorten(id))
+}

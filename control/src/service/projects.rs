@@ -1,0 +1,108 @@
+//! Projects (decisions 3).
+
+use shared::id::ProjectId;
+use tracing::instrument;
+
+use super::{App, access::require, applications::remove};
+use crate::{
+    domain::{
+        access::Actor,
+        limits::shorten,
+        page::{Page, PageRequest},
+        permission::{Subject::Projects, Verb},
+        project::{Project, ProjectChange},
+    },
+    error::ServiceError,
+    store::{applications, projects},
+};
+
+/// Makes a project.
+///
+/// # Errors
+/// The key may not, the name is missing, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(app: &App, actor: &Actor, change: ProjectChange) -> Result<Project, ServiceError> {
+    let _ = require(actor, Verb::Create, Projects)?;
+    let now = app.clock.now();
+    let id = ProjectId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let mut tx = app.db.begin().await?;
+    let project = projects::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    tx.commit().await?;
+    Ok(project)
+}
+
+/// Reads a project.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Project, ServiceError> {
+    let _ = require(actor, Verb::Read, Projects)?;
+    let parsed = project_id(id)?;
+    let mut conn = app.db.read().await?;
+    projects::find(&mut conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))
+}
+
+/// Lists projects.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Project>, ServiceError> {
+    let _ = require(actor, Verb::Read, Projects)?;
+    let mut conn = app.db.read().await?;
+    let rows = projects::list(&mut conn, actor.account, page).await?;
+    Ok(Page::cut(rows, page, |project| project.stamp.position()))
+}
+
+/// Merges the members given into a project.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    change: ProjectChange,
+) -> Result<Project, ServiceError> {
+    let _ = require(actor, Verb::Update, Projects)?;
+    let parsed = project_id(id)?;
+    let mut tx = app.db.begin().await?;
+    let project = projects::find_locked(&mut tx, actor.account, parsed)
+        .await?
+        .ok_or_else(|| not_found(id))?
+        .apply(change, app.clock.now());
+    projects::update(&mut tx, &project).await?;
+    tx.commit().await?;
+    Ok(project)
+}
+
+// Spec gap: what becomes of the applications of a deleted project is not shown: they go with it.
+/// Removes a project with its applications, their users and keys; what was scoped to it stays.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Delete, Projects)?;
+    let parsed = project_id(id)?;
+    let mut tx = app.db.begin().await?;
+    if !projects::delete(&mut tx, actor.account, parsed).await? {
+        return Err(not_found(id));
+    }
+    for application in applications::list_ids(&mut tx, actor.account, parsed).await? {
+        remove(&mut tx, application).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// The project that a path names; a text that is no id names none.
+pub(super) fn project_id(text: &str) -> Result<ProjectId, ServiceError> {
+    text.parse().map_err(|_| not_found(text))
+}
+
+pub(super) fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("project", shorten(id))
+}

@@ -1,0 +1,48 @@
+//! What a resource that is being made belongs to: its scopes.
+
+use shared::{id::ProjectId, problem::Code};
+
+use crate::{
+    domain::{
+        access::Actor,
+        grant::{Grant, Limit},
+        limits::shorten,
+        redirection::Scopes,
+    },
+    error::ServiceError,
+    store::{Tx, projects},
+};
+
+/// The scopes of a new resource: those that the body asks for as far as the key may, and the project that
+/// `?project=` names, which must exist and be within the key's reach.
+///
+/// # Errors
+/// [`Code::InvalidParameter`] for another project, or the database failed.
+pub async fn scopes_for(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    asked: Option<Scopes>,
+    project: Option<&str>,
+) -> Result<Option<Scopes>, ServiceError> {
+    let scopes = grant.scopes_of_new(asked);
+    let Some(text) = project else { return Ok(scopes) };
+    let unknown = || {
+        let fault = format!("project: {} was not found in this account.", shorten(text));
+        ServiceError::refused(Code::InvalidParameter, fault)
+    };
+    let id: ProjectId = text.parse().map_err(|_| unknown())?;
+    let is_in_reach = match grant.limit() {
+        Limit::Account => true,
+        Limit::Project(own) => *own == id,
+        Limit::User(_) | Limit::Itself(_) => actor.project == Some(id),
+    };
+    if !is_in_reach || !projects::hold(tx, actor.account, id).await? {
+        return Err(unknown());
+    }
+    let mut scopes = scopes.unwrap_or_default();
+    if !scopes.projects.iter().any(|known| known == id.as_str()) {
+        scopes.projects.push(id.to_string());
+    }
+    Ok(Some(scopes))
+}

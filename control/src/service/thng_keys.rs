@@ -1,0 +1,44 @@
+//! Keys of Thngs (decisions 3).
+
+use shared::id::ThngId;
+use tracing::instrument;
+
+use super::{
+    App,
+    access::{derived_key, require},
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind, hash_key},
+        permission::{Subject::Keys, Verb},
+    },
+    error::ServiceError,
+    store::{keys, thngs},
+};
+
+/// Gives a Thng its key: the same one however often it is asked for.
+///
+/// # Errors
+/// The key may not, the Thng is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
+    let grant = require(actor, Verb::Create, Keys)?;
+    let not_found = || ServiceError::not_found("thng", id);
+    let key = derived_key(app, ActorKind::Thng, id.as_str())?;
+    let mut tx = app.db.begin().await?;
+    let thng = thngs::find_locked(&mut tx, actor.account, id).await?.ok_or_else(not_found)?;
+    if !grant.admits(id.as_str(), thng.details.common.scopes.as_ref()) {
+        return Err(not_found());
+    }
+    let owner = Actor {
+        account: actor.account,
+        kind: ActorKind::Thng,
+        id: id.to_string(),
+        project: None,
+        app: None,
+        enterprise: actor.enterprise,
+    };
+    keys::insert_of(&mut tx, &hash_key(&key), &owner, app.clock.now().0).await?;
+    tx.commit().await?;
+    Ok(key)
+}
