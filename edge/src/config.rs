@@ -2,6 +2,8 @@
 
 use std::{net::TcpListener, path::PathBuf, sync::Arc, time::Duration};
 
+use shared::geo::{GeoIp, NoGeoIp};
+
 /// Settings of one edge; only the first four have no default.
 ///
 /// No proxy before the edge is trusted to name the client yet: scans and limits go by the address of the
@@ -24,6 +26,8 @@ pub struct EdgeConfig {
     pub cache_bytes: u64,
     /// Bytes that rendered codes may take; default 64 MiB, about 50,000 images.
     pub image_cache_bytes: u64,
+    /// Geography of addresses; default none.
+    pub geo: Arc<dyn GeoIp>,
     /// Limits of the listeners and of the scan spool.
     pub limits: Limits,
 }
@@ -40,6 +44,7 @@ impl EdgeConfig {
             region: "local".into(),
             cache_bytes: 1 << 30,
             image_cache_bytes: 64 << 20,
+            geo: Arc::new(NoGeoIp),
             limits: Limits::default(),
         }
     }

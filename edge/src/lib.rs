@@ -15,6 +15,7 @@ mod connection;
 mod domains;
 mod edge;
 mod error;
+mod geo;
 mod handler;
 mod images;
 mod limiter;
@@ -32,6 +33,7 @@ pub use self::{
     config::{EdgeConfig, Limits, Listeners},
     edge::{Edge, run},
     error::EdgeError,
+    geo::GeoDatabase,
     sync::State,
     tls::TlsCerts,
 };

@@ -4,6 +4,7 @@
 //! are arguments; every function gives the same answer for the same input.
 
 pub mod filter;
+pub mod geo;
 pub mod id;
 pub mod identifier;
 pub mod negotiate;

@@ -6,6 +6,7 @@ mod bad_input;
 mod clients;
 mod conventions;
 mod decode;
+mod geo;
 mod http;
 mod kill;
 mod statements;

@@ -11,14 +11,11 @@ use control::{
         hub::Hub,
         writer::{self, WriterTask},
     },
-    service::{
-        App, Random, RandomUnavailable,
-        intake::{Counters, NoGeoIp},
-        prepare,
-    },
+    service::{App, Random, RandomUnavailable, intake::Counters, prepare},
     store::{Db, StoreError, accounts},
 };
 use shared::{
+    geo::NoGeoIp,
     id::{AccountId, OperatorId},
     short_url::{Scheme, ShortDomain},
     time::{Clock, UnixMillis},

@@ -2,4 +2,5 @@
 
 pub mod db;
 pub mod fingerprint;
+pub mod mmdb;
 pub mod product;

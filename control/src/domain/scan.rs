@@ -1,25 +1,10 @@
 //! What a scan becomes: the `implicitScans` action with its context (decisions 5, "A redirect is recorded").
 
 use serde_json::{Value, json};
-use shared::{id::ActionId, wire::scan::ScanRecord};
+use shared::{geo::Locality, id::ActionId, wire::scan::ScanRecord};
 
 /// Type of the action that a redirect is recorded as.
 pub const IMPLICIT_SCANS: &str = "implicitScans";
-
-/// Where a scan came from, as far as its address tells.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Place {
-    /// City name in English.
-    pub city: Option<String>,
-    /// Name of the first subdivision in English.
-    pub region: Option<String>,
-    /// ISO 3166-1 alpha-2.
-    pub country_code: Option<String>,
-    /// IANA name.
-    pub time_zone: Option<String>,
-    /// Latitude and longitude in degrees.
-    pub position: Option<(f64, f64)>,
-}
 
 /// What a user agent tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,7 +94,7 @@ pub fn action_id(key: &[u8; 32], edge: &str, boot: u64, seq: u64, record: &ScanR
 
 /// The members of the action that no query goes by.
 #[must_use]
-pub fn document(record: &ScanRecord, short_id: &str, agent: Agent<'_>, place: &Place) -> Value {
+pub fn document(record: &ScanRecord, short_id: &str, agent: Agent<'_>, place: &Locality) -> Value {
     let mut context = serde_json::Map::new();
     let mut put = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -214,13 +199,13 @@ mod tests {
 
     #[test]
     fn the_document_has_what_is_known() {
-        let bare = document(&record(), "abc", Agent::default(), &Place::default());
+        let bare = document(&record(), "abc", Agent::default(), &Locality::default());
         assert_eq!(bare["locationSource"], "unknown");
         assert_eq!(bare["context"]["entryUrl"], "https://tn.gg/abc");
         assert_eq!(bare["context"].get("city"), None);
         assert_eq!(bare["customFields"], json!({"shortDomain": "tn.gg", "shortId": "abc"}));
         let place =
-            Place { position: Some((52.5, 13.4)), country_code: Some("DE".into()), ..Place::default() };
+            Locality { position: Some((52.5, 13.4)), country_code: Some("DE".into()), ..Locality::default() };
         let full = document(&record(), "abc", Agent { bot: true, ..Agent::default() }, &place);
         assert_eq!(full["locationSource"], "geoIp");
         assert_eq!(full["location"]["position"]["coordinates"], json!([13.4, 52.5]));

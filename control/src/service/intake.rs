@@ -1,24 +1,6 @@
-//! What the intake of scans needs of the process, and what it counted.
+//! What the intake of scans counted.
 
-use std::{net::IpAddr, sync::atomic::AtomicU64};
-
-use crate::domain::scan::Place;
-
-/// Where an address is, from a database that the operator gives.
-pub trait GeoIp: Send + Sync + 'static {
-    /// What is known of an address; nothing is no fault.
-    fn find(&self, ip: IpAddr) -> Place;
-}
-
-/// No geography: for a service without a database.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoGeoIp;
-
-impl GeoIp for NoGeoIp {
-    fn find(&self, _ip: IpAddr) -> Place {
-        Place::default()
-    }
-}
+use std::sync::atomic::AtomicU64;
 
 /// What the intake counted since the start.
 #[derive(Debug, Default)]

@@ -17,9 +17,9 @@ pub mod thngs;
 
 use std::sync::Arc;
 
-use shared::{id::AccountId, time::Clock};
+use shared::{geo::GeoIp, id::AccountId, time::Clock};
 
-use self::intake::{Counters, GeoIp};
+use self::intake::Counters;
 use crate::{
     error::ServiceError,
     publish::{hub::Hub, writer::Writer},

@@ -7,15 +7,8 @@ use std::{
     time::Duration,
 };
 
-use control::{
-    http::ApiListeners,
-    service::{
-        App,
-        intake::{GeoIp, NoGeoIp},
-    },
-    worker::geo_ip::CityDatabase,
-};
-use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts};
+use control::{http::ApiListeners, service::App};
+use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, GeoDatabase, Listeners, TlsCerts};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -71,12 +64,13 @@ pub(crate) fn edge(
 ) -> Result<(JoinHandle<Result<(), Failure>>, EdgeHandle), Failure> {
     // Part of every scan's identity: another data folder is another edge, on the same Postgres too.
     let edge_id = data_dir.kept_name("edge-id").map_err(|error| Failure::failed("the edge's name", error))?;
-    let settings = EdgeConfig::new(
+    let mut settings = EdgeConfig::new(
         &format!("local-{edge_id}"),
         config.data_dir.join("edge"),
         &format!("http://{}", reachable(api)),
         &app.docs_url,
     );
+    settings.geo = app.geo_ip.clone();
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
         .map_err(|error| Failure::failed("the edge", error))?;
     let handle = edge.handle();
@@ -116,13 +110,10 @@ pub(crate) fn certificates(config: &Config, folder: &Path) -> Result<TlsCerts, F
 ///
 /// # Errors
 /// The file is not a database of addresses.
-pub(crate) fn geo_ip(config: &Config) -> Result<Arc<dyn GeoIp>, Failure> {
-    let Some(path) = &config.geoip_db else { return Ok(Arc::new(NoGeoIp)) };
-    let database = CityDatabase::open(path).map_err(|error| {
-        ConfigError::new(
-            "WAYMARK_GEOIP_DB",
-            format!("{} is not a city database (.mmdb): {error}", path.display()),
-        )
+pub(crate) fn geo_database(config: &Config) -> Result<Option<GeoDatabase>, Failure> {
+    let Some(path) = &config.geoip_db else { return Ok(None) };
+    let database = GeoDatabase::open(path).map_err(|error| {
+        ConfigError::new("WAYMARK_GEOIP_DB", format!("give a city database (.mmdb): {error}"))
     })?;
-    Ok(Arc::new(database))
+    Ok(Some(database))
 }

@@ -15,8 +15,11 @@ use control::{
     store::{Db, StoreError},
     worker,
 };
-use edge::{Listeners, TlsCerts};
-use shared::short_url::{Scheme, ShortDomain};
+use edge::{GeoDatabase, Listeners, TlsCerts};
+use shared::{
+    geo::{GeoIp, NoGeoIp},
+    short_url::{Scheme, ShortDomain},
+};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -105,7 +108,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let domains = short_domains(&config, &addresses)?;
     let tls = prepare_tls(&config, &data_dir, &domains)?;
     let certificates = tls.as_ref().map(|tls| serve::certificates(&config, &tls.certificates)).transpose()?;
-    let geo_ip = serve::geo_ip(&config)?;
+    let files = Files { certificates, geo: serve::geo_database(&config)? };
     let (db, history) = open_database(&config).await?;
     let (clock, random) = (SystemClock, SystemRandom);
     let prepared = service::prepare(&db, &clock, &random, &history)
@@ -126,17 +129,21 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         secrets: prepared.secrets,
         writer,
         hub,
-        geo_ip,
+        geo_ip: files.geo.clone().map_or_else(|| Arc::new(NoGeoIp) as Arc<dyn GeoIp>, |geo| Arc::new(geo)),
         agents: woothee::parser::Parser::new(),
         intake: service::intake::Counters::default(),
         docs_url: docs_url.clone(),
     });
-    let parts =
-        Parts::start(&config, &data_dir, &app, writer_task, sockets, &addresses, certificates.as_ref())
-            .await?;
+    let parts = Parts::start(&config, &data_dir, &app, writer_task, sockets, &addresses, files).await?;
     let supervisor = tokio::spawn(parts.supervise(app.clone(), data_dir, shutdown));
     let dev_ca = (config.tls == Tls::Dev).then(|| tls.map(|tls| tls.ca)).flatten();
     Ok(Running { addresses, api_url, docs_url, seeded, dev_ca, app, supervisor })
+}
+
+/// What is read from files that may be exchanged while the process runs.
+struct Files {
+    certificates: Option<TlsCerts>,
+    geo: Option<GeoDatabase>,
 }
 
 /// The running parts, each with its own stop: they end in an order.
@@ -155,7 +162,7 @@ impl Parts {
         writer_task: WriterTask,
         sockets: Sockets,
         addresses: &Addresses,
-        certificates: Option<&TlsCerts>,
+        files: Files,
     ) -> Result<Self, Failure> {
         let stops: [CancellationToken; 4] = std::array::from_fn(|_| CancellationToken::new());
         let [stop_edge, stop_api, stop_writer, stop_background] = stops;
@@ -163,6 +170,10 @@ impl Parts {
         let mut background = JoinSet::new();
         background.spawn(app.hub.clone().run(stop_background.clone()));
         background.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
+        if let Some(geo) = files.geo {
+            background.spawn(geo.follow(stop_background.clone()));
+        }
+        let certificates = files.certificates.as_ref();
         let Sockets { api, api_tls, edge, edge_tls, admin } = sockets;
         let api = serve::api(app, api, api_tls.zip(certificates), stop_api.clone())?;
         let listeners =

@@ -13,7 +13,7 @@ use control::{
     service::{
         App,
         idempotency::IdempotencyKey,
-        intake::{Counters, NoGeoIp},
+        intake::Counters,
         prepare,
         redirections::{self, DomainChoice, Listing},
         thngs,
@@ -23,6 +23,7 @@ use control::{
 };
 use serde_json::json;
 use shared::{
+    geo::NoGeoIp,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,

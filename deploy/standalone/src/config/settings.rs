@@ -91,7 +91,8 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub dev_tls: Option<String>,
 
-    /// City database in MaxMind's form (.mmdb) that tells where scans happen [default: none]
+    /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
+    /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
     #[serde(deserialize_with = "text")]
     pub geoip_db: Option<String>,

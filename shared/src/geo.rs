@@ -1,0 +1,279 @@
+//! Geography of addresses: a city database in MaxMind's form, looked up in memory (decisions 4).
+//!
+//! Two layouts are read: MaxMind's own, nested and in many languages (GeoLite2, DB-IP), and the flat ones of
+//! `ip-location-db` and IPinfo. Loading the bytes, and loading them again, is the caller's.
+
+use std::net::IpAddr;
+
+use maxminddb::Reader;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+/// Where an address is, as far as a database tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Locality {
+    /// City name, in English where there is a choice.
+    pub city: Option<String>,
+    /// Name of the first subdivision, in English where there is a choice.
+    pub region: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country_code: Option<String>,
+    /// IANA name.
+    pub time_zone: Option<String>,
+    /// Latitude and longitude in degrees, within -90..90 and -180..180.
+    pub position: Option<(f64, f64)>,
+}
+
+/// Tells where addresses are.
+pub trait GeoIp: std::fmt::Debug + Send + Sync + 'static {
+    /// What is known of an address; nothing is no fault.
+    fn find(&self, ip: IpAddr) -> Locality;
+}
+
+/// No geography: for a service without a database.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoGeoIp;
+
+impl GeoIp for NoGeoIp {
+    fn find(&self, _ip: IpAddr) -> Locality {
+        Locality::default()
+    }
+}
+
+/// The bytes are not a database of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a database in MaxMind's form (.mmdb): {0}")]
+pub struct NotADatabase(String);
+
+/// A city database in memory.
+pub struct CityDatabase(Reader<Vec<u8>>);
+
+impl CityDatabase {
+    /// Takes the bytes of an `.mmdb` file.
+    ///
+    /// Only the frame is checked, which a file that is cut short does not pass: a walk of the whole tree
+    /// would take seconds.
+    ///
+    /// # Errors
+    /// The bytes are not such a database.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, NotADatabase> {
+        Reader::from_source(bytes).map(Self).map_err(|error| NotADatabase(error.to_string()))
+    }
+}
+
+impl GeoIp for CityDatabase {
+    fn find(&self, ip: IpAddr) -> Locality {
+        // A database without IPv6 says of such an address that it cannot be looked up.
+        let found = self.0.lookup(ip.to_canonical());
+        found
+            .and_then(|found| found.decode::<Record>())
+            .ok()
+            .flatten()
+            .map(Record::locality)
+            .unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for CityDatabase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let metadata = self.0.metadata();
+        f.debug_tuple("CityDatabase").field(&metadata.database_type).field(&metadata.build_epoch).finish()
+    }
+}
+
+/// A record of any layout: each has some of these.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Record {
+    city: Term,
+    country: Term,
+    country_code: Term,
+    subdivisions: Vec<Term>,
+    region: Term,
+    state1: Term,
+    location: Point,
+    timezone: Term,
+    time_zone: Term,
+    latitude: Term,
+    longitude: Term,
+    lat: Term,
+    lng: Term,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Point {
+    latitude: Term,
+    longitude: Term,
+    time_zone: Term,
+}
+
+impl Record {
+    fn locality(self) -> Locality {
+        let country = self.country.code.or_else(|| self.country.text.filter(|text| text.len() == 2));
+        let region = self.subdivisions.into_iter().next().unwrap_or_default().text;
+        let latitude = self.location.latitude.number.or(self.latitude.number).or(self.lat.number);
+        let longitude = self.location.longitude.number.or(self.longitude.number).or(self.lng.number);
+        let is_point = |point: &(f64, f64)| point.0.abs() <= 90.0 && point.1.abs() <= 180.0;
+        Locality {
+            city: self.city.text,
+            region: region.or(self.region.text).or(self.state1.text),
+            country_code: self.country_code.text.or(country),
+            time_zone: self.location.time_zone.text.or(self.timezone.text).or(self.time_zone.text),
+            position: latitude.zip(longitude).filter(is_point),
+        }
+    }
+}
+
+/// A member that is a text in one layout and an object with names in another; never a fault.
+#[derive(Debug, Default)]
+struct Term {
+    /// The text, or the English name; never empty.
+    text: Option<String>,
+    /// `iso_code` of an object.
+    code: Option<String>,
+    /// A number, also one that is written as a text.
+    number: Option<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    names: Names,
+    iso_code: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Names {
+    en: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Term {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TermVisitor)
+    }
+}
+
+struct TermVisitor;
+
+#[expect(clippy::cast_precision_loss, reason = "whole degrees are small")]
+impl<'de> Visitor<'de> for TermVisitor {
+    type Value = Term;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Term, E> {
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+        Ok(Term { text: filled(Some(text.to_owned())), code: None, number })
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Term, E> {
+        Ok(Term { number: Some(number).filter(|number| number.is_finite()), ..Term::default() })
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Term, E> {
+        Ok(Term { number: Some(number as f64), ..Term::default() })
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Term, E> {
+        Ok(Term { number: Some(number as f64), ..Term::default() })
+    }
+
+    fn visit_u128<E>(self, _: u128) -> Result<Term, E> {
+        Ok(Term::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Term, E> {
+        Ok(Term::default())
+    }
+
+    fn visit_bytes<E>(self, _: &[u8]) -> Result<Term, E> {
+        Ok(Term::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Term, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Term::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Term, A::Error> {
+        let named = Named::deserialize(MapAccessDeserializer::new(members))?;
+        Ok(Term { text: filled(named.names.en), code: filled(named.iso_code), number: None })
+    }
+}
+
+fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // Whole files, with real trees of both address families, are in the workspace's tests.
+    #[test]
+    fn every_layout_tells_the_place() {
+        let london = Locality {
+            city: Some("London".to_owned()),
+            region: Some("England".to_owned()),
+            country_code: Some("GB".to_owned()),
+            time_zone: Some("Europe/London".to_owned()),
+            position: Some((51.5, -0.125)),
+        };
+        for (record, expected, why) in [
+            (
+                json!({
+                    "city": {"geoname_id": 1, "names": {"de": "X", "en": "London"}},
+                    "country": {"iso_code": "GB", "names": {"en": "United Kingdom"}},
+                    "location": {"latitude": 51.5, "longitude": -0.125, "time_zone": "Europe/London"},
+                    "subdivisions": [{"iso_code": "ENG", "names": {"en": "England"}}, {"names": {"en": "X"}}],
+                }),
+                london.clone(),
+                "MaxMind's own, nested",
+            ),
+            (
+                json!({
+                    "city": "London", "country_code": "GB", "latitude": 51.5, "longitude": -0.125,
+                    "postcode": "", "state1": "England", "state2": "X", "timezone": "Europe/London",
+                }),
+                london.clone(),
+                "ip-location-db, flat",
+            ),
+            (
+                json!({
+                    "city": "London", "country": "GB", "lat": "51.5", "lng": "-0.125", "region": "England",
+                    "timezone": "Europe/London",
+                }),
+                london,
+                "IPinfo, flat with numbers as texts",
+            ),
+            (
+                json!({"country": "United Kingdom", "country_code": "GB", "city": "", "asn": [1]}),
+                Locality { country_code: Some("GB".to_owned()), ..Locality::default() },
+                "a country alone; an empty text is nothing",
+            ),
+            (
+                json!({"city": [1], "region": true, "latitude": 91, "longitude": 0}),
+                Locality::default(),
+                "what has another type, or is no place on earth, is nothing",
+            ),
+        ] {
+            let read: Record = serde_json::from_value(record).unwrap();
+            assert_eq!(read.locality(), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_no_database() {
+        for bytes in [&b""[..], b"no database", b"\xAB\xCD\xEFMaxMind.com", b"\xAB\xCD\xEFMaxMind.com\xE0"] {
+            assert!(CityDatabase::parse(bytes.to_vec()).is_err(), "{bytes:?}");
+        }
+    }
+}
