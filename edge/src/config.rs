@@ -2,12 +2,12 @@
 
 use std::{net::TcpListener, path::PathBuf, sync::Arc, time::Duration};
 
-use shared::geo::{GeoIp, NoGeoIp};
+use shared::{
+    client_address::TrustedProxies,
+    geo::{GeoIp, NoGeoIp},
+};
 
 /// Settings of one edge; only the first four have no default.
-///
-/// No proxy before the edge is trusted to name the client yet: scans and limits go by the address of the
-/// connection.
 #[derive(Debug, Clone)]
 pub struct EdgeConfig {
     /// Name of the edge, unique in the fleet and stable over restarts: part of every scan's identity.
@@ -26,6 +26,12 @@ pub struct EdgeConfig {
     pub cache_bytes: u64,
     /// Bytes that rendered codes may take; default 64 MiB, about 50,000 images.
     pub image_cache_bytes: u64,
+    /// What shows control that a request comes through an edge; default nothing.
+    pub control_token: Option<Arc<str>>,
+    /// Proxies before the edge that may name the client, for scans and limits; default none.
+    ///
+    /// Their own connections are bounded by the descriptors alone.
+    pub trusted_proxies: TrustedProxies,
     /// Geography of addresses; default none.
     pub geo: Arc<dyn GeoIp>,
     /// Limits of the listeners and of the scan spool.
@@ -44,6 +50,8 @@ impl EdgeConfig {
             region: "local".into(),
             cache_bytes: 1 << 30,
             image_cache_bytes: 64 << 20,
+            control_token: None,
+            trusted_proxies: TrustedProxies::default(),
             geo: Arc::new(NoGeoIp),
             limits: Limits::default(),
         }

@@ -8,12 +8,12 @@ use std::{
     },
 };
 
-/// Where a request came from.
+/// Where a request came from: the connection, or what a trusted proxy says of its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client {
-    /// The address of the connection.
+    /// The client's address.
     pub(crate) ip: IpAddr,
-    /// Whether the connection is TLS.
+    /// Whether the client speaks TLS.
     pub(crate) is_tls: bool,
 }
 

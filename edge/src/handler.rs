@@ -84,6 +84,7 @@ impl<B: Backing> App<B> {
         in_flight: InFlight,
     ) -> Response<Body> {
         let begun = Instant::now();
+        let client = self.client(client, &request);
         // A body whose length was told twice may hide a second request: hyper has dropped the length by
         // now, so the connection ends after any request with this header (design: push, 8).
         let must_close =
@@ -105,6 +106,20 @@ impl<B: Backing> App<B> {
         }
         self.metrics.answered(response.status(), begun.elapsed());
         response
+    }
+
+    /// The client of a request: the other end of its connection, or the one that a trusted proxy names.
+    fn client(&self, connection: Client, request: &Request<Incoming>) -> Client {
+        let proxies = &self.config.trusted_proxies;
+        if !proxies.trust(connection.ip) {
+            return connection;
+        }
+        let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);
+        let is_https = lines("x-forwarded-proto").next_back().is_some_and(|proto| proto == b"https");
+        Client {
+            ip: proxies.client(connection.ip, lines("forwarded"), lines("x-forwarded-for")),
+            is_tls: connection.is_tls || is_https,
+        }
     }
 
     fn begin(&self, client: Client, request: &Request<Incoming>) -> Next {

@@ -13,7 +13,7 @@ use hyper_util::{
     client::legacy::{Client as HttpClient, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
-use shared::problem::Code;
+use shared::{client_address::EDGE_TOKEN, problem::Code};
 
 use crate::{
     config::EdgeConfig,
@@ -38,6 +38,7 @@ pub(crate) struct Proxy {
     control: Authority,
     body_bytes: usize,
     timeout: Duration,
+    token: Option<HeaderValue>,
 }
 
 impl Proxy {
@@ -61,7 +62,18 @@ impl Proxy {
             .pool_idle_timeout(Duration::from_secs(30))
             .build(connector);
         let limits = &config.limits;
-        Ok(Self { client, control, body_bytes: limits.proxy_body_bytes, timeout: limits.proxy_timeout })
+        let token = config.control_token.as_deref().map(HeaderValue::from_str).transpose();
+        let token = token.map_err(|_| EdgeError::Config {
+            key: "control_token",
+            reason: "must have visible characters only".to_owned(),
+        })?;
+        Ok(Self {
+            client,
+            control,
+            body_bytes: limits.proxy_body_bytes,
+            timeout: limits.proxy_timeout,
+            token,
+        })
     }
 
     /// Passes a request on, under another path if one is given, and streams the answer back.
@@ -125,7 +137,7 @@ impl Proxy {
         }
     }
 
-    /// Says who asks; nobody before the edge is trusted to say so.
+    /// Says who asks, and that an edge says so.
     fn sign(&self, headers: &mut HeaderMap, client: Client, id: &HeaderValue) {
         let proto = if client.is_tls { "https" } else { "http" };
         if let Ok(ip) = HeaderValue::from_str(&client.ip.to_canonical().to_string()) {
@@ -133,6 +145,10 @@ impl Proxy {
         }
         headers.insert(HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static(proto));
         headers.remove("forwarded");
+        match &self.token {
+            Some(token) => headers.insert(HeaderName::from_static(EDGE_TOKEN), token.clone()),
+            None => headers.remove(EDGE_TOKEN),
+        };
         headers.insert(HeaderName::from_static("x-request-id"), id.clone());
     }
 }

@@ -102,7 +102,10 @@ impl<B: Backing> Server<B> {
 
     fn admit(&self, peer: SocketAddr) -> Option<Seat> {
         let slot = self.slots.clone().try_acquire_owned().ok()?;
-        let address = self.addresses.take(peer.ip().to_canonical())?;
+        let ip = peer.ip().to_canonical();
+        // A proxy brings the connections of all its clients.
+        let is_proxy = self.app.config.trusted_proxies.trust(ip);
+        let address = if is_proxy { AddressSeat(None) } else { self.addresses.take(ip)? };
         self.app.metrics.connections.inc();
         Some(Seat { _slot: slot, _address: address, metrics: self.app.metrics.clone() })
     }

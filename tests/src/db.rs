@@ -169,6 +169,9 @@ impl TestApp {
             secrets: prepared.secrets.clone(),
             writer,
             geo_ip: Arc::new(NoGeoIp),
+            // Networks for documentation (RFC 5737): no test connects from there unasked.
+            trusted_proxies: "192.0.2.0/24".parse()?,
+            edge_token: Some("edge-token".into()),
             agents: woothee::parser::Parser::new(),
             intake: Counters::default(),
             docs_url: "https://api.example/docs".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    net::IpAddr,
     panic::AssertUnwindSafe,
     sync::Arc,
     time::{Duration, Instant},
@@ -17,7 +18,7 @@ use futures_util::FutureExt;
 use shared::{id::ActionId, problem::Code};
 use tracing::Instrument;
 
-use super::{api_error::Refusal, serve::Connection};
+use super::{api_error::Refusal, client, serve::Connection};
 use crate::service::App;
 
 /// Longest handling of a request: above the store's own limits, below what proxies wait for.
@@ -37,6 +38,8 @@ pub(super) struct RequestInfo {
     pub(super) path: Arc<str>,
     /// The path as the client sent it.
     pub(super) original_path: Arc<str>,
+    /// The client's address; known but where the service runs without sockets.
+    pub(super) client: Option<IpAddr>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
@@ -47,6 +50,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
             base: "".into(),
             path: parts.uri.path().into(),
             original_path: parts.uri.path().into(),
+            client: None,
         }))
     }
 }
@@ -59,6 +63,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
         base: base(&request, &app.docs_url).into(),
         path: without_prefix(request.uri().path()).into(),
         original_path: request.uri().path().into(),
+        client: client::address(&app, &request),
     };
     // HTTP/2 carries the host in the URI; whoever looks for it further in looks at the header.
     if let Some(authority) = request.uri().authority()
@@ -70,7 +75,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
         *request.uri_mut() = with_path(request.uri(), &info.path);
     }
     // The query is left out: it may hold a key.
-    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path);
+    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display));
     request.extensions_mut().insert(info);
     let response = guard(next.run(request), REQUEST_TIMEOUT).instrument(span.clone()).await;
     let mut response = span.in_scope(|| complete(response, &app.docs_url));

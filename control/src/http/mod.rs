@@ -8,6 +8,7 @@ mod actions;
 mod api_error;
 mod applications;
 mod bounded;
+mod client;
 mod docs;
 mod extract;
 mod listing;

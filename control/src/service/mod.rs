@@ -17,7 +17,7 @@ pub mod thngs;
 
 use std::sync::Arc;
 
-use shared::{geo::GeoIp, id::AccountId, time::Clock};
+use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Clock};
 
 use self::intake::Counters;
 use crate::{
@@ -73,6 +73,10 @@ pub struct App {
     pub hub: Hub,
     /// Geography of addresses.
     pub geo_ip: Arc<dyn GeoIp>,
+    /// Proxies before the API that may name the client of a request.
+    pub trusted_proxies: TrustedProxies,
+    /// What edges show to be believed about the client; `None` when there is no edge.
+    pub edge_token: Option<Arc<str>>,
     /// Reads user agents.
     pub agents: woothee::parser::Parser,
     /// What the intake of scans counted.

@@ -6,7 +6,10 @@ use std::{
 };
 
 use control::domain::access;
-use shared::short_url::{Scheme, ShortDomain};
+use shared::{
+    client_address::TrustedProxies,
+    short_url::{Scheme, ShortDomain},
+};
 
 mod settings;
 
@@ -89,6 +92,8 @@ pub struct Config {
     pub tls: Tls,
     /// Whether a TLS proxy stands in front.
     pub behind_tls_proxy: bool,
+    /// Proxies that may name the client.
+    pub trusted_proxies: TrustedProxies,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
@@ -117,6 +122,7 @@ impl Config {
             operator_key: None,
             tls: Tls::Off,
             behind_tls_proxy: false,
+            trusted_proxies: TrustedProxies::default(),
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
             log: "info".to_owned(),
@@ -170,6 +176,7 @@ impl Config {
             operator_key: operator_key(settings.operator_key)?,
             tls: tls(settings.tls_dir, dev_tls)?,
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             log: settings.log.unwrap_or(defaults.log),
@@ -323,6 +330,15 @@ fn domains(text: &str) -> Result<Vec<DomainSetting>, ConfigError> {
         out.push(DomainSetting { scheme, host });
     }
     Ok(out)
+}
+
+fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
+    text.parse().map_err(|error| {
+        ConfigError::new(
+            "WAYMARK_TRUSTED_PROXIES",
+            format!("{error}: give addresses and networks, with commas"),
+        )
+    })
 }
 
 fn bad_domain(entry: &str) -> ConfigError {

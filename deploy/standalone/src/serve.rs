@@ -71,6 +71,8 @@ pub(crate) fn edge(
         &app.docs_url,
     );
     settings.geo = app.geo_ip.clone();
+    settings.trusted_proxies = app.trusted_proxies.clone();
+    settings.control_token = app.edge_token.clone();
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
         .map_err(|error| Failure::failed("the edge", error))?;
     let handle = edge.handle();

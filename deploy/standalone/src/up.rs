@@ -30,7 +30,7 @@ use crate::{
     failure::Failure,
     seed::{self, Seeded},
     serve,
-    system::{SystemClock, SystemRandom},
+    system::{SystemClock, SystemRandom, random_name},
 };
 
 /// The addresses that are really bound.
@@ -122,6 +122,8 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let docs_url = format!("{api_url}/docs");
     let hub = Hub::open(db.clone()).await.map_err(|error| Failure::failed("the change log", error))?;
     let (writer, writer_task) = writer::writer();
+    // Of this start alone: the edge is in the same process.
+    let edge_token = format!("{}{}", random_token()?, random_token()?);
     let app = Arc::new(App {
         db,
         clock: Arc::new(clock),
@@ -130,6 +132,8 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         writer,
         hub,
         geo_ip: files.geo.clone().map_or_else(|| Arc::new(NoGeoIp) as Arc<dyn GeoIp>, |geo| Arc::new(geo)),
+        trusted_proxies: config.trusted_proxies.clone(),
+        edge_token: Some(edge_token.into()),
         agents: woothee::parser::Parser::new(),
         intake: service::intake::Counters::default(),
         docs_url: docs_url.clone(),
@@ -237,6 +241,10 @@ impl Parts {
         tracing::info!("stopped");
         result
     }
+}
+
+fn random_token() -> Result<String, Failure> {
+    random_name().map_err(|error| Failure::failed("the token of the edge", error))
 }
 
 fn joined(part: &str, ended: Result<Result<(), Failure>, tokio::task::JoinError>) -> Result<(), Failure> {

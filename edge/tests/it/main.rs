@@ -5,6 +5,7 @@
 mod history;
 mod limits;
 mod management;
+mod proxies;
 mod representations;
 mod scans;
 mod stream;

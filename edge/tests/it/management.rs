@@ -63,12 +63,17 @@ async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
 #[tokio::test]
 async fn management_paths_are_passed_on() {
     let (at, asked) = api().await;
-    let (control, edge, _folder) = edge_with(|config| config.control_url = format!("http://{at}")).await;
+    let (control, edge, _folder) = edge_with(|config| {
+        config.control_url = format!("http://{at}");
+        config.control_token = Some("the token".into());
+    })
+    .await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     let headers = [
         ("host", "TN.gg"),
         ("authorization", "KEY"),
         ("x-forwarded-for", "6.6.6.6"),
+        ("x-waymark-edge", "forged"),
         ("connection", "x-hop"),
         ("x-hop", "1"),
     ];
@@ -85,6 +90,7 @@ async fn management_paths_are_passed_on() {
         ("authorization", "KEY"),
         ("x-forwarded-for", "127.0.0.1"),
         ("x-forwarded-proto", "http"),
+        ("x-waymark-edge", "the token"),
         ("x-request-id", answer.header("x-request-id")),
     ] {
         assert_eq!(seen.headers.get_all(name).iter().collect::<Vec<_>>(), [value], "{name}");

@@ -23,6 +23,7 @@ use control::{
 };
 use serde_json::json;
 use shared::{
+    client_address::TrustedProxies,
     geo::NoGeoIp,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
@@ -90,6 +91,8 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         secrets: made.app.secrets.clone(),
         writer,
         geo_ip: Arc::new(NoGeoIp),
+        trusted_proxies: TrustedProxies::default(),
+        edge_token: None,
         agents: woothee::parser::Parser::new(),
         intake: Counters::default(),
         docs_url: made.app.docs_url.clone(),

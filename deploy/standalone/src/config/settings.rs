@@ -91,6 +91,12 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub dev_tls: Option<String>,
 
+    /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks separated by
+    /// commas, such as 127.0.0.1,10.0.0.0/8; for scans, actions and limits [default: none]
+    #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
+    #[serde(deserialize_with = "text")]
+    pub trusted_proxies: Option<String>,
+
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
@@ -149,6 +155,7 @@ impl Settings {
             tls_dir: or(self.tls_dir, file.tls_dir),
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             dev_tls: or(self.dev_tls, file.dev_tls),
+            trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
             geoip_db: or(self.geoip_db, file.geoip_db),
             database_url: or(self.database_url, file.database_url),
             redis_url: or(self.redis_url, file.redis_url),

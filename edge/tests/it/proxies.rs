@@ -1,0 +1,60 @@
+//! The client behind trusted proxies, and behind others.
+
+use std::time::Instant;
+
+use edge::EdgeConfig;
+
+use crate::support::{edge_with, eventually};
+
+fn trust(list: &str) -> impl FnOnce(&mut EdgeConfig) {
+    let proxies = list.parse().unwrap();
+    |config| config.trusted_proxies = proxies
+}
+
+#[tokio::test]
+async fn scans_carry_the_client_that_a_trusted_proxy_names() {
+    for (trusted, header, value, expected) in [
+        ("", "x-forwarded-for", "203.0.113.7", "127.0.0.1"),
+        ("10.0.0.0/8", "forwarded", "for=203.0.113.7", "127.0.0.1"),
+        ("127.0.0.1", "x-forwarded-for", "6.6.6.6, 203.0.113.7", "203.0.113.7"),
+        ("127.0.0.0/8, 10.0.0.0/8", "x-forwarded-for", "203.0.113.7, 10.1.1.1", "203.0.113.7"),
+        ("127.0.0.1", "forwarded", "for=\"[2001:db8::7]:4711\";proto=https", "2001:db8::7"),
+        ("127.0.0.1", "x-forwarded-for", "nonsense", "127.0.0.1"),
+        ("127.0.0.1", "x-other", "203.0.113.7", "127.0.0.1"),
+    ] {
+        let (control, edge, _folder) = edge_with(trust(trusted)).await;
+        control.acked(control.put("ABC", "https://example.com/")).await;
+        assert_eq!(edge.get("/ABC", &[(header, value)]).await.status, 307);
+        eventually("the scan arrives", || control.scans().len() == 1).await;
+        assert_eq!(control.scans()[0].2.ip.to_string(), expected, "{trusted:?} {header}: {value}");
+        edge.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn misses_count_for_the_client_and_not_for_its_proxy() {
+    // A burst of four, and one more miss for each second that passes.
+    let (_control, edge, _folder) = edge_with(|config| {
+        trust("127.0.0.1")(config);
+        config.limits.misses_per_address = 1;
+    })
+    .await;
+    let (begun, mut counts) = (Instant::now(), [0, 0]);
+    for n in 0..40 {
+        let client = n % 2;
+        let headers = [("x-forwarded-for", ["203.0.113.7", "203.0.113.8"][client])];
+        match edge.get(&format!("/NONE{n}"), &headers).await.status {
+            404 => counts[client] += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    let most = 5 + begun.elapsed().as_secs();
+    for count in counts {
+        assert!((4..=most).contains(&count), "{counts:?}: each client has a limit of its own");
+    }
+    // Without a client before it the proxy is loopback, and exempt.
+    for n in 0..40 {
+        assert_eq!(edge.get(&format!("/OWN{n}"), &[]).await.status, 404);
+    }
+    edge.stop().await;
+}
