@@ -45,6 +45,8 @@ codes! {
     KeyMissing = 40101, 401, "No API key was sent.";
     /// The API key is not known.
     KeyUnknown = 40102, 401, "The API key is not known.";
+    /// E-mail address and password do not fit.
+    LoginFailed = 40103, 401, "The e-mail address or the password is wrong.";
     /// The key is known but may not do this.
     Forbidden = 40301, 403, "The API key may not do this.";
     /// The resource does not exist in this account.

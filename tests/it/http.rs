@@ -7,6 +7,7 @@ mod key_flows;
 mod paging;
 mod resources;
 mod serve;
+mod users;
 
 use std::collections::BTreeMap;
 

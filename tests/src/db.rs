@@ -11,7 +11,7 @@ use control::{
         hub::Hub,
         writer::{self, WriterTask},
     },
-    service::{App, Random, RandomUnavailable, intake::Counters, prepare},
+    service::{App, Random, RandomUnavailable, intake::Counters, passwords::Passwords, prepare},
     store::{Db, StoreError, accounts},
 };
 use shared::{
@@ -174,6 +174,7 @@ impl TestApp {
             edge_token: Some("edge-token".into()),
             agents: woothee::parser::Parser::new(),
             intake: Counters::default(),
+            passwords: Passwords::default(),
             docs_url: "https://api.example/docs".to_owned(),
         };
         Ok(Self { app: Arc::new(app), account, operator, db, writer: Some(task) })

@@ -2,12 +2,14 @@
 
 pub mod access;
 pub mod action;
+pub mod app_user;
 pub mod filter;
 pub mod grant;
 pub mod limits;
 pub mod location;
 pub mod members;
 pub mod page;
+pub mod password;
 pub mod permission;
 pub mod project;
 pub mod redirection;

@@ -31,9 +31,21 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        let key = find_key(&parts.headers, parts.uri.query())
-            .ok_or_else(|| ApiError::refused(Code::KeyMissing, "No API key was sent."))?;
+        let SentKey(key) = SentKey::from_request_parts(parts, app).await?;
         Ok(Self(access::identify(app, &key).await?))
+    }
+}
+
+/// The key that a request came with; never shown.
+pub(super) struct SentKey(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for SentKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        find_key(&parts.headers, parts.uri.query())
+            .map(Self)
+            .ok_or_else(|| ApiError::refused(Code::KeyMissing, "No API key was sent."))
     }
 }
 

@@ -12,6 +12,7 @@ mod client;
 mod docs;
 mod extract;
 mod listing;
+mod logins;
 mod middleware;
 mod openapi;
 mod products;
@@ -25,6 +26,7 @@ mod status;
 mod tenants;
 mod thng_keys;
 mod thngs;
+mod users;
 mod wire;
 
 pub use router::{document, router};

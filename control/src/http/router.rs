@@ -7,8 +7,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, actions, applications, middleware, openapi, products, projects, redirections, service_info,
-    status, tenants, thng_keys, thngs,
+    access, actions, applications, logins, middleware, openapi, products, projects, redirections,
+    service_info, status, tenants, thng_keys, thngs, users,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
@@ -28,6 +28,13 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(applications::read_secret_key))
         .routes(routes!(applications::read_own))
         .routes(routes!(thng_keys::create))
+        .routes(routes!(logins::create))
+        .routes(routes!(logins::validate))
+        .routes(routes!(logins::login))
+        .routes(routes!(logins::login_by_old_name))
+        .routes(routes!(logins::logout))
+        .routes(routes!(users::list))
+        .routes(routes!(users::read, users::update, users::delete))
         .routes(routes!(products::list, products::create))
         .routes(routes!(products::read, products::update, products::delete))
         .routes(routes!(actions::list_of_product))

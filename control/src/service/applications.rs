@@ -20,7 +20,7 @@ use crate::{
         project::{Application, ApplicationChange},
     },
     error::ServiceError,
-    store::{Tx, applications, keys, projects as project_rows},
+    store::{Tx, app_users, applications, keys, projects as project_rows},
 };
 
 /// Makes an application and its two keys.
@@ -150,6 +150,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result
 /// Removes an application that is known to be the account's, with what belongs to it.
 pub(super) async fn remove(tx: &mut Tx, id: ApplicationId) -> Result<(), ServiceError> {
     applications::delete(tx, id).await?;
+    app_users::delete_of_app(tx, id).await?;
     keys::delete_of_app(tx, id).await?;
     Ok(())
 }

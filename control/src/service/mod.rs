@@ -6,6 +6,7 @@ pub mod applications;
 pub mod idempotency;
 pub mod intake;
 pub mod listing;
+pub mod passwords;
 pub mod products;
 pub mod projects;
 pub mod redirections;
@@ -14,12 +15,13 @@ pub mod scopes;
 pub mod tenants;
 pub mod thng_keys;
 pub mod thngs;
+pub mod users;
 
 use std::sync::Arc;
 
 use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Clock};
 
-use self::intake::Counters;
+use self::{intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
     publish::{hub::Hub, writer::Writer},
@@ -81,6 +83,8 @@ pub struct App {
     pub agents: woothee::parser::Parser,
     /// What the intake of scans counted.
     pub intake: Counters,
+    /// Hashes passwords.
+    pub passwords: Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
 }

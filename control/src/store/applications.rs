@@ -31,6 +31,9 @@ const PG_FIND_LOCKED: &str = concat!(
     columns!(),
     " FROM applications t WHERE account_id = $1 AND project_id = $2 AND id = $3 FOR UPDATE"
 );
+// What an application makes waits for whoever removes it, and does not hold up each other.
+const PG_HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
+const HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2";
 const UPDATE: &str = "UPDATE applications SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
 const DELETE: &str = "DELETE FROM applications WHERE id = $1";
 const LIST: Both = both!(columns!(), " FROM applications t", " AND t.project_id = $5");
@@ -132,6 +135,20 @@ async fn fetch(
         .fetch_optional(c)
         .await)?;
     row.map(Application::try_from).transpose()
+}
+
+/// Whether an application is there; it stays there until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<bool, StoreError> {
+    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
+    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.is_some())
 }
 
 /// Applications of a project in order of creation.

@@ -20,6 +20,7 @@ use sqlx::{
 pub mod accounts;
 pub mod action_lists;
 pub mod actions;
+pub mod app_users;
 pub mod applications;
 pub mod dialect;
 pub mod idempotency;

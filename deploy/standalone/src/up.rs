@@ -136,6 +136,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         edge_token: Some(edge_token.into()),
         agents: woothee::parser::Parser::new(),
         intake: service::intake::Counters::default(),
+        passwords: service::passwords::Passwords::default(),
         docs_url: docs_url.clone(),
     });
     let parts = Parts::start(&config, &data_dir, &app, writer_task, sockets, &addresses, files).await?;

@@ -14,6 +14,7 @@ use control::{
         App,
         idempotency::IdempotencyKey,
         intake::Counters,
+        passwords::Passwords,
         prepare,
         redirections::{self, DomainChoice, Listing},
         thngs,
@@ -95,6 +96,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         edge_token: None,
         agents: woothee::parser::Parser::new(),
         intake: Counters::default(),
+        passwords: Passwords::default(),
         docs_url: made.app.docs_url.clone(),
     }))
 }

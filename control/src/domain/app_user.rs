@@ -1,0 +1,361 @@
+//! Users of applications (decisions 3).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::{
+    id::{ApplicationId, ProjectId, UserId},
+    time::UnixMillis,
+};
+
+use super::{
+    limits::{self, MAX_NAME, MAX_URL},
+    members::Members,
+    password::Password,
+    redirection::Scopes,
+    resource::{Common, Stamp},
+    resource_body::{common, text},
+};
+
+/// Longest e-mail address in bytes (RFC 5321).
+const MAX_EMAIL: usize = 254;
+/// Longest part before the `@`.
+const MAX_LOCAL: usize = 64;
+/// Longest activation code that is looked at.
+const MAX_CODE: usize = 128;
+
+/// How far a user has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserStatus {
+    /// Named, and not yet activated by the code.
+    Inactive,
+    /// May log in.
+    Active,
+    /// Has a key and no name.
+    Anonymous,
+}
+
+impl UserStatus {
+    /// The status as stored and shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inactive => "inactive",
+            Self::Active => "active",
+            Self::Anonymous => "anonymous",
+        }
+    }
+}
+
+impl std::str::FromStr for UserStatus {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        [Self::Inactive, Self::Active, Self::Anonymous]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or(())
+    }
+}
+
+/// An e-mail address; two that differ in case only are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Email(String);
+
+impl Email {
+    /// An address of a plausible form; the fault is a sentence without its subject.
+    ///
+    /// # Errors
+    /// The text has no `@` between two parts, spaces, or too many characters.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let fault = "must be an e-mail address of at most 254 bytes";
+        let (local, domain) = text.rsplit_once('@').ok_or(fault)?;
+        let has_space = text.chars().any(|c| c.is_whitespace() || c.is_control());
+        if has_space
+            || text.len() > MAX_EMAIL
+            || local.len() > MAX_LOCAL
+            || local.is_empty()
+            || domain.is_empty()
+        {
+            return Err(fault);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The address as it was sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The address as it is compared.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        self.0.to_lowercase()
+    }
+}
+
+/// The members of a user that no query goes by; stored as one document.
+///
+/// As a change, a member that is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UserDetails {
+    /// What all resources have.
+    #[serde(flatten)]
+    pub common: Common,
+    /// First name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_name: Option<String>,
+    /// Last name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_name: Option<String>,
+    /// E-mail address; not changed by updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// Gender, as the client calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gender: Option<String>,
+    /// Locale, such as `en_GB`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    /// Name of the time zone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// URL of a photo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub photo: Option<String>,
+    /// Date of birth, in the client's own form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub birthday: Option<Map<String, Value>>,
+}
+
+impl UserDetails {
+    fn read(members: &mut Members<'_>) -> Self {
+        Self {
+            // Who may see a user follows from its project.
+            common: Common { scopes: None, activated_at: None, ..common(members) },
+            first_name: text(members, "firstName", 0, MAX_NAME),
+            last_name: text(members, "lastName", 0, MAX_NAME),
+            email: None,
+            gender: text(members, "gender", 0, MAX_NAME),
+            locale: text(members, "locale", 0, MAX_NAME),
+            timezone: text(members, "timezone", 0, MAX_NAME),
+            photo: text(members, "photo", 0, MAX_URL),
+            birthday: birthday(members),
+        }
+    }
+
+    /// Reads the body of `PUT /users/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse_change(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let details = Self::read(&mut members);
+        members.finish(Some(details))
+    }
+}
+
+fn birthday(members: &mut Members<'_>) -> Option<Map<String, Value>> {
+    let given = members.typed("birthday", "an object", Value::as_object)?;
+    match limits::check_custom_fields(given) {
+        Ok(()) => Some(given.clone()),
+        Err(fault) => {
+            members.fault(format!("birthday {fault}."));
+            None
+        }
+    }
+}
+
+/// E-mail and password of a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The address.
+    pub email: Email,
+    /// The password.
+    pub password: Password,
+}
+
+impl Credentials {
+    fn read(members: &mut Members<'_>) -> Option<Self> {
+        for member in ["email", "password"] {
+            if members.raw(member).is_none() {
+                members.fault(format!("{member} is required."));
+            }
+        }
+        let email = members.text("email");
+        let email = email.and_then(|text| {
+            Email::parse(text).map_err(|fault| members.fault(format!("email {fault}."))).ok()
+        });
+        let password = members.text("password");
+        let password = password.and_then(|text| {
+            Password::parse(text).map_err(|fault| members.fault(format!("password {fault}."))).ok()
+        });
+        Some(Self { email: email?, password: password? })
+    }
+
+    /// Reads the body of a login.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let credentials = Self::read(&mut members);
+        members.finish(credentials)
+    }
+}
+
+/// A user who registers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewUser {
+    /// What the user will log in by.
+    pub credentials: Credentials,
+    /// Everything else.
+    pub details: UserDetails,
+}
+
+impl NewUser {
+    /// Reads the body of a registration.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let details = UserDetails::read(&mut members);
+        let credentials = Credentials::read(&mut members);
+        members.finish(credentials.map(|credentials| Self { credentials, details }))
+    }
+}
+
+/// Reads the body of a validation: the activation code.
+///
+/// # Errors
+/// The code is missing or no text.
+pub fn parse_activation(body: &Value) -> Result<String, Vec<String>> {
+    let mut members = Members::of(body)?;
+    if members.raw("activationCode").is_none() {
+        members.fault("activationCode is required.");
+    }
+    let code = text(&mut members, "activationCode", 1, MAX_CODE);
+    members.finish(code)
+}
+
+/// A user of an application.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppUser {
+    /// Its id.
+    pub id: UserId,
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// The application by which it was made.
+    pub app: ApplicationId,
+    /// How far it has come.
+    pub status: UserStatus,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Everything else.
+    pub details: UserDetails,
+}
+
+impl AppUser {
+    /// Who may see the user beside operators: keys of its project, and itself.
+    #[must_use]
+    pub fn scopes(&self) -> Scopes {
+        Scopes { users: vec![self.id.to_string()], projects: vec![self.project.to_string()] }
+    }
+
+    /// The user after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: UserDetails, now: UnixMillis) -> Self {
+        let old = self.details;
+        let details = UserDetails {
+            common: old.common.merge(change.common),
+            first_name: change.first_name.or(old.first_name),
+            last_name: change.last_name.or(old.last_name),
+            email: old.email,
+            gender: change.gender.or(old.gender),
+            locale: change.locale.or(old.locale),
+            timezone: change.timezone.or(old.timezone),
+            photo: change.photo.or(old.photo),
+            birthday: change.birthday.or(old.birthday),
+        };
+        Self { stamp: self.stamp.touch(now), details, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_form() {
+        for (text, fits) in [
+            ("a@b", true),
+            ("Ada.Lovelace+x@Example.COM", true),
+            ("ü@münchen.de", true),
+            ("", false),
+            ("a", false),
+            ("@b", false),
+            ("a@", false),
+            ("a b@c", false),
+            ("a@b\n", false),
+            ("a@b\0", false),
+            (&format!("{}@b", "a".repeat(64)), true),
+            (&format!("{}@b", "a".repeat(65)), false),
+            (&format!("a@{}", "b".repeat(253)), false),
+        ] {
+            assert_eq!(Email::parse(text).is_ok(), fits, "{text:?}");
+        }
+        assert_eq!(Email::parse("Ä@B").unwrap().folded(), "ä@b");
+    }
+
+    #[test]
+    fn each_fault_of_a_registration_is_named() {
+        for (body, faults) in [
+            (json!({"email": "a@b", "password": "password"}), vec![]),
+            (
+                json!({"email": "a@b", "password": "password", "firstName": "A", "birthday": {"day": 1}}),
+                vec![],
+            ),
+            (json!({}), vec!["email is required", "password is required"]),
+            (
+                json!({"email": "x", "password": "short"}),
+                vec!["email must be", "password must have 8 to 256"],
+            ),
+            (json!({"email": 1, "password": 2}), vec!["email must be a string", "password must be a string"]),
+            (
+                json!({"email": "a@b", "password": "p".repeat(257), "firstName": 1}),
+                vec!["firstName", "password must have 8 to 256 characters, not 257"],
+            ),
+        ] {
+            let found = NewUser::parse(&body).err().unwrap_or_default();
+            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+        }
+        assert!(parse_activation(&json!({})).is_err());
+        assert!(parse_activation(&json!({"activationCode": 1})).is_err());
+        assert_eq!(parse_activation(&json!({"activationCode": "x"})), Ok("x".to_owned()));
+    }
+
+    #[test]
+    fn an_update_changes_neither_address_nor_scopes() {
+        let change = UserDetails::parse_change(&json!({
+            "email": "other@b", "firstName": "B", "scopes": {"users": ["all"], "projects": []}
+        }))
+        .unwrap();
+        let user = AppUser {
+            id: UserId::new(1, [1; 16]),
+            project: ProjectId::new(1, [2; 16]),
+            app: ApplicationId::new(1, [3; 16]),
+            status: UserStatus::Active,
+            stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },
+            details: UserDetails { email: Some("a@b".to_owned()), ..UserDetails::default() },
+        };
+        let changed = user.apply(change, UnixMillis(9));
+        assert_eq!(changed.details.email.as_deref(), Some("a@b"));
+        assert_eq!(changed.details.first_name.as_deref(), Some("B"));
+        assert_eq!(changed.details.common.scopes, None);
+    }
+}

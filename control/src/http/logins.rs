@@ -1,0 +1,224 @@
+//! Registration, logins and logout of application users over HTTP (decisions 3).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::{Deserialize, Serialize};
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::{Caller, SentKey},
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::flag,
+    middleware::RequestInfo,
+    users::UserDocument,
+    wire::created_at,
+};
+use crate::{
+    domain::app_user::{Credentials, NewUser, parse_activation},
+    service::{App, users, users::LoggedIn},
+};
+
+/// A user who registers; other members as those of a user.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct RegistrationDocument {
+    /// Address to log in by; one user of a project may have it, whatever its case.
+    #[schema(example = "ada@example.com")]
+    email: String,
+    /// 8 to 256 characters.
+    #[schema(example = "correct horse")]
+    password: String,
+    /// At most 256 characters.
+    #[schema(example = "Ada")]
+    first_name: Option<String>,
+    /// At most 256 characters.
+    last_name: Option<String>,
+}
+
+/// What a login needs.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct CredentialsDocument {
+    /// The address of the registration.
+    #[schema(example = "ada@example.com")]
+    email: String,
+    /// The password.
+    #[schema(example = "correct horse")]
+    password: String,
+}
+
+/// What activates a user.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct ActivationDocument {
+    /// The code of the registration.
+    activation_code: String,
+}
+
+/// A user who was made or activated.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UserAccessDocument {
+    /// Id of the user.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    evrythng_user: String,
+    /// `inactive`, `active` or `anonymous`.
+    #[schema(example = "active")]
+    status: &'static str,
+    /// The address of a registration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email: Option<String>,
+    /// The user's key, unless it is to be activated first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evrythng_api_key: Option<String>,
+    /// The code that activates a user who registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activation_code: Option<String>,
+}
+
+impl From<LoggedIn> for UserAccessDocument {
+    fn from(LoggedIn { user, key }: LoggedIn) -> Self {
+        Self {
+            evrythng_user: user.id.to_string(),
+            status: user.status.as_str(),
+            email: user.details.email,
+            evrythng_api_key: Some(key),
+            activation_code: None,
+        }
+    }
+}
+
+/// A key as an object.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct KeyDocument {
+    api_key: String,
+}
+
+/// A user who is logged in.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LoginDocument {
+    #[serde(flatten)]
+    user: UserDocument,
+    /// Id of the user.
+    evrythng_user: String,
+    /// The key of this login.
+    evrythng_api_key: String,
+    access: KeyDocument,
+}
+
+impl From<LoggedIn> for LoginDocument {
+    fn from(LoggedIn { user, key }: LoggedIn) -> Self {
+        Self {
+            evrythng_user: user.id.to_string(),
+            evrythng_api_key: key.clone(),
+            access: KeyDocument { api_key: key },
+            user: user.into(),
+        }
+    }
+}
+
+/// What a logout answers.
+#[derive(Serialize, ToSchema)]
+pub(super) struct LogoutDocument {
+    /// `ok`.
+    #[schema(example = "ok")]
+    logout: &'static str,
+}
+
+/// Registers a user, or makes an anonymous one.
+#[utoipa::path(post, path = "/auth/evrythng/users", tag = "Users", operation_id = "createUser",
+    params(("anonymous" = Option<bool>, Query, description = "Make a user without a name; the body is not read")),
+    request_body = RegistrationDocument,
+    responses((status = 201, description = "The user: with its key if anonymous, else with its activation code",
+        body = UserAccessDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let mut faults = Vec::new();
+    let is_anonymous = flag(&query, "anonymous", &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let document = if is_anonymous {
+        users::create_anonymous(&app, &actor).await?.into()
+    } else {
+        let new = NewUser::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+        let made = users::register(&app, &actor, new).await?;
+        UserAccessDocument {
+            evrythng_user: made.user.id.to_string(),
+            status: made.user.status.as_str(),
+            email: made.user.details.email,
+            evrythng_api_key: None,
+            activation_code: Some(made.activation_code),
+        }
+    };
+    Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
+}
+
+/// Activates a user by the code of its registration, and logs it in.
+#[utoipa::path(post, path = "/auth/evrythng/users/{id}/validate", tag = "Users", operation_id = "validateUser",
+    params(("id" = String, Path, description = "Id of the user")),
+    request_body = ActivationDocument,
+    responses((status = 200, description = "The user and its key", body = UserAccessDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn validate(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<UserAccessDocument>, ApiError> {
+    let code = parse_activation(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(users::activate(&app, &actor, &id, &code).await?.into()))
+}
+
+/// Logs a user in.
+#[utoipa::path(post, path = "/users/login", tag = "Users", operation_id = "loginUser",
+    request_body = CredentialsDocument,
+    responses((status = 200, description = "The user and the key of this login", body = LoginDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn login(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<LoginDocument>, ApiError> {
+    let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(users::login(&app, &actor, credentials).await?.into()))
+}
+
+/// Logs a user in; an older name of `/users/login`.
+#[utoipa::path(post, path = "/auth/evrythng", tag = "Users", operation_id = "loginUserByOldName",
+    request_body = CredentialsDocument,
+    responses((status = 200, description = "The user and the key of this login", body = LoginDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn login_by_old_name(
+    app: State<Arc<App>>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<Json<LoginDocument>, ApiError> {
+    login(app, caller, body).await
+}
+
+/// Ends the key of a user by which the request comes.
+#[utoipa::path(post, path = "/auth/all/logout", tag = "Users", operation_id = "logoutUser",
+    responses((status = 200, description = "The key is no longer valid", body = LogoutDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn logout(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    SentKey(key): SentKey,
+) -> Result<Json<LogoutDocument>, ApiError> {
+    users::logout(&app, &actor, &key).await?;
+    Ok(Json(LogoutDocument { logout: "ok" }))
+}

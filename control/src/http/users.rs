@@ -1,0 +1,149 @@
+//! Users of applications over HTTP (decisions 3).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::PageParams,
+    wire::CommonDocument,
+};
+use crate::{
+    domain::app_user::{AppUser, UserDetails},
+    service::{App, users},
+};
+
+/// A user of an application.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UserDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Ada")]
+    first_name: Option<String>,
+    /// At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_name: Option<String>,
+    /// Address by which the user logs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    email: Option<String>,
+    /// At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gender: Option<String>,
+    /// At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locale: Option<String>,
+    /// At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timezone: Option<String>,
+    /// URL of a photo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    photo: Option<String>,
+    /// Date of birth, in the client's own form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    birthday: Option<Map<String, Value>>,
+    /// `inactive`, `active` or `anonymous`.
+    #[schema(read_only, example = "active")]
+    status: &'static str,
+    /// Id of the project the user belongs to.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    project: String,
+    /// Id of the application by which the user was made.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    app: String,
+}
+
+impl From<AppUser> for UserDocument {
+    fn from(user: AppUser) -> Self {
+        let details = user.details;
+        Self {
+            id: user.id.to_string(),
+            common: CommonDocument::new(user.stamp, details.common, false),
+            first_name: details.first_name,
+            last_name: details.last_name,
+            email: details.email,
+            gender: details.gender,
+            locale: details.locale,
+            timezone: details.timezone,
+            photo: details.photo,
+            birthday: details.birthday,
+            status: user.status.as_str(),
+            project: user.project.to_string(),
+            app: user.app.to_string(),
+        }
+    }
+}
+
+/// Lists users, newest first.
+#[utoipa::path(get, path = "/users", tag = "Users", operation_id = "listUsers", params(PageParams),
+    responses((status = 200, description = "One page", body = [UserDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+    let page = users::list(&app, &actor, listing.request.page).await?;
+    Ok(listing.answer(&app, page, UserDocument::from))
+}
+
+/// Reads a user.
+#[utoipa::path(get, path = "/users/{id}", tag = "Users", operation_id = "readUser",
+    params(("id" = String, Path, description = "Id of the user")),
+    responses((status = 200, description = "The user", body = UserDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<UserDocument>, ApiError> {
+    Ok(Json(users::read(&app, &actor, &id).await?.into()))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/users/{id}", tag = "Users", operation_id = "updateUser",
+    params(("id" = String, Path, description = "Id of the user")),
+    request_body(content = UserDocument, description = "The members to change; the others may be left out"),
+    responses((status = 200, description = "The whole user", body = UserDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<UserDocument>, ApiError> {
+    let change =
+        UserDetails::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(users::update(&app, &actor, &id, change).await?.into()))
+}
+
+/// Removes a user; none of its keys is valid from then on.
+#[utoipa::path(delete, path = "/users/{id}", tag = "Users", operation_id = "deleteUser",
+    params(("id" = String, Path, description = "Id of the user")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(users::delete(&app, &actor, &id).await?)
+}

@@ -1,0 +1,291 @@
+//! Users of applications: registration, logins, and the users themselves (decisions 3).
+
+use shared::{
+    id::{ApplicationId, ProjectId, UserId},
+    problem::Code,
+};
+use subtle::ConstantTimeEq;
+use tracing::instrument;
+
+use super::{App, access::require};
+use crate::{
+    domain::{
+        access::{self, Actor, ActorKind, hash_key},
+        app_user::{AppUser, Credentials, NewUser, UserDetails, UserStatus},
+        grant::Limit,
+        limits::shorten,
+        page::{Page, PageRequest},
+        password::SALT_LEN,
+        permission::{
+            Subject::{Access, Users},
+            Verb,
+        },
+    },
+    error::ServiceError,
+    store::{StoreError, Tx, app_users, applications, keys},
+};
+
+/// A user with a key that was made just now; it is stored nowhere in clear.
+pub struct LoggedIn {
+    /// The user.
+    pub user: AppUser,
+    /// The key.
+    pub key: String,
+}
+
+/// A user who registered, with the code that activates it.
+pub struct Registered {
+    /// The user.
+    pub user: AppUser,
+    /// The code; only its hash is stored.
+    pub activation_code: String,
+}
+
+// Spec gap: whether one address may register twice is not shown: once a project, whatever its case.
+/// Registers a user by e-mail and password; it may log in once it was activated.
+///
+/// # Errors
+/// The key is not an application's, 409 when the project has the address, or the database failed.
+#[instrument(skip_all)]
+pub async fn register(app: &App, actor: &Actor, new: NewUser) -> Result<Registered, ServiceError> {
+    let (project, application) = application(actor)?;
+    let mut salt = [0; SALT_LEN];
+    app.random.fill(&mut salt)?;
+    let activation_code = random_key(app)?;
+    let password = app.passwords.hash(new.credentials.password, salt).await?;
+    let email = new.credentials.email;
+    let details = UserDetails { email: Some(email.as_str().to_owned()), ..new.details };
+    let now = app.clock.now();
+    let row = app_users::NewRow {
+        account: actor.account,
+        id: UserId::new(now.0, app.random16()?),
+        project,
+        app: application,
+        status: UserStatus::Inactive,
+        folded: Some(email.folded()),
+        password: Some(password),
+        activation: Some(hash_key(&activation_code)),
+        details: &details,
+    };
+    let mut tx = begin(app, actor, application).await?;
+    let user = app_users::insert(&mut tx, row, now).await.map_err(|error| match error {
+        StoreError::Unique(_) => {
+            ServiceError::refused(Code::Conflict, "email: a user of this project has this address.")
+        }
+        other => other.into(),
+    })?;
+    tx.commit().await?;
+    Ok(Registered { user, activation_code })
+}
+
+/// Makes a user without a name, and its key.
+///
+/// # Errors
+/// The key is not an application's, or the database failed.
+#[instrument(skip_all)]
+pub async fn create_anonymous(app: &App, actor: &Actor) -> Result<LoggedIn, ServiceError> {
+    let (project, application) = application(actor)?;
+    let now = app.clock.now();
+    let row = app_users::NewRow {
+        account: actor.account,
+        id: UserId::new(now.0, app.random16()?),
+        project,
+        app: application,
+        status: UserStatus::Anonymous,
+        folded: None,
+        password: None,
+        activation: None,
+        details: &UserDetails::default(),
+    };
+    let mut tx = begin(app, actor, application).await?;
+    let user = app_users::insert(&mut tx, row, now).await?;
+    let key = add_key(app, &mut tx, actor, &user).await?;
+    tx.commit().await?;
+    Ok(LoggedIn { user, key })
+}
+
+/// Activates a user by the code of its registration, and logs it in.
+///
+/// # Errors
+/// 404 for a user of another application, 400 for a wrong or used code, or the database failed.
+#[instrument(skip_all)]
+pub async fn activate(app: &App, actor: &Actor, id: &str, code: &str) -> Result<LoggedIn, ServiceError> {
+    let (_, application) = application(actor)?;
+    let not_found = || not_found(id);
+    let parsed: UserId = id.parse().map_err(|_| not_found())?;
+    let mut tx = begin(app, actor, application).await?;
+    let user = app_users::find_locked(&mut tx, actor.account, parsed).await?;
+    let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
+    let expected = app_users::find_activation(&mut tx, parsed).await?;
+    let is_right = expected.is_some_and(|hash| hash_key(code)[..].ct_eq(&hash).into());
+    if !is_right {
+        let fault = "activationCode is wrong, or was used.";
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
+    let now = app.clock.now();
+    let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
+    app_users::activate(&mut tx, parsed, user.stamp.updated_at).await?;
+    let key = add_key(app, &mut tx, actor, &user).await?;
+    tx.commit().await?;
+    Ok(LoggedIn { user, key })
+}
+
+// Spec gap: the answer to a failed login is not shown. An unknown address, a wrong password and a user who
+// was never activated get one answer, after the same work.
+/// Logs a user in by e-mail and password; each login has a key of its own.
+///
+/// # Errors
+/// [`Code::LoginFailed`], the key is not an application's, or the database failed.
+#[instrument(skip_all)]
+pub async fn login(app: &App, actor: &Actor, credentials: Credentials) -> Result<LoggedIn, ServiceError> {
+    let (project, application) = application(actor)?;
+    let failed = || ServiceError::refused(Code::LoginFailed, "The e-mail address or the password is wrong.");
+    let folded = credentials.email.folded();
+    let found = {
+        let mut conn = app.db.read().await?;
+        app_users::find_login(&mut conn, project, &folded).await?
+    };
+    let (id, status, stored) = match found {
+        Some(found) => (Some(found.id), Some(found.status), found.password),
+        None => (None, None, None),
+    };
+    let is_right = app.passwords.verify(credentials.password, stored).await?;
+    let id = id.filter(|_| is_right && status == Some(UserStatus::Active)).ok_or_else(failed)?;
+    let mut tx = begin(app, actor, application).await?;
+    let user = app_users::find_locked(&mut tx, actor.account, id).await?.ok_or_else(failed)?;
+    let key = add_key(app, &mut tx, actor, &user).await?;
+    tx.commit().await?;
+    Ok(LoggedIn { user, key })
+}
+
+/// Ends the key of a user by which the request came; the others of the user stay.
+///
+/// # Errors
+/// The key is not a user's, or the database failed.
+#[instrument(skip_all)]
+pub async fn logout(app: &App, actor: &Actor, key: &str) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Update, Access)?;
+    let mut tx = app.db.begin().await?;
+    keys::revoke(&mut tx, &hash_key(key), app.clock.now().0).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Reads a user.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<AppUser, ServiceError> {
+    let grant = require(actor, Verb::Read, Users)?;
+    let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
+    let mut conn = app.db.read().await?;
+    let user = app_users::find(&mut conn, actor.account, parsed).await?;
+    user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))
+}
+
+/// Lists users; a user sees itself.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<AppUser>, ServiceError> {
+    let grant = require(actor, Verb::Read, Users)?;
+    let mut conn = app.db.read().await?;
+    let project = match grant.limit() {
+        Limit::Account => None,
+        Limit::Project(project) => Some(*project),
+        Limit::User(id) | Limit::Itself(id) => {
+            let id = id.parse().map_err(|_| not_found(id))?;
+            let own = app_users::find(&mut conn, actor.account, id).await?;
+            let own = own.filter(|_| page.after.is_none());
+            return Ok(Page { items: own.into_iter().collect(), next: None });
+        }
+    };
+    let rows = app_users::list(&mut conn, actor.account, project, page).await?;
+    Ok(Page::cut(rows, page, |user| user.stamp.position()))
+}
+
+/// Merges the members given into a user.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    change: UserDetails,
+) -> Result<AppUser, ServiceError> {
+    let grant = require(actor, Verb::Update, Users)?;
+    let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
+    let mut tx = app.db.begin().await?;
+    let user = app_users::find_locked(&mut tx, actor.account, parsed)
+        .await?
+        .filter(|user| grant.admits(id, Some(&user.scopes())))
+        .ok_or_else(|| not_found(id))?
+        .apply(change, app.clock.now());
+    app_users::update(&mut tx, &user).await?;
+    tx.commit().await?;
+    Ok(user)
+}
+
+/// Removes a user; none of its keys is valid from then on. What it made stays.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Users)?;
+    let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
+    let mut tx = app.db.begin().await?;
+    let user = app_users::find_locked(&mut tx, actor.account, parsed).await?;
+    user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
+    app_users::delete(&mut tx, actor.account, parsed).await?;
+    keys::revoke_all(&mut tx, actor.account, id, app.clock.now().0).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The project and application of a key by which users are made and logged in.
+fn application(actor: &Actor) -> Result<(ProjectId, ApplicationId), ServiceError> {
+    let _ = require(actor, Verb::Create, Users)?;
+    match (actor.project, actor.app) {
+        (Some(project), Some(application)) => Ok((project, application)),
+        (Some(_) | None, _) => {
+            Err(ServiceError::refused(Code::Forbidden, "Users are made with the key of an application."))
+        }
+    }
+}
+
+/// A transaction in which the application stays: whoever removes it finds what this made.
+async fn begin(app: &App, actor: &Actor, application: ApplicationId) -> Result<Tx, ServiceError> {
+    let mut tx = app.db.begin().await?;
+    if !applications::hold(&mut tx, actor.account, application).await? {
+        return Err(ServiceError::refused(Code::KeyUnknown, "The API key is not known."));
+    }
+    Ok(tx)
+}
+
+async fn add_key(app: &App, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Result<String, ServiceError> {
+    let key = random_key(app)?;
+    let owner = Actor {
+        account: actor.account,
+        kind: ActorKind::User,
+        id: user.id.to_string(),
+        project: Some(user.project),
+        // Its keys end with the application that made it, by whichever of the project it logs in.
+        app: Some(user.app),
+        enterprise: actor.enterprise,
+    };
+    keys::insert_of(tx, &hash_key(&key), &owner, app.clock.now().0).await?;
+    Ok(key)
+}
+
+fn random_key(app: &App) -> Result<String, ServiceError> {
+    let mut bits = [0; 2 * access::KEY_LEN];
+    app.random.fill(&mut bits)?;
+    access::key_from_random(&bits).ok_or_else(|| ServiceError::Internal("no random key".to_owned()))
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("user", shorten(id))
+}

@@ -1,0 +1,278 @@
+//! Users of applications.
+
+use shared::{
+    id::{AccountId, ApplicationId, ProjectId, UserId},
+    time::UnixMillis,
+};
+use sqlx::types::Json;
+
+use super::{
+    Conn, StoreError, Tx, dialect,
+    listing::{Both, both},
+    on_db, parse,
+};
+use crate::domain::{
+    app_user::{AppUser, UserDetails, UserStatus},
+    page::PageRequest,
+    resource::Stamp,
+};
+
+macro_rules! columns {
+    () => {
+        "SELECT t.id, t.seq, t.project_id, t.app_id, t.status, t.doc, t.created_at, t.updated_at"
+    };
+}
+
+const INSERT: &str = "INSERT INTO app_users (id, account_id, project_id, app_id, status, folded, password, \
+    activation, doc, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) \
+    RETURNING seq";
+const FIND: &str = concat!(columns!(), " FROM app_users t WHERE account_id = $1 AND id = $2");
+const PG_FIND_LOCKED: &str =
+    concat!(columns!(), " FROM app_users t WHERE account_id = $1 AND id = $2 FOR UPDATE");
+const FIND_LOGIN: &str = "SELECT id, status, password FROM app_users WHERE project_id = $1 AND folded = $2";
+const FIND_ACTIVATION: &str = "SELECT activation FROM app_users WHERE id = $1";
+const ACTIVATE: &str = "UPDATE app_users SET status = $2, activation = NULL, updated_at = $3 WHERE id = $1";
+const UPDATE: &str = "UPDATE app_users SET doc = $2, updated_at = $3 WHERE id = $1";
+const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
+const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE app_id = $1";
+const LIST: Both = both!(columns!(), " FROM app_users t", "");
+const LIST_OF_PROJECT: Both = both!(columns!(), " FROM app_users t", " AND t.project_id = $5");
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: String,
+    seq: i64,
+    project_id: String,
+    app_id: String,
+    status: String,
+    doc: Json<UserDetails>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<Row> for AppUser {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: parse("id", &row.id)?,
+            project: parse("project_id", &row.project_id)?,
+            app: parse("app_id", &row.app_id)?,
+            status: parse("status", &row.status)?,
+            stamp: Stamp {
+                seq: row.seq,
+                created_at: UnixMillis(row.created_at),
+                updated_at: UnixMillis(row.updated_at),
+            },
+            details: row.doc.0,
+        })
+    }
+}
+
+/// A user that is about to be added.
+#[derive(Debug)]
+pub struct NewRow<'a> {
+    /// Its account.
+    pub account: AccountId,
+    /// Its id.
+    pub id: UserId,
+    /// Its project.
+    pub project: ProjectId,
+    /// The application by which it is made.
+    pub app: ApplicationId,
+    /// Its status.
+    pub status: UserStatus,
+    /// The e-mail address as it is compared.
+    pub folded: Option<String>,
+    /// The hashed password.
+    pub password: Option<String>,
+    /// SHA-256 of the activation code.
+    pub activation: Option<[u8; 32]>,
+    /// Everything else.
+    pub details: &'a UserDetails,
+}
+
+/// Adds a user.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the project has the address.
+pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<AppUser, StoreError> {
+    let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
+        .bind(row.id.as_str())
+        .bind(row.account.as_str())
+        .bind(row.project.as_str())
+        .bind(row.app.as_str())
+        .bind(row.status.as_str())
+        .bind(row.folded)
+        .bind(row.password)
+        .bind(row.activation.map(|hash| hash.to_vec()))
+        .bind(Json(row.details))
+        .bind(now.0)
+        .fetch_one(c)
+        .await)?;
+    Ok(AppUser {
+        id: row.id,
+        project: row.project,
+        app: row.app,
+        status: row.status,
+        stamp: Stamp { seq, created_at: now, updated_at: now },
+        details: row.details.clone(),
+    })
+}
+
+/// A user of an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(conn: &mut Conn, account: AccountId, id: UserId) -> Result<Option<AppUser>, StoreError> {
+    fetch(conn, FIND, account, id).await
+}
+
+/// A user of an account, which nobody else changes until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_locked(tx: &mut Tx, account: AccountId, id: UserId) -> Result<Option<AppUser>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    fetch(tx, sql, account, id).await
+}
+
+async fn fetch(
+    conn: &mut Conn,
+    sql: &'static str,
+    account: AccountId,
+    id: UserId,
+) -> Result<Option<AppUser>, StoreError> {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(AppUser::try_from).transpose()
+}
+
+/// What a login is compared with.
+#[derive(Debug)]
+pub struct Login {
+    /// The user.
+    pub id: UserId,
+    /// How far it has come.
+    pub status: UserStatus,
+    /// The hashed password.
+    pub password: Option<String>,
+}
+
+/// The user of a project with an e-mail address, as it is compared.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_login(
+    conn: &mut Conn,
+    project: ProjectId,
+    folded: &str,
+) -> Result<Option<Login>, StoreError> {
+    let row: Option<(String, String, Option<String>)> = on_db!(conn, |c| sqlx::query_as(FIND_LOGIN)
+        .bind(project.as_str())
+        .bind(folded)
+        .fetch_optional(c)
+        .await)?;
+    row.map(|(id, status, password)| {
+        Ok(Login { id: parse("id", &id)?, status: parse("status", &status)?, password })
+    })
+    .transpose()
+}
+
+/// SHA-256 of the code that activates a user, until it was used.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_activation(conn: &mut Conn, id: UserId) -> Result<Option<Vec<u8>>, StoreError> {
+    let row: Option<(Option<Vec<u8>>,)> =
+        on_db!(conn, |c| sqlx::query_as(FIND_ACTIVATION).bind(id.as_str()).fetch_optional(c).await)?;
+    Ok(row.and_then(|(hash,)| hash))
+}
+
+/// Activates a user; its code is used up.
+///
+/// # Errors
+/// The database failed.
+pub async fn activate(tx: &mut Tx, id: UserId, at: UnixMillis) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(ACTIVATE)
+        .bind(id.as_str())
+        .bind(UserStatus::Active.as_str())
+        .bind(at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Users of an account, or of one of its projects, in order of creation.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(
+    conn: &mut Conn,
+    account: AccountId,
+    project: Option<ProjectId>,
+    page: PageRequest,
+) -> Result<Vec<AppUser>, StoreError> {
+    let (at, seq) = page.start();
+    let limit = i64::from(page.limit());
+    let rows: Vec<Row> = match project {
+        None => on_db!(conn, |c| sqlx::query_as(LIST.ordered(page))
+            .bind(account.as_str())
+            .bind(at)
+            .bind(seq)
+            .bind(limit)
+            .fetch_all(c)
+            .await)?,
+        Some(project) => on_db!(conn, |c| sqlx::query_as(LIST_OF_PROJECT.ordered(page))
+            .bind(account.as_str())
+            .bind(at)
+            .bind(seq)
+            .bind(limit)
+            .bind(project.as_str())
+            .fetch_all(c)
+            .await)?,
+    };
+    rows.into_iter().map(AppUser::try_from).collect()
+}
+
+/// Writes a user that [`find_locked`] gave, changed.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(tx: &mut Tx, user: &AppUser) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(user.id.as_str())
+        .bind(Json(&user.details))
+        .bind(user.stamp.updated_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes a user; gives whether it was there.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1)
+}
+
+/// Removes the users of an application.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
