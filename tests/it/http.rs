@@ -3,6 +3,7 @@
 mod actions;
 mod bad_input;
 mod conventions;
+mod idempotency;
 mod key_flows;
 mod paging;
 mod resources;

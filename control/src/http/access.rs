@@ -50,7 +50,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SentKey {
 }
 
 /// The key in `Authorization: KEY | Token KEY | Bearer KEY`, else in `access_token`.
-fn find_key(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+pub(super) fn find_key(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     let value = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or("?").trim());
     let sent = value.filter(|value| !value.is_empty()).map(|value| {
         let key = match value.split_once(' ') {

@@ -52,7 +52,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
+/// The whole body, if it is not too large.
+pub(super) async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
     let mut stream = request.into_body().into_data_stream();
     let mut bytes = Vec::new();
     let mut size = 0_usize;

@@ -10,7 +10,10 @@ use std::{
 
 use axum::{
     extract::{ConnectInfo, FromRequestParts, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts, uri::PathAndQuery},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request::Parts,
+        uri::PathAndQuery,
+    },
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -18,7 +21,7 @@ use futures_util::FutureExt;
 use shared::{id::ActionId, problem::Code};
 use tracing::Instrument;
 
-use super::{api_error::Refusal, client, serve::Connection};
+use super::{api_error::Refusal, client, cors, serve::Connection};
 use crate::service::App;
 
 /// Longest handling of a request: above the store's own limits, below what proxies wait for.
@@ -77,8 +80,11 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display));
     request.extensions_mut().insert(info);
+    let is_options = *request.method() == Method::OPTIONS;
     let response = guard(next.run(request), REQUEST_TIMEOUT).instrument(span.clone()).await;
+    let response = if is_options { cors::preflight(response) } else { response };
     let mut response = span.in_scope(|| complete(response, &app.docs_url));
+    cors::open(response.headers_mut());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

@@ -74,9 +74,11 @@ fn table() -> OpenApiRouter<Arc<App>> {
 pub fn router(app: Arc<App>) -> Router {
     let (routes, mut document) = table().split_for_parts();
     openapi::complete(&mut document);
+    let creates = super::once::Creates::new(app.clone(), &document);
     let inner = routes
         .merge(service_info::routes(&document))
         .fallback(middleware::no_such_path)
+        .layer(from_fn_with_state(creates, super::once::once))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(app.clone());
     // The prefix is cut before routing: the outer router has no routes, only the layer.

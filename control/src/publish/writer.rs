@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::hub::Hub;
 use crate::{
     error::ServiceError,
-    store::{Db, StoreError, Tx, log},
+    store::{Db, StoreError, Tx, claim::Claim, log},
 };
 
 /// Longest run of one transaction before it commits: an urgent change waits for at most one such group.
@@ -84,6 +84,7 @@ impl Writer {
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, ServiceError>> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
+        let claim = Claim::current();
         let work: Work = Box::new(move |tx| {
             Box::pin(async move {
                 if answer.is_closed() {
@@ -94,6 +95,12 @@ impl Writer {
                     .catch_unwind()
                     .await
                     .unwrap_or_else(|_| Err(ServiceError::Internal("a write panicked".to_owned())));
+                let result = match (result, claim) {
+                    (Ok(value), Some(claim)) => {
+                        claim.write(tx).await.map(|()| value).map_err(ServiceError::from)
+                    }
+                    (result, _) => result,
+                };
                 let keep = result.is_ok();
                 // A caller that went away does not hear of it; the change stands all the same.
                 let settle = Box::new(move |committed: Result<(), StoreError>| {

@@ -2,11 +2,13 @@
 
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use shared::{id::AccountId, problem::Code, time::UnixMillis};
 
+use super::App;
 use crate::{
     error::ServiceError,
-    store::{Tx, idempotency},
+    store::{StoreError, Tx, claim::Claim, idempotency},
 };
 
 /// An `Idempotency-Key` with a hash of the request that it stands for.
@@ -30,8 +32,7 @@ pub(crate) async fn replay<T: for<'de> Deserialize<'de>>(
         return Ok(None);
     };
     if request != idempotency.request {
-        let text = "Idempotency-Key was used for another request within the last day.";
-        return Err(ServiceError::refused(Code::IdempotencyMismatch, text));
+        return Err(mismatch());
     }
     serde_json::from_value(response)
         .map(Some)
@@ -52,4 +53,39 @@ pub(crate) fn keep<'a, T: Serialize + Sync>(
         Ok(idempotency::insert(tx, account, &idempotency.key, &idempotency.request, &answer, at.0).await?)
     }
     .boxed()
+}
+
+/// What is kept under a claim's key: its answer, or null while there is none yet.
+///
+/// # Errors
+/// The key stands for another request, or the database failed.
+pub async fn find(app: &App, claim: &Claim) -> Result<Option<Value>, ServiceError> {
+    let mut conn = app.db.read().await?;
+    match idempotency::find(&mut conn, claim.account, &claim.key, claim.at_ms).await? {
+        Some((request, _)) if request != claim.request => Err(mismatch()),
+        Some((_, answer)) => Ok(Some(answer)),
+        None => Ok(None),
+    }
+}
+
+/// Keeps the answer of a request that was carried out; without it a repeat hears that it was lost.
+pub async fn settle(app: &App, claim: &Claim, answer: Value) {
+    if let Err(error) = try_settle(app, claim, &answer).await {
+        tracing::error!(%error, "the answer of a request with an idempotency key was not kept");
+    }
+}
+
+async fn try_settle(app: &App, claim: &Claim, answer: &Value) -> Result<(), StoreError> {
+    let mut tx = app.db.begin().await?;
+    if !claim.is_written() {
+        // The request had nothing to write.
+        claim.write(&mut tx).await?;
+    }
+    idempotency::update(&mut tx, claim.account, &claim.key, answer).await?;
+    tx.commit().await
+}
+
+fn mismatch() -> ServiceError {
+    let text = "Idempotency-Key was used for another request within the last day.";
+    ServiceError::refused(Code::IdempotencyMismatch, text)
 }

@@ -4,13 +4,14 @@ use serde_json::Value;
 use shared::id::AccountId;
 use sqlx::types::Json;
 
-use super::{StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, on_db};
 
 /// How long an answer is kept.
 pub const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 
 const FIND: &str =
     "SELECT request, response FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at > $3";
+const UPDATE: &str = "UPDATE idempotency SET response = $3 WHERE account_id = $1 AND key = $2";
 const DELETE_OLD: &str = "DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at <= $3";
 const INSERT: &str =
     "INSERT INTO idempotency (account_id, key, request, response, created_at) VALUES ($1, $2, $3, $4, $5)";
@@ -23,12 +24,12 @@ const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= (SELECT MAX(cre
 /// # Errors
 /// The database failed.
 pub async fn find(
-    tx: &mut Tx,
+    conn: &mut Conn,
     account: AccountId,
     key: &str,
     now_ms: i64,
 ) -> Result<Option<(Vec<u8>, Value)>, StoreError> {
-    let row: Option<(Vec<u8>, Json<Value>)> = on_db!(&mut **tx, |c| sqlx::query_as(FIND)
+    let row: Option<(Vec<u8>, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
         .bind(key)
         .bind(now_ms - KEPT_MS)
@@ -63,6 +64,21 @@ pub async fn insert(
         .bind(&request[..])
         .bind(Json(response))
         .bind(now_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Exchanges the answer kept under a key.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(tx: &mut Tx, account: AccountId, key: &str, response: &Value) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(account.as_str())
+        .bind(key)
+        .bind(Json(response))
         .execute(c)
         .await
         .map(|_| ()))?;

@@ -22,6 +22,7 @@ pub mod action_lists;
 pub mod actions;
 pub mod app_users;
 pub mod applications;
+pub mod claim;
 pub mod dialect;
 pub mod idempotency;
 pub mod identifiers;
@@ -168,11 +169,14 @@ pub(crate) use on_db;
 pub struct Tx(Conn);
 
 impl Tx {
-    /// Makes the transaction's effects permanent.
+    /// Makes the transaction's effects permanent, together with the claim of the running request.
     ///
     /// # Errors
-    /// The database refused; nothing was written.
-    pub async fn commit(self) -> Result<(), StoreError> {
+    /// The database refused, or the claim is lost; nothing was written.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        if let Some(claim) = claim::Claim::current() {
+            claim.write(&mut self).await?;
+        }
         match self.0 {
             Conn::PgTx(tx) => tx.commit().await?,
             Conn::SqliteTx(tx) => tx.commit().await?,

@@ -86,6 +86,47 @@ pub(super) async fn the_api_describes_itself(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// A page of any origin may call the API with a key: the browser's question needs none.
+pub(super) async fn pages_of_every_origin_may_call(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let ask = |uri: String| {
+        let request = Request::builder().method(Method::OPTIONS).uri(uri);
+        let request = request.header("origin", "https://shop.example");
+        request.header("access-control-request-method", "PUT").body(Body::empty())
+    };
+    let document = serde_json::to_value(control::http::document())?;
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        let path = path.replace(['{', '}'], "");
+        for uri in [path.clone(), format!("/v2{path}")] {
+            let answer = api.send(ask(uri.clone())?).await?;
+            assert_eq!((answer.status.as_u16(), answer.bytes.len()), (204, 0), "{uri}");
+            assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{uri}");
+            assert_eq!(answer.header("access-control-allow-headers"), Some("Authorization, *"), "{uri}");
+            assert_eq!(answer.header("access-control-max-age"), Some("7200"), "{uri}");
+            assert_eq!(answer.header("access-control-allow-credentials"), None, "{uri}");
+            let methods = answer.header("access-control-allow-methods").context(uri)?;
+            for method in ["get", "post", "put", "delete"] {
+                let listed = methods.split(',').any(|one| one.trim().eq_ignore_ascii_case(method));
+                assert_eq!(listed, item.get(method).is_some(), "{path} {method}: {methods}");
+            }
+        }
+    }
+    api.send(ask("/nothing".to_owned())?).await?.problem(404, 40402);
+    // Answers and refusals alike can be read.
+    for (uri, status) in [("/access", 200), ("/thngs?perPage=0", 400), ("/nothing", 404)] {
+        let answer = api.get(uri).await?;
+        assert_eq!(answer.status, status, "{uri}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{uri}");
+        let exposed = answer.header("access-control-expose-headers").context(uri)?;
+        for name in
+            ["Link", "Location", "X-Result-Count", "Retry-After", "RateLimit-Remaining", "X-Request-Id"]
+        {
+            assert!(exposed.split(", ").any(|one| one == name), "{name}: {exposed}");
+        }
+    }
+    Ok(())
+}
+
 /// Every `$ref` leads somewhere.
 fn check_references(document: &Value, here: &Value) {
     match here {
@@ -105,4 +146,5 @@ crate::on_both_engines!(
     keys_come_in_every_form,
     requests_have_ids_and_refusals_one_form,
     the_api_describes_itself,
+    pages_of_every_origin_may_call,
 );

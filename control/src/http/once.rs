@@ -1,0 +1,209 @@
+//! `Idempotency-Key` on every POST that creates: a repeat gets the first answer and does nothing again.
+//!
+//! The key is stored by the transaction that carries the request out ([`Claim`]), the answer right after it.
+//! Redirections keep theirs in the transaction itself, and are left out here.
+
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    body::Body,
+    extract::{MatchedPath, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use shared::problem::Code;
+use tracing::Instrument;
+use utoipa::openapi::OpenApi;
+
+use super::{
+    access::{TOKEN_PARAMETER, find_key},
+    api_error::ApiError,
+    extract::{pairs, read_body},
+    middleware::RequestInfo,
+};
+use crate::{
+    domain::access::Actor,
+    error::ServiceError,
+    service::{App, access, idempotency},
+    store::claim::Claim,
+};
+
+/// The header.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// How long a repeat waits for the first request, which is still under way.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Largest answer that is kept; none that a create gives comes near it.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// Parameters that are no part of what a request says.
+const NO_PART: [&str; 3] = [TOKEN_PARAMETER, "wait", "timeout"];
+
+/// What the layer needs.
+#[derive(Clone)]
+pub(super) struct Creates {
+    app: Arc<App>,
+    /// Paths, as the table writes them, whose POST creates.
+    paths: Arc<HashSet<String>>,
+}
+
+impl Creates {
+    pub(super) fn new(app: Arc<App>, document: &OpenApi) -> Self {
+        let creates = document.paths.paths.iter().filter(|(path, item)| {
+            let post = item.post.as_ref();
+            let is_create = post.is_some_and(|post| post.responses.responses.contains_key("201"));
+            is_create && !path.contains("/redirections") && !path.ends_with("/redirector")
+        });
+        Self { app, paths: Arc::new(creates.map(|(path, _)| path.clone()).collect()) }
+    }
+}
+
+/// An answer as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    status: u16,
+    headers: Vec<(String, String)>,
+    /// The body, readable only with the caller's API key: it may hold a key that is stored nowhere else.
+    sealed: String,
+}
+
+/// The layer around every route.
+pub(super) async fn once(State(creates): State<Creates>, request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let is_meant = *request.method() == Method::POST
+        && request.headers().contains_key(IDEMPOTENCY_KEY)
+        && path.is_some_and(|path| creates.paths.contains(path));
+    if !is_meant {
+        return next.run(request).await;
+    }
+    let Some(api_key) = find_key(request.headers(), request.uri().query()) else {
+        return next.run(request).await;
+    };
+    match access::identify(&creates.app, &api_key).await {
+        // It runs to its end also when the client leaves, so that the repeat finds an answer.
+        Ok(actor) => {
+            let run = async move {
+                let made = carry_out(&creates.app, &actor, &api_key, request, next).await;
+                made.unwrap_or_else(IntoResponse::into_response)
+            };
+            match tokio::spawn(run.in_current_span()).await {
+                Ok(response) => response,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(error) => ApiError::from(ServiceError::Internal(error.to_string())).into_response(),
+                },
+            }
+        }
+        // The operation says what is wrong with the key.
+        Err(_) => next.run(request).await,
+    }
+}
+
+async fn carry_out(
+    app: &Arc<App>,
+    actor: &Actor,
+    api_key: &str,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let key = parse(request.headers())?;
+    let (parts, body) = request.into_parts();
+    let bytes = read_body(Request::from_parts(parts.clone(), body)).await?;
+    let path = parts.extensions.get::<RequestInfo>().map_or("", |info| &info.path);
+    let said = said(actor, path, parts.uri.query().unwrap_or_default(), &bytes);
+    let at = app.clock.now();
+    let claim = Arc::new(Claim::new(actor.account, key, said, at.0));
+    if let Some(found) = idempotency::find(app, &claim).await? {
+        return replay(app, &claim, api_key, found).await;
+    }
+    let response = claim.clone().scope(next.run(Request::from_parts(parts, Body::from(bytes)))).await;
+    if claim.is_lost() {
+        let found = idempotency::find(app, &claim).await?.unwrap_or_default();
+        return replay(app, &claim, api_key, found).await;
+    }
+    if !claim.is_written() && !response.status().is_success() {
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let bytes = axum::body::to_bytes(body, MAX_ANSWER_BYTES)
+        .await
+        .map_err(|error| ServiceError::Internal(format!("an answer cannot be kept: {error}")))?;
+    let headers = [header::LOCATION, header::CONTENT_TYPE]
+        .into_iter()
+        .filter_map(|name| Some((name.to_string(), parts.headers.get(&name)?.to_str().ok()?.to_owned())));
+    let kept = Kept {
+        status: parts.status.as_u16(),
+        headers: headers.collect(),
+        sealed: BASE64_STANDARD.encode(seal(&claim, api_key, bytes.to_vec())),
+    };
+    idempotency::settle(app, &claim, json!({"at": claim.at_ms, "answer": kept})).await;
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+/// The answer of the first request, as soon as there is one.
+async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Result<Response, ApiError> {
+    let begun = Instant::now();
+    while found.is_null() && begun.elapsed() < PATIENCE {
+        tokio::time::sleep(LOOK_EVERY).await;
+        found = idempotency::find(app, claim).await?.unwrap_or_default();
+    }
+    if found.is_null() {
+        let text = "The first request with this Idempotency-Key is under way, or its answer was lost.";
+        return Err(ApiError::refused(Code::Conflict, text));
+    }
+    let unreadable = || ServiceError::Internal("a kept answer cannot be read".to_owned());
+    let kept: Kept = serde_json::from_value(found["answer"].take()).map_err(|_| unreadable())?;
+    let sealed = BASE64_STANDARD.decode(&kept.sealed).map_err(|_| unreadable())?;
+    let first =
+        Claim::new(claim.account, claim.key.clone(), claim.request, found["at"].as_i64().unwrap_or(0));
+    let mut response = Response::new(Body::from(seal(&first, api_key, sealed)));
+    *response.status_mut() = StatusCode::from_u16(kept.status).map_err(|_| unreadable())?;
+    for (name, value) in kept.headers {
+        let name = HeaderName::try_from(name).map_err(|_| unreadable())?;
+        response.headers_mut().insert(name, HeaderValue::try_from(value).map_err(|_| unreadable())?);
+    }
+    Ok(response)
+}
+
+fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
+    let value = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
+    value.filter(|key| (1..=255).contains(&key.len())).map(str::to_owned).ok_or_else(|| {
+        ApiError::refused(Code::Invalid, "Idempotency-Key must have 1 to 255 printable ASCII characters.")
+    })
+}
+
+/// Hash of what a request says: who, where, with which parameters and which body.
+fn said(actor: &Actor, path: &str, query: &str, bytes: &[u8]) -> [u8; 32] {
+    let query: Vec<_> = pairs(query).filter(|(name, _)| !NO_PART.contains(&name.as_str())).collect();
+    let mut hash = Sha256::new();
+    hash.update(json!([actor.kind.as_str(), actor.id, path, query]).to_string());
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(body) => hash.update(body.to_string()),
+        Err(_) => hash.update(bytes),
+    }
+    hash.finalize().into()
+}
+
+/// Makes bytes readable only with the API key that they were answered to, and readable again.
+///
+/// The key stream is used for one answer: key, account and time are in it.
+fn seal(claim: &Claim, api_key: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new_derive_key("waymark 2026-11 kept answers");
+    hasher.update(json!([api_key, claim.account.as_str(), claim.key, claim.at_ms]).to_string().as_bytes());
+    let mut stream = vec![0; bytes.len()];
+    hasher.finalize_xof().fill(&mut stream);
+    bytes.iter_mut().zip(stream).for_each(|(byte, pad)| *byte ^= pad);
+    bytes
+}

@@ -1,0 +1,86 @@
+//! An idempotency key that the next commit of a request writes along.
+//!
+//! A request that creates is carried out once if and only if its key is stored in the same transaction. The
+//! layer that knows the key and the service function that commits are far apart, and the ones between them
+//! are many: the claim travels with the task, and [`Tx::commit`] is the one place that looks for it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+
+use serde_json::Value;
+use shared::id::AccountId;
+
+use super::{StoreError, Tx, idempotency};
+
+const OPEN: u8 = 0;
+const WRITTEN: u8 = 1;
+const LOST: u8 = 2;
+
+tokio::task_local! {
+    static CLAIM: Arc<Claim>;
+}
+
+/// A key on its way into the store.
+#[derive(Debug)]
+pub struct Claim {
+    /// The account that the key belongs to.
+    pub account: AccountId,
+    /// The key, 1 to 255 characters.
+    pub key: String,
+    /// Hash of the request that the key stands for.
+    pub request: [u8; 32],
+    /// When it was claimed, in milliseconds since 1970.
+    pub at_ms: i64,
+    state: AtomicU8,
+}
+
+impl Claim {
+    /// A claim that nothing has written yet.
+    #[must_use]
+    pub fn new(account: AccountId, key: String, request: [u8; 32], at_ms: i64) -> Self {
+        Self { account, key, request, at_ms, state: AtomicU8::new(OPEN) }
+    }
+
+    /// Runs a request whose first commit writes the claim.
+    pub async fn scope<F: Future>(self: Arc<Self>, run: F) -> F::Output {
+        CLAIM.scope(self, run).await
+    }
+
+    /// The claim of the running request.
+    #[must_use]
+    pub fn current() -> Option<Arc<Self>> {
+        CLAIM.try_with(Arc::clone).ok()
+    }
+
+    /// Whether a transaction that held it was about to commit.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.state.load(Ordering::Acquire) == WRITTEN
+    }
+
+    /// Whether another request had claimed the same key: then nothing of this one was written.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.state.load(Ordering::Acquire) == LOST
+    }
+
+    /// Writes the key into a transaction, once; its answer comes later.
+    ///
+    /// # Errors
+    /// [`StoreError::Unique`] when the key is taken, or the database failed; the transaction is broken then.
+    pub async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
+        if self.is_written() {
+            return Ok(());
+        }
+        let written =
+            idempotency::insert(tx, self.account, &self.key, &self.request, &Value::Null, self.at_ms).await;
+        match &written {
+            Ok(()) => self.state.store(WRITTEN, Ordering::Release),
+            Err(StoreError::Unique(_)) => self.state.store(LOST, Ordering::Release),
+            Err(_) => {}
+        }
+        written
+    }
+}

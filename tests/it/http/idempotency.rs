@@ -1,0 +1,135 @@
+//! `Idempotency-Key`: every POST of the table that answers 201 is carried out once.
+
+use anyhow::{Context, Result};
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use serde_json::{Value, json};
+use tests::db::Engine;
+
+use super::{Answer, Api};
+
+impl Api {
+    async fn post(&self, api_key: &str, key: Option<&str>, uri: &str, body: &Value) -> Result<Answer> {
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(uri)
+            .header(header::HOST, "api.example:8080")
+            .header(header::AUTHORIZATION, api_key)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        self.send(request.body(Body::from(body.to_string()))?).await
+    }
+}
+
+/// The paths whose POST answers 201, from the document.
+fn creates() -> Result<Vec<String>> {
+    let document = serde_json::to_value(control::http::document())?;
+    let paths = document["paths"].as_object().context("paths")?;
+    let creates = paths.iter().filter(|(_, item)| item["post"]["responses"].get("201").is_some());
+    Ok(creates.map(|(path, _)| path.clone()).collect())
+}
+
+/// A request of a path that creates; a path without an entry fails the test.
+async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
+    let id = |body: Value| body["id"].as_str().unwrap_or_default().to_owned();
+    let named = json!({"name": "Once"});
+    let target = json!({"defaultRedirectUrl": "https://example.com/"});
+    Ok(match path {
+        "/products" | "/thngs" | "/projects" => (path.to_owned(), named),
+        "/projects/{project}/applications" => {
+            let project = id(api.create("/projects", named).await?);
+            (format!("/projects/{project}/applications"), json!({"name": "Once", "socialNetworks": {}}))
+        }
+        "/auth/evrythng/thngs" => {
+            (path.to_owned(), json!({"thngId": id(api.create("/thngs", named).await?)}))
+        }
+        "/redirections" => {
+            let thng = id(api.create("/thngs", named).await?);
+            (path.to_owned(), json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"}))
+        }
+        "/thngs/{id}/redirector" => {
+            (format!("/thngs/{}/redirector", id(api.create("/thngs", named).await?)), target)
+        }
+        "/products/{id}/redirector" => {
+            (format!("/products/{}/redirector", id(api.create("/products", named).await?)), target)
+        }
+        other => panic!("POST {other} creates: say here what to send"),
+    })
+}
+
+pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    for path in creates()? {
+        let (uri, body) = request_of(&api, &path).await?;
+        let key = format!("once {path}");
+        let first = api.post(&api.key, Some(&key), &uri, &body).await?;
+        assert_eq!(first.status, 201, "{path}: {first:?}");
+        let before = api.fingerprint().await?;
+        for _ in 0..2 {
+            // What a client says of its patience is no part of the request.
+            let again = api.post(&api.key, Some(&key), &format!("/v2{uri}?wait=x"), &body).await;
+            let again = match again? {
+                refused if refused.status == 400 => api.post(&api.key, Some(&key), &uri, &body).await?,
+                answer => answer,
+            };
+            assert_eq!((again.status, &again.bytes), (first.status, &first.bytes), "{path}");
+            for name in ["location", "content-type"] {
+                assert_eq!(again.header(name).is_some(), first.header(name).is_some(), "{path} {name}");
+            }
+        }
+        let mut other = body.clone();
+        other["tags"] = json!(["another"]);
+        api.post(&api.key, Some(&key), &uri, &other).await?.problem(409, 40903);
+        for wrong in [String::new(), "k".repeat(256)] {
+            api.post(&api.key, Some(&wrong), &uri, &body).await?.problem(400, 40001);
+        }
+        assert_eq!(api.fingerprint().await?, before, "{path}: a repeat wrote something");
+        // Another key is another request.
+        let another = api.post(&api.key, Some(&format!("{key} 2")), &uri, &body).await?;
+        assert_eq!(another.status, 201, "{path}");
+        assert_ne!(api.fingerprint().await?, before, "{path}");
+    }
+    Ok(())
+}
+
+pub(super) async fn a_key_belongs_to_an_account_and_to_a_success(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let body = json!({"name": "Once"});
+    let first = api.post(&api.key, Some("shared"), "/products", &body).await?.json();
+    let others = api.post(&api.other_key, Some("shared"), "/products", &body).await?;
+    assert_eq!(others.status, 201);
+    assert_ne!(others.json()["id"], first["id"]);
+    // A refusal is not kept: the same key serves when the request is right.
+    api.post(&api.key, Some("fixed"), "/products", &json!({})).await?.problem(400, 40001);
+    assert_eq!(api.post(&api.key, Some("fixed"), "/products", &body).await?.status, 201);
+    // What is kept of an answer cannot be read without the caller's API key.
+    let kept = api.fingerprint().await?;
+    assert!(!format!("{:?}", kept["idempotency"]).contains("Once"), "{:?}", kept["idempotency"]);
+    Ok(())
+}
+
+pub(super) async fn repeats_at_the_same_moment_get_one_answer(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    for round in 0..5 {
+        let (key, body) = (format!("race {round}"), json!({"name": "Race"}));
+        let posts = (0..8).map(|_| api.post(&api.key, Some(&key), "/thngs", &body));
+        let answers = futures_util::future::try_join_all(posts).await?;
+        for answer in &answers {
+            assert_eq!((answer.status.as_u16(), &answer.bytes), (201, &answers[0].bytes), "{answer:?}");
+        }
+    }
+    let all = api.get("/thngs?perPage=100").await?.json();
+    assert_eq!(all.as_array().context("array")?.len(), 5);
+    Ok(())
+}
+
+crate::on_both_engines!(
+    every_create_is_carried_out_once,
+    a_key_belongs_to_an_account_and_to_a_success,
+    repeats_at_the_same_moment_get_one_answer,
+);
