@@ -6,6 +6,7 @@ mod conventions;
 mod idempotency;
 mod key_flows;
 mod paging;
+mod places;
 mod resources;
 mod serve;
 mod users;

@@ -56,7 +56,9 @@ impl Common {
         }
     }
 
-    fn has(&self, identifier: &Identifier) -> bool {
+    /// Whether it is known by this name.
+    #[must_use]
+    pub fn has(&self, identifier: &Identifier) -> bool {
         self.identifiers.as_ref().and_then(|all| all.get(&identifier.key)) == Some(&identifier.value)
     }
 }

@@ -6,6 +6,7 @@ use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+use super::places;
 use super::{
     access, actions, applications, logins, middleware, openapi, products, projects, redirections,
     service_info, status, tenants, thng_keys, thngs, users,
@@ -43,6 +44,8 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(actions::list_of_thng))
         .routes(routes!(actions::read_of_thng))
+        .routes(routes!(places::list, places::create))
+        .routes(routes!(places::read, places::update, places::delete))
         .routes(routes!(actions::list_types))
         .routes(routes!(actions::list))
         .routes(routes!(actions::read))

@@ -7,6 +7,7 @@ pub mod idempotency;
 pub mod intake;
 pub mod listing;
 pub mod passwords;
+pub mod places;
 pub mod products;
 pub mod projects;
 pub mod redirections;

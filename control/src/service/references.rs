@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use shared::{
-    id::{AccountId, ProductId, ThngId},
+    id::{AccountId, PlaceId, ProductId, ThngId},
     problem::Code,
 };
 
@@ -34,6 +34,14 @@ pub async fn resolve_product(
     text: &str,
 ) -> Result<ProductId, ServiceError> {
     resolve(conn, account, "product", text).await
+}
+
+/// The place that a path names by id or `<key>:<value>`; an id is taken as it is.
+///
+/// # Errors
+/// [`Code::NotFound`], or [`Code::Conflict`] when several places have the identifier.
+pub async fn resolve_place(conn: &mut Conn, account: AccountId, text: &str) -> Result<PlaceId, ServiceError> {
+    resolve(conn, account, "place", text).await
 }
 
 async fn resolve<Id: FromStr + Display>(

@@ -29,6 +29,7 @@ pub mod identifiers;
 pub mod keys;
 pub mod listing;
 pub mod log;
+pub mod places;
 pub mod products;
 pub mod projects;
 pub mod redirections;

@@ -128,6 +128,8 @@ pub(super) async fn wrong_members_are_named_and_change_nothing(engine: Engine) -
     let text = |value: &Value| value["id"].as_str().unwrap_or_default().to_owned();
     let product = format!("/products/{}", text(&product));
     let thng = format!("/thngs/{}", text(&thng));
+    let place = api.create("/places", json!({"name": "x", "latitude": 1, "longitude": 2})).await?;
+    let place = format!("/places/{}", text(&place));
     let account = format!("/accounts/{}", api.made.account);
     let operator = format!("/operators/{}", api.made.operator);
     let before = api.fingerprint().await?;
@@ -159,6 +161,20 @@ pub(super) async fn wrong_members_are_named_and_change_nothing(engine: Engine) -
         (Method::POST, "/thngs", json!({"name": "x", "product": other_thng}), vec!["does not exist"]),
         (Method::PUT, &thng, json!({"product": UNKNOWN}), vec!["product: the product UKX"]),
         (Method::PUT, &thng, json!({"activatedAt": "now", "type": 1}), vec!["activatedAt", "type"]),
+        (Method::POST, "/places", json!({}), vec!["name is required"]),
+        (
+            Method::POST,
+            "/places",
+            json!({"name": "x", "latitude": 91, "longitude": "1", "address": 1}),
+            vec!["latitude", "longitude", "address"],
+        ),
+        (
+            Method::PUT,
+            &place,
+            json!({"latitude": 1, "longitude": 2, "position": {"type": "Point", "coordinates": [1, 2]}}),
+            vec!["position must name the same point"],
+        ),
+        (Method::PUT, &place, json!({"latitude": 1}), vec!["latitude needs longitude"]),
         (Method::PUT, &account, json!({"customFields": [], "name": 1}), vec!["name", "customFields"]),
         (Method::PUT, &operator, json!({"firstName": 1, "lastName": {}}), vec!["firstName", "lastName"]),
     ] {
@@ -183,9 +199,12 @@ pub(super) async fn what_is_not_there_is_404(engine: Engine) -> Result<()> {
     let (other_product, other_thng) = api.others().await?;
     let other_account = api.other_account;
     let other_operator = api.other_operator;
+    let other_place =
+        api.call_as(&api.other_key, Method::POST, "/places", Some(json!({"name": "x"}))).await?;
+    let other_place = other_place.json()["id"].as_str().context("id")?.to_owned();
     let before = api.fingerprint().await?;
     let mut paths = Vec::new();
-    for (kind, other) in [("products", &other_product), ("thngs", &other_thng)] {
+    for (kind, other) in [("products", &other_product), ("thngs", &other_thng), ("places", &other_place)] {
         for reference in [
             UNKNOWN,
             other,
@@ -212,8 +231,10 @@ pub(super) async fn what_is_not_there_is_404(engine: Engine) -> Result<()> {
         api.call(Method::PUT, &path, Some(json!({"name": "changed", "firstName": "changed"})))
             .await?
             .problem(404, 40401);
-        if path.starts_with("/products") || path.starts_with("/thngs") {
+        if !path.starts_with("/accounts") && !path.starts_with("/operators") {
             api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+        }
+        if path.starts_with("/products") || path.starts_with("/thngs") {
             api.get(&format!("{path}/actions/all")).await?.problem(404, 40401);
         }
     }

@@ -11,7 +11,7 @@ use tests::db::{Engine, random16};
 use super::{Answer, Api};
 
 /// The next page's URL, read as the vendor's clients read it.
-fn next(answer: &Answer) -> Option<String> {
+pub(super) fn next(answer: &Answer) -> Option<String> {
     let header = answer.header("link")?;
     assert_eq!(header.split(',').count(), 1, "{header}");
     let (target, rel) = header.split_once(';')?;
@@ -26,7 +26,7 @@ fn names(page: &Value) -> Vec<String> {
 }
 
 /// Reads a list to its end, each page by the `Link` of the one before.
-async fn walk(api: &Api, first: &str) -> Result<Vec<Vec<String>>> {
+pub(super) async fn walk(api: &Api, first: &str) -> Result<Vec<Vec<String>>> {
     let mut pages = Vec::new();
     let mut url = first.to_owned();
     loop {

@@ -1,0 +1,176 @@
+//! Places, and the search of the nearest (decisions 4).
+
+use std::collections::HashMap;
+
+use shared::{id::PlaceId, time::UnixMillis};
+use tracing::instrument;
+
+use super::{App, access::require, listing::ListRequest, references::resolve_place, scopes::scopes_for};
+use crate::{
+    domain::{
+        access::Actor,
+        filter::Filter,
+        geo::{Bounds, Rank, Search},
+        grant::Grant,
+        location::Coordinates,
+        page::{Page, PageRequest, Position},
+        permission::{Subject::Places, Verb},
+        place::{Place, PlaceChange},
+    },
+    error::ServiceError,
+    store::{Conn, places},
+};
+
+/// Makes a place, in a project if `project` names one.
+///
+/// # Errors
+/// The key may not, the name is missing, there is no such project, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    mut change: PlaceChange,
+    project: Option<&str>,
+) -> Result<Place, ServiceError> {
+    let grant = require(actor, Verb::Create, Places)?;
+    let now = app.clock.now();
+    let id = PlaceId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let mut tx = app.db.begin().await?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    let place =
+        places::insert(&mut tx, actor.account, id, name, change.coordinates, change.details, now).await?;
+    tx.commit().await?;
+    Ok(place)
+}
+
+/// Reads a place by id or `<key>:<value>`.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Place, ServiceError> {
+    let grant = require(actor, Verb::Read, Places)?;
+    let mut conn = app.db.read().await?;
+    let id = resolve_place(&mut conn, actor.account, reference).await?;
+    let found = places::find(&mut conn, actor.account, id).await?;
+    found.filter(|place| admits(&grant, place)).ok_or_else(|| ServiceError::not_found("place", reference))
+}
+
+/// Lists places.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Place>, ServiceError> {
+    let grant = require(actor, Verb::Read, Places)?;
+    let mut conn = app.db.read().await?;
+    let rows = places::list(&mut conn, actor.account, request.selection(), request.page).await?;
+    let mut page = request.cut(rows, |place| place.stamp, matches);
+    page.items.retain(|place| admits(&grant, place));
+    Ok(page)
+}
+
+/// Lists the places around a point, nearest first; a position in this list is a distance in millimetres.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_nearest(
+    app: &App,
+    actor: &Actor,
+    center: Coordinates,
+    max_km: f64,
+    page: PageRequest,
+) -> Result<Page<Place>, ServiceError> {
+    let grant = require(actor, Verb::Read, Places)?;
+    let after = page.after.map(|position| Rank { distance_mm: position.at.0, seq: position.seq });
+    let search = Search { center, max_km, after, limit: page.limit() as usize };
+    let mut conn = app.db.read().await?;
+    let mut found = Vec::new();
+    for radius_km in search.radii_km() {
+        let mut nearest = search.within(radius_km);
+        let bounds = Bounds::around(center, radius_km);
+        let admits = |id: &str, scopes: Option<&_>| grant.admits(id, scopes);
+        places::offer_in_box(&mut conn, actor.account, bounds, admits, &mut nearest).await?;
+        let is_full = nearest.is_full();
+        found = nearest.into_sorted();
+        if is_full {
+            break;
+        }
+    }
+    load_in_order(&mut conn, actor, found, page).await
+}
+
+async fn load_in_order(
+    conn: &mut Conn,
+    actor: &Actor,
+    found: Vec<(Rank, String)>,
+    request: PageRequest,
+) -> Result<Page<Place>, ServiceError> {
+    let position = |(rank, _): &(Rank, String)| Position { at: UnixMillis(rank.distance_mm), seq: rank.seq };
+    let page = Page::cut(found, request, position);
+    let ids: Vec<String> = page.items.into_iter().map(|(_, id)| id).collect();
+    let loaded = places::find_many(conn, actor.account, &ids).await?;
+    let mut by_id: HashMap<String, Place> =
+        loaded.into_iter().map(|place| (place.id.to_string(), place)).collect();
+    // One that was removed since the search is left out.
+    let items = ids.iter().filter_map(|id| by_id.remove(id)).collect();
+    Ok(Page { items, next: page.next })
+}
+
+/// Merges the members given into a place.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    mut change: PlaceChange,
+) -> Result<Place, ServiceError> {
+    let grant = require(actor, Verb::Update, Places)?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = grant.scopes_of_change(scopes);
+    let mut tx = app.db.begin().await?;
+    let id = resolve_place(&mut tx, actor.account, reference).await?;
+    let place = places::find_locked(&mut tx, actor.account, id)
+        .await?
+        .filter(|place| admits(&grant, place))
+        .ok_or_else(|| ServiceError::not_found("place", reference))?
+        .apply(change, app.clock.now());
+    places::update(&mut tx, actor.account, &place).await?;
+    tx.commit().await?;
+    Ok(place)
+}
+
+/// Removes a place; what points at it stays.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Places)?;
+    let mut tx = app.db.begin().await?;
+    let id = resolve_place(&mut tx, actor.account, reference).await?;
+    let found = places::find_locked(&mut tx, actor.account, id).await?;
+    if found.is_none_or(|place| !admits(&grant, &place)) {
+        return Err(ServiceError::not_found("place", reference));
+    }
+    places::delete(&mut tx, actor.account, id).await?;
+    Ok(tx.commit().await?)
+}
+
+fn admits(grant: &Grant, place: &Place) -> bool {
+    grant.admits(place.id.as_str(), place.details.common.scopes.as_ref())
+}
+
+fn matches(place: &Place, filter: &Filter) -> bool {
+    match filter {
+        Filter::Name(name) => place.name == *name,
+        Filter::Identifier(identifier) => place.details.common.has(identifier),
+        Filter::Product(_) => false,
+    }
+}
