@@ -203,14 +203,10 @@ pub(super) const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str
 /// The statement compares with `= ANY($n)` on Postgres and `IN (SELECT value FROM json_each($n))` on SQLite.
 macro_rules! fetch_in_list {
     ($conn:expr, $row:ty, $pg:expr, $sqlite:expr, [$($bind:expr),*], $list:expr) => {
-        match $conn {
-            $crate::store::Conn::Pg(c) => sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($list).fetch_all(&mut **c).await,
-            $crate::store::Conn::PgTx(c) => sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($list).fetch_all(&mut **c).await,
-            $crate::store::Conn::Sqlite(c) => {
-                sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($list)).fetch_all(&mut **c).await
-            }
-            $crate::store::Conn::SqliteTx(c) => {
-                sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($list)).fetch_all(&mut **c).await
+        match $conn.raw() {
+            $crate::store::Raw::Pg(c) => sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($list).fetch_all(c).await,
+            $crate::store::Raw::Sqlite(c) => {
+                sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($list)).fetch_all(c).await
             }
         }
     };

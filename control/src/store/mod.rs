@@ -11,7 +11,7 @@ use std::{
 };
 
 use sqlx::{
-    PgPool, Postgres, Sqlite, SqlitePool,
+    PgConnection, PgPool, Postgres, Sqlite, SqliteConnection, SqlitePool,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -140,28 +140,32 @@ pub enum Conn {
     SqliteTx(sqlx::Transaction<'static, Sqlite>),
 }
 
+/// The connection inside a [`Conn`], of either engine.
+pub(crate) enum Raw<'c> {
+    Pg(&'c mut PgConnection),
+    Sqlite(&'c mut SqliteConnection),
+}
+
+impl Conn {
+    pub(crate) fn raw(&mut self) -> Raw<'_> {
+        match self {
+            Self::Pg(inner) => Raw::Pg(inner),
+            Self::PgTx(inner) => Raw::Pg(inner),
+            Self::Sqlite(inner) => Raw::Sqlite(inner),
+            Self::SqliteTx(inner) => Raw::Sqlite(inner),
+        }
+    }
+}
+
 /// Runs the same body for the connection of either engine.
 macro_rules! on_db {
-    ($conn:expr, |$c:ident| $body:expr) => {
-        match $conn {
-            $crate::store::Conn::Pg(inner) => {
-                let $c: &mut sqlx::PgConnection = &mut *inner;
-                $body
-            }
-            $crate::store::Conn::PgTx(inner) => {
-                let $c: &mut sqlx::PgConnection = &mut *inner;
-                $body
-            }
-            $crate::store::Conn::Sqlite(inner) => {
-                let $c: &mut sqlx::SqliteConnection = &mut *inner;
-                $body
-            }
-            $crate::store::Conn::SqliteTx(inner) => {
-                let $c: &mut sqlx::SqliteConnection = &mut *inner;
-                $body
-            }
+    ($conn:expr, |$c:ident| $body:expr) => {{
+        let conn: &mut $crate::store::Conn = $conn;
+        match conn.raw() {
+            $crate::store::Raw::Pg($c) => $body,
+            $crate::store::Raw::Sqlite($c) => $body,
         }
-    };
+    }};
 }
 pub(crate) use on_db;
 
