@@ -8,6 +8,7 @@ mod key_flows;
 mod paging;
 mod places;
 mod resources;
+mod scoping;
 mod serve;
 mod users;
 

@@ -15,6 +15,8 @@ pub struct Grant {
     limit: Limit,
     /// The user who makes something, if it is one.
     user: Option<String>,
+    /// The project that the key is confined to.
+    project: Option<ProjectId>,
 }
 
 /// What a caller's view of resources is limited to.
@@ -41,7 +43,7 @@ impl Grant {
             (Reach::Own, Some(user)) => Limit::User(user.clone()),
             (Reach::Own, None) => Limit::Itself(actor.id.clone()),
         };
-        Some(Self { limit, user })
+        Some(Self { limit, user, project: actor.project })
     }
 
     /// What lists are limited to.
@@ -72,7 +74,11 @@ impl Grant {
                 users: self.user.iter().cloned().collect(),
                 projects: vec![project.to_string()],
             }),
-            Limit::User(user) => Some(Scopes { users: vec![user.clone()], projects: Vec::new() }),
+            // Its project sees it, and so the user itself, which reads what its project may.
+            Limit::User(user) => Some(Scopes {
+                users: vec![user.clone()],
+                projects: self.project.iter().map(ToString::to_string).collect(),
+            }),
         }
     }
 
@@ -136,6 +142,7 @@ mod tests {
         let user = grant(ActorKind::User, Reach::Project);
         let made = user.scopes_of_new(asked.clone()).unwrap();
         assert_eq!(made, Scopes { users: vec!["ME".to_owned()], projects: vec![project] });
-        assert_eq!(user.scopes_of_change(asked), None);
+        assert_eq!(user.scopes_of_change(asked.clone()), None);
+        assert_eq!(grant(ActorKind::User, Reach::Own).scopes_of_new(asked), Some(made));
     }
 }

@@ -90,6 +90,7 @@ pub(super) async fn list(
 
 /// Makes a product.
 #[utoipa::path(post, path = "/products", tag = "Products", operation_id = "createProduct",
+    params(("project" = Option<String>, Query, description = "Scope what is made to this project")),
     request_body = ProductDocument,
     responses((status = 201, description = "The product", body = ProductDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -97,11 +98,12 @@ pub(super) async fn create(
     State(app): State<Arc<App>>,
     Caller(actor): Caller,
     info: RequestInfo,
+    query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = ProductChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let product = products::create(&app, &actor, change).await?;
+    let product = products::create(&app, &actor, change, query.find("project")).await?;
     let id = product.id;
     Ok(created(&info, id.as_str(), ProductDocument::new(product, false)))
 }

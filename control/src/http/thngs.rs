@@ -78,6 +78,7 @@ pub(super) async fn list(
 
 /// Makes a Thng.
 #[utoipa::path(post, path = "/thngs", tag = "Thngs", operation_id = "createThng",
+    params(("project" = Option<String>, Query, description = "Scope what is made to this project")),
     request_body = ThngDocument,
     responses((status = 201, description = "The Thng", body = ThngDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -85,11 +86,12 @@ pub(super) async fn create(
     State(app): State<Arc<App>>,
     Caller(actor): Caller,
     info: RequestInfo,
+    query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = ThngChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::create(&app, &actor, change).await?;
+    let thng = thngs::create(&app, &actor, change, query.find("project")).await?;
     let id = thng.id;
     Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
 }

@@ -3,10 +3,11 @@
 use shared::id::ProductId;
 use tracing::instrument;
 
-use super::{App, access::require, listing::ListRequest, references::resolve_product};
+use super::{App, access::require, listing::ListRequest, references::resolve_product, scopes::scopes_for};
 use crate::{
     domain::{
         access::Actor,
+        limits::shorten,
         page::Page,
         permission::{Subject::Products, Verb},
         resource::{Product, ProductChange},
@@ -15,17 +16,24 @@ use crate::{
     store::products,
 };
 
-/// Makes a product.
+/// Makes a product; `project` is what `?project=` names.
 ///
 /// # Errors
 /// The key may not, the name is missing, or the database failed.
 #[instrument(skip_all)]
-pub async fn create(app: &App, actor: &Actor, change: ProductChange) -> Result<Product, ServiceError> {
-    let _ = require(actor, Verb::Create, Products)?;
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    mut change: ProductChange,
+    project: Option<&str>,
+) -> Result<Product, ServiceError> {
+    let grant = require(actor, Verb::Create, Products)?;
     let now = app.clock.now();
     let id = ProductId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
+    let asked = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
     let product = products::insert(&mut tx, actor.account, id, name, change.details, now).await?;
     tx.commit().await?;
     Ok(product)
@@ -37,12 +45,12 @@ pub async fn create(app: &App, actor: &Actor, change: ProductChange) -> Result<P
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, ServiceError> {
-    let _ = require(actor, Verb::Read, Products)?;
+    let grant = require(actor, Verb::Read, Products)?;
     let mut conn = app.db.read().await?;
     let id = resolve_product(&mut conn, actor.account, reference).await?;
-    products::find(&mut conn, actor.account, id)
-        .await?
-        .ok_or_else(|| ServiceError::not_found("product", reference))
+    let found = products::find(&mut conn, actor.account, id).await?;
+    let seen = found.filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()));
+    seen.ok_or_else(|| ServiceError::not_found("product", shorten(reference)))
 }
 
 /// Lists products.
@@ -66,14 +74,16 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    change: ProductChange,
+    mut change: ProductChange,
 ) -> Result<Product, ServiceError> {
-    let _ = require(actor, Verb::Update, Products)?;
+    let grant = require(actor, Verb::Update, Products)?;
+    change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
     let id = resolve_product(&mut tx, actor.account, reference).await?;
     let product = products::find_locked(&mut tx, actor.account, id)
         .await?
-        .ok_or_else(|| ServiceError::not_found("product", reference))?
+        .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
+        .ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?
         .apply(change, app.clock.now());
     products::update(&mut tx, actor.account, &product).await?;
     tx.commit().await?;
@@ -86,11 +96,13 @@ pub async fn update(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Delete, Products)?;
+    let grant = require(actor, Verb::Delete, Products)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_product(&mut tx, actor.account, reference).await?;
-    if !products::delete(&mut tx, actor.account, id).await? {
-        return Err(ServiceError::not_found("product", reference));
-    }
+    products::find_locked(&mut tx, actor.account, id)
+        .await?
+        .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
+        .ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?;
+    products::delete(&mut tx, actor.account, id).await?;
     Ok(tx.commit().await?)
 }

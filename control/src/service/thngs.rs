@@ -8,29 +8,41 @@ use tracing::instrument;
 
 use super::{
     App, access::require, listing::ListRequest, redirections::follow_product, references::resolve_thng,
+    scopes::scopes_for,
 };
 use crate::{
     domain::{
         access::Actor,
+        limits::shorten,
         page::Page,
-        permission::{Subject::Thngs, Verb},
+        permission::{
+            Subject::{self, Thngs},
+            Verb,
+        },
         resource::{Thng, ThngChange},
     },
     error::ServiceError,
     store::{Tx, keys, products, thngs},
 };
 
-/// Makes a Thng.
+/// Makes a Thng; `project` is what `?project=` names.
 ///
 /// # Errors
 /// The key may not, the name is missing, the product is not there, or the database failed.
 #[instrument(skip_all)]
-pub async fn create(app: &App, actor: &Actor, change: ThngChange) -> Result<Thng, ServiceError> {
-    let _ = require(actor, Verb::Create, Thngs)?;
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    mut change: ThngChange,
+    project: Option<&str>,
+) -> Result<Thng, ServiceError> {
+    let grant = require(actor, Verb::Create, Thngs)?;
     let now = app.clock.now();
     let id = ThngId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
+    let asked = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
     check_product(&mut tx, actor, change.product).await?;
     let thng = thngs::insert(&mut tx, actor.account, id, name, change.product, change.details, now).await?;
     tx.commit().await?;
@@ -43,10 +55,12 @@ pub async fn create(app: &App, actor: &Actor, change: ThngChange) -> Result<Thng
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, ServiceError> {
-    let _ = require(actor, Verb::Read, Thngs)?;
+    let grant = require(actor, Verb::Read, Thngs)?;
     let mut conn = app.db.read().await?;
     let id = resolve_thng(&mut conn, actor.account, reference).await?;
-    thngs::find(&mut conn, actor.account, id).await?.ok_or_else(|| ServiceError::not_found("thng", reference))
+    let found = thngs::find(&mut conn, actor.account, id).await?;
+    let seen = found.filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()));
+    seen.ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))
 }
 
 /// Lists Thngs.
@@ -70,14 +84,16 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    change: ThngChange,
+    mut change: ThngChange,
 ) -> Result<Thng, ServiceError> {
-    let _ = require(actor, Verb::Update, Thngs)?;
+    let grant = require(actor, Verb::Update, Thngs)?;
+    change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, reference).await?;
     let stored = thngs::find_locked(&mut tx, actor.account, id)
         .await?
-        .ok_or_else(|| ServiceError::not_found("thng", reference))?;
+        .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
+        .ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))?;
     // A client that sends back what it read may name a product that is gone by now.
     if change.product != stored.product {
         check_product(&mut tx, actor, change.product).await?;
@@ -100,19 +116,27 @@ pub async fn update(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Delete, Thngs)?;
+    let grant = require(actor, Verb::Delete, Thngs)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, reference).await?;
-    if !thngs::delete(&mut tx, actor.account, id).await? {
-        return Err(ServiceError::not_found("thng", reference));
-    }
+    thngs::find_locked(&mut tx, actor.account, id)
+        .await?
+        .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
+        .ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))?;
+    thngs::delete(&mut tx, actor.account, id).await?;
     keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
     Ok(tx.commit().await?)
 }
 
 async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {
     let Some(id) = product else { return Ok(()) };
-    if products::find(tx, actor.account, id).await?.is_none() {
+    // What the key cannot see does not exist for it.
+    let grant = require(actor, Verb::Read, Subject::Products).ok();
+    let found = products::find(tx, actor.account, id).await?;
+    let is_seen = found
+        .zip(grant)
+        .is_some_and(|(product, grant)| grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
+    if !is_seen {
         return Err(ServiceError::refused(
             Code::Invalid,
             format!("product: the product {id} does not exist."),

@@ -35,6 +35,7 @@ pub mod projects;
 pub mod redirections;
 pub mod resources;
 pub mod scans;
+pub mod scopes;
 pub mod secrets;
 pub mod tenants;
 pub mod thngs;

@@ -17,6 +17,7 @@ use super::{
     on_db, parse,
 };
 use crate::domain::{
+    grant::Limit,
     page::PageRequest,
     redirection::{Redirection, Scopes},
 };
@@ -45,21 +46,25 @@ const SQLITE_FIND_MANY: &str =
 const LIST_DESCENDING: &str = select!(
     "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
      AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
+     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
      ORDER BY r.created_at DESC, r.seq DESC LIMIT $6"
 );
 const LIST_ASCENDING: &str = select!(
     "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
      AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) > ($4, $5) \
+     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
      ORDER BY r.created_at, r.seq LIMIT $6"
 );
 const LIST_RESOURCE_DESCENDING: &str = select!(
     "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND r.platform_id = $2 \
      AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
+     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
      ORDER BY r.created_at DESC, r.seq DESC LIMIT $6"
 );
 const LIST_RESOURCE_ASCENDING: &str = select!(
     "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND r.platform_id = $2 \
      AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) > ($4, $5) \
+     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
      ORDER BY r.created_at, r.seq LIMIT $6"
 );
 const UPDATE: &str = "UPDATE redirections SET target = $3, forward_query = $4, scopes = $5, thng_id = $6, \
@@ -214,6 +219,8 @@ pub struct Selection<'a> {
     pub platform_id: Option<&'a str>,
     /// Only those of a domain.
     pub domain: Option<&'a str>,
+    /// Only what names this project or user in its scopes.
+    pub limit: &'a Limit,
     /// Which part of the list; one row more than the page is given.
     pub page: PageRequest,
 }
@@ -231,6 +238,12 @@ pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redir
         (false, false) => LIST_DESCENDING,
     };
     let after = selection.page.start();
+    // An id holds no wildcards; a row that only looks like it is left out by the caller.
+    let named = match selection.limit {
+        Limit::Account => String::new(),
+        Limit::Project(id) => format!("%\"{id}\"%"),
+        Limit::User(id) | Limit::Itself(id) => format!("%\"{id}\"%"),
+    };
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
         .bind(selection.account.as_str())
         .bind(selection.platform_id.unwrap_or_default())
@@ -238,6 +251,7 @@ pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redir
         .bind(after.0)
         .bind(after.1)
         .bind(i64::from(selection.page.limit()))
+        .bind(&named)
         .fetch_all(c)
         .await)?;
     rows.into_iter().map(Redirection::try_from).collect()

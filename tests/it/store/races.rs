@@ -107,7 +107,7 @@ async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engin
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
     let new = change(json!({"name": "Bag", "product": first}), Purpose::Create)?;
-    let thng = thngs::create(&made.app, &actor(&made), new).await?;
+    let thng = thngs::create(&made.app, &actor(&made), new, None).await?;
     let one = create(&made, thng.id.into(), "https://example.com/old", Some("ONE")).await?;
 
     let (mut tx, pid) = hold(&made).await?;

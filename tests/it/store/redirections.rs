@@ -410,9 +410,13 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
     let (first, second) = (product(&made).await?, product(&made).await?);
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
-    let thng =
-        thngs::create(app, &actor, change(json!({"name": "Bag 1", "product": first}), Purpose::Create)?)
-            .await?;
+    let thng = thngs::create(
+        app,
+        &actor,
+        change(json!({"name": "Bag 1", "product": first}), Purpose::Create)?,
+        None,
+    )
+    .await?;
     let one = create(&made, thng.id.into(), "https://example.com/{productId}", Some("ONE")).await?;
     assert_eq!(one.redirect.product_id.map(Into::into), Some(first));
     thngs::update(app, &actor, thng.id.as_str(), change(json!({"name": "Bag one"}), Purpose::Update)?)

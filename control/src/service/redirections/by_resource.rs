@@ -6,6 +6,7 @@ use super::{DomainChoice, Listing, list};
 use crate::{
     domain::{
         access::Actor,
+        grant::Limit,
         page::PageRequest,
         permission::{Subject, Verb},
         redirection::Redirection,
@@ -16,7 +17,7 @@ use crate::{
         access::require,
         references::{resolve_product, resolve_thng},
     },
-    store::resources,
+    store::{resources, scopes},
 };
 
 /// The Thng or product that a path names, by id or `<key>:<value>`; it must exist in the account.
@@ -29,7 +30,7 @@ pub async fn owner(
     kind: ResourceType,
     reference: &str,
 ) -> Result<ResourceId, ServiceError> {
-    let _ = require(actor, Verb::Read, Subject::Redirections)?;
+    let grant = require(actor, Verb::Read, Subject::Redirections)?;
     let mut conn = app.db.read().await?;
     let id: ResourceId = match kind {
         ResourceType::Thng => resolve_thng(&mut conn, actor.account, reference).await?.into(),
@@ -38,9 +39,17 @@ pub async fn owner(
             return Err(ServiceError::refused(Code::NoSuchPath, "Only Thngs and products have this path."));
         }
     };
-    let found = resources::list(&mut conn, actor.account, &[id.to_string()]).await?;
+    let ids = [id.to_string()];
+    let found = resources::list(&mut conn, actor.account, &ids).await?;
+    let is_seen = match grant.limit() {
+        Limit::Account => true,
+        Limit::Project(_) | Limit::User(_) | Limit::Itself(_) => {
+            let scopes = scopes::list(&mut conn, actor.account, &ids).await?;
+            grant.admits(id.as_str(), scopes.get(id.as_str()))
+        }
+    };
     match found.first() {
-        Some(resource) if resource.kind == kind => Ok(id),
+        Some(resource) if resource.kind == kind && is_seen => Ok(id),
         Some(_) | None => Err(ServiceError::not_found(kind.as_str(), id)),
     }
 }

@@ -7,7 +7,10 @@ use shared::{
 
 use super::{key_of, write_changed};
 use crate::{
-    domain::page::{Page, PageRequest, Position},
+    domain::{
+        grant::Limit,
+        page::{Page, PageRequest, Position},
+    },
     error::ServiceError,
     store::{Tx, log, redirections as table},
 };
@@ -31,7 +34,13 @@ pub(crate) async fn follow_product(
     let mut page = PageRequest { per_page: STEP, ..PageRequest::default() };
     let mut changed = Vec::new();
     loop {
-        let selection = table::Selection { account, platform_id: Some(&platform_id), domain: None, page };
+        let selection = table::Selection {
+            account,
+            platform_id: Some(&platform_id),
+            domain: None,
+            limit: &Limit::Account,
+            page,
+        };
         let rows = table::list(tx, selection).await?;
         let found = Page::cut(rows, page, |row| Position { at: row.redirect.created_at, seq: row.seq });
         for mut item in found.items {

@@ -29,6 +29,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
         page::{Page, PageRequest, Position},
         permission::{Subject::Redirections, Verb},
         redirection::{Draft, MAX_BULK, Redirection, Writable},
@@ -103,7 +104,7 @@ pub async fn create(
     choice: DomainChoice,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Redirection>, ServiceError> {
-    let _ = require(actor, Verb::Create, Redirections)?;
+    let grant = require(actor, Verb::Create, Redirections)?;
     let candidates = vec![app.random16()?, app.random16()?];
     let (account, at) = (actor.account, app.clock.now());
     app.writer
@@ -114,7 +115,7 @@ pub async fn create(
                 }
                 let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
                 let items = vec![Ok(draft)];
-                let mut planned = plan(tx, account, &domain, items, candidates, at).await?;
+                let mut planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
                 let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
                 let ready = ready.map_err(|(code, errors)| ServiceError::Refused { code, errors })?;
                 let rev = insert(tx, account, &domain, &[&ready], at).await?;
@@ -143,7 +144,7 @@ pub async fn create_many(
     choice: DomainChoice,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Vec<ItemResult>>, ServiceError> {
-    let _ = require(actor, Verb::Create, Redirections)?;
+    let grant = require(actor, Verb::Create, Redirections)?;
     if items.is_empty() || items.len() > MAX_BULK {
         let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {}.", items.len());
         return Err(ServiceError::refused(Code::Invalid, text));
@@ -162,7 +163,7 @@ pub async fn create_many(
                     return Ok(Written { rev: kept.0, value: kept.1 });
                 }
                 let domain = resolve_domain(tx, account, &choice, None).await?;
-                let planned = plan(tx, account, &domain, items, candidates, at).await?;
+                let planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
                 let ready: Vec<&Ready> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
                 let rev = insert(tx, account, &domain, &ready, at).await?;
                 let results: Vec<ItemResult> = planned
@@ -195,10 +196,10 @@ pub async fn find(
     choice: DomainChoice,
     short_id: &str,
 ) -> Result<Redirection, ServiceError> {
-    let _ = require(actor, Verb::Read, Redirections)?;
+    let grant = require(actor, Verb::Read, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
-    load(&mut conn, actor.account, &domain, short_id).await
+    load(&mut conn, actor.account, &grant, &domain, short_id).await
 }
 
 /// Which redirections to list.
@@ -217,7 +218,7 @@ pub struct Listing {
 /// # Errors
 /// 400 for a domain that is not the account's.
 pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Page<Redirection>, ServiceError> {
-    let _ = require(actor, Verb::Read, Redirections)?;
+    let grant = require(actor, Verb::Read, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = match &listing.domain {
         None => None,
@@ -231,11 +232,14 @@ pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Page<Re
         account: actor.account,
         platform_id: platform_id.as_deref(),
         domain: domain.as_ref().map(|domain| domain.host.as_str()),
+        limit: grant.limit(),
         page: listing.page,
     };
     let rows = table::list(&mut conn, selection).await?;
     let position = |row: &Redirection| Position { at: row.redirect.created_at, seq: row.seq };
-    Ok(Page::cut(rows, listing.page, position))
+    let mut page = Page::cut(rows, listing.page, position);
+    page.items.retain(|item| is_seen(&grant, item));
+    Ok(page)
 }
 
 /// Replaces what redirections lead to; all of them or none.
@@ -249,12 +253,12 @@ pub async fn replace(
     short_ids: Vec<String>,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
-    let _ = require(actor, Verb::Update, Redirections)?;
+    let grant = require(actor, Verb::Update, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(lane(&short_ids), move |tx| {
             async move {
-                let (domain, found) = load_many(tx, account, &choice, &short_ids).await?;
+                let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 let domains = accounts::list_all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
                 let owners = owners(tx, account, &ids).await?;
@@ -263,7 +267,9 @@ pub async fn replace(
                     let key = key_of(&domain, &item.redirect.short_id);
                     item.redirect.target = writable.target.as_str().into();
                     item.redirect.forward_query = writable.forward_query;
-                    item.scopes = writable.scopes.clone();
+                    if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
+                        item.scopes = scopes;
+                    }
                     item.redirect.updated_at = at;
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
@@ -290,12 +296,12 @@ pub async fn delete(
     choice: DomainChoice,
     short_ids: Vec<String>,
 ) -> Result<Written<()>, ServiceError> {
-    let _ = require(actor, Verb::Delete, Redirections)?;
+    let grant = require(actor, Verb::Delete, Redirections)?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(lane(&short_ids), move |tx| {
             async move {
-                let (domain, found) = load_many(tx, account, &choice, &short_ids).await?;
+                let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 let first = log::take_revs(tx, found.len() as u64).await?;
                 let mut events = Vec::with_capacity(found.len());
                 for (rev, item) in (first..).zip(&found) {
@@ -352,25 +358,33 @@ async fn resolve_domain(
 async fn load(
     conn: &mut Conn,
     account: AccountId,
+    grant: &Grant,
     domain: &ShortDomain,
     short_id: &str,
 ) -> Result<Redirection, ServiceError> {
     let absent = || ServiceError::not_found("redirection", short_id);
     let parsed: ShortId = short_id.parse().map_err(|_| absent())?;
-    table::find(conn, domain.host.as_str(), &domain.fold(&parsed), account).await?.ok_or_else(absent)
+    let found = table::find(conn, domain.host.as_str(), &domain.fold(&parsed), account).await?;
+    found.filter(|item| is_seen(grant, item)).ok_or_else(absent)
+}
+
+/// Whether a redirection exists for a caller; a short id may be any text, so it is nobody's id.
+fn is_seen(grant: &Grant, item: &Redirection) -> bool {
+    grant.admits("", Some(&item.scopes))
 }
 
 /// Loads each of some redirections once; every absent one is named.
 async fn load_many(
     conn: &mut Conn,
     account: AccountId,
+    grant: &Grant,
     choice: &DomainChoice,
     short_ids: &[String],
 ) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
     let domain = resolve_domain(conn, account, choice, None).await?;
     let (mut found, mut absent, mut seen) = (Vec::with_capacity(short_ids.len()), Vec::new(), HashSet::new());
     for short_id in short_ids {
-        match load(conn, account, &domain, short_id).await {
+        match load(conn, account, grant, &domain, short_id).await {
             Ok(item) => {
                 if seen.insert(item.seq) {
                     found.push(item);

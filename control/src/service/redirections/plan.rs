@@ -13,11 +13,15 @@ use shared::{
 };
 
 use crate::{
-    domain::redirection::{Draft, MAX_CHAIN, Scopes},
+    domain::{
+        grant::{Grant, Limit},
+        redirection::{Draft, MAX_CHAIN, Scopes},
+    },
     error::ServiceError,
     store::{
         Conn, Tx, accounts, redirections as table,
         resources::{self, Resource},
+        scopes,
     },
 };
 
@@ -49,6 +53,7 @@ pub(super) type Planned = Vec<Result<Ready, (Code, Vec<String>)>>;
 pub(super) async fn plan(
     tx: &mut Tx,
     account: AccountId,
+    grant: &Grant,
     domain: &ShortDomain,
     items: Vec<Result<Draft, Vec<String>>>,
     candidates: Vec<[u8; 16]>,
@@ -65,7 +70,12 @@ pub(super) async fn plan(
     let mut taken: HashSet<String> =
         table::list_taken(tx, domain.host.as_str(), &folded).await?.into_iter().collect();
     let ids: Vec<String> = items.iter().flatten().map(|draft| draft.platform_id.to_string()).collect();
-    let owners = owners(tx, account, &ids).await?;
+    let mut owners = owners(tx, account, &ids).await?;
+    if *grant.limit() != Limit::Account {
+        // What the key may not link does not exist for it.
+        let scopes = scopes::list(tx, account, &ids).await?;
+        owners.retain(|id, _| grant.admits(id, scopes.get(id)));
+    }
     let domains = accounts::list_all_domains(tx).await?;
     let next = |draft: &Draft, id: &ShortId| {
         let owner = owners.get(draft.platform_id.as_str());
@@ -134,7 +144,7 @@ pub(super) async fn plan(
         planned.push(Ok(Ready {
             folded,
             redirect: redirect(domain, id, owner, &draft, at),
-            scopes: draft.writable.scopes,
+            scopes: grant.scopes_of_new(Some(draft.writable.scopes)).unwrap_or_default(),
         }));
     }
     Ok(planned)
