@@ -44,7 +44,11 @@ impl Filled {
         let (status, access) = product.call(Method::GET, "/access", None).await?;
         ensure!(status == StatusCode::OK, "{status}: {access}");
         let text = |value: &Value| value.as_str().map(str::to_owned).context("id");
-        let parts = [("type", "implicitScans".to_owned()), ("shortId", "OF-THNG".to_owned())];
+        let parts = [
+            ("key", "temp".to_owned()),
+            ("type", "implicitScans".to_owned()),
+            ("shortId", "OF-THNG".to_owned()),
+        ];
         let ids = [
             ("accounts", text(&access["account"])?),
             ("operators", text(&access["actor"]["id"])?),
@@ -105,7 +109,12 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
             let method: Method = method.to_uppercase().parse()?;
             // A resource is there to be deleted once only: the answer is that there is none.
             let deletes = method == Method::DELETE && !target.contains("redirect");
-            let target = if deletes { format!("{}x", &target[..target.len() - 1]) } else { target.clone() };
+            let target = match target.split_once("/properties") {
+                // One that is not there is no error, but its owner must be.
+                Some((_, rest)) if deletes => format!("/thngs/UKXAGyEf8SQ5eTDmVgGpHqAa/properties{rest}"),
+                None if deletes => format!("{}x", &target[..target.len() - 1]),
+                Some(_) | None => target.clone(),
+            };
             let mut answers = Vec::new();
             for prefix in ["", "/v2"] {
                 let url = format!("{}{prefix}{target}?wait=never", filled.product.api);

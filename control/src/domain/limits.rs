@@ -64,6 +64,14 @@ pub fn check_custom_fields(fields: &Map<String, Value>) -> Result<(), String> {
     fields.values().try_for_each(|value| check_value(value, 1))
 }
 
+/// Checks a JSON value that is a member of its own: depth and texts.
+///
+/// # Errors
+/// The first limit that is passed, as a sentence without its subject.
+pub fn check_nested(value: &Value) -> Result<(), String> {
+    check_value(value, 1)
+}
+
 fn check_value(value: &Value, depth: usize) -> Result<(), String> {
     if depth > MAX_CUSTOM_FIELDS_DEPTH {
         return Err(format!("must not be nested deeper than {MAX_CUSTOM_FIELDS_DEPTH}"));

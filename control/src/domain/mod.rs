@@ -14,6 +14,8 @@ pub mod password;
 pub mod permission;
 pub mod place;
 pub mod project;
+pub mod property;
+pub mod property_body;
 pub mod redirection;
 pub mod reference;
 pub mod resource;

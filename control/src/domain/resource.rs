@@ -10,7 +10,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{filter::Filter, page::Position, redirection::Scopes};
+use super::{filter::Filter, page::Position, property::NewPoint, redirection::Scopes};
 
 /// When a resource counts as updated: later than its creation, never earlier than before.
 #[must_use]
@@ -132,6 +132,8 @@ pub struct Product {
     pub name: String,
     /// Everything else.
     pub details: ProductDetails,
+    /// Latest values of its properties, as far as its document shows them and whoever asked may read them.
+    pub properties: BTreeMap<String, Value>,
 }
 
 /// What a create or update of a product says; `None` is not said.
@@ -141,6 +143,8 @@ pub struct ProductChange {
     pub name: Option<String>,
     /// Everything else.
     pub details: ProductDetails,
+    /// First values of its properties; heard on create only.
+    pub properties: Vec<NewPoint>,
 }
 
 impl Product {
@@ -165,7 +169,13 @@ impl Product {
             photos: new.photos.or(old.photos),
             url: new.url.or(old.url),
         };
-        Self { id: self.id, stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details }
+        Self {
+            id: self.id,
+            stamp: self.stamp.touch(now),
+            name: change.name.unwrap_or(self.name),
+            details,
+            properties: self.properties,
+        }
     }
 }
 
@@ -182,6 +192,8 @@ pub struct Thng {
     pub product: Option<ProductId>,
     /// Everything else.
     pub details: ThngDetails,
+    /// Latest values of its properties, as far as its document shows them and whoever asked may read them.
+    pub properties: BTreeMap<String, Value>,
 }
 
 /// What a create or update of a Thng says; `None` is not said.
@@ -193,6 +205,8 @@ pub struct ThngChange {
     pub product: Option<ProductId>,
     /// Everything else.
     pub details: ThngDetails,
+    /// First values of its properties; heard on create only.
+    pub properties: Vec<NewPoint>,
 }
 
 impl Thng {
@@ -217,6 +231,7 @@ impl Thng {
             name: change.name.unwrap_or(self.name),
             product: change.product.or(self.product),
             details,
+            properties: self.properties,
         }
     }
 }
@@ -254,6 +269,7 @@ mod tests {
                 brand: Some("kept".to_owned()),
                 ..ProductDetails::default()
             },
+            properties: BTreeMap::new(),
         };
         let change = ProductChange {
             name: None,
@@ -262,6 +278,7 @@ mod tests {
                 url: Some("https://example.com".to_owned()),
                 ..ProductDetails::default()
             },
+            properties: Vec::new(),
         };
         let changed = product.clone().apply(change, UnixMillis(5));
         assert_eq!(changed.name, "a");

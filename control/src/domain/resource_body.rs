@@ -10,6 +10,8 @@ use shared::time::UnixMillis;
 use super::{
     limits::{self, MAX_DESCRIPTION, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
     members::Members,
+    property::NewPoint,
+    property_body,
     redirection::read_scopes,
     resource::{Common, ProductChange, ProductDetails, ThngChange, ThngDetails},
     tenant::{AccountChange, OperatorChange},
@@ -39,7 +41,8 @@ impl ProductChange {
             photos: texts(&mut members, "photos", MAX_URL),
             url: text(&mut members, "url", 0, MAX_URL),
         };
-        members.finish(Some(Self { name, details }))
+        let properties = initial_properties(&mut members, purpose);
+        members.finish(Some(Self { name, details, properties }))
     }
 }
 
@@ -54,7 +57,8 @@ impl ThngChange {
         let product = members.parsed("product");
         let details =
             ThngDetails { common: common(&mut members), kind: text(&mut members, "type", 0, MAX_NAME) };
-        members.finish(Some(Self { name, product, details }))
+        let properties = initial_properties(&mut members, purpose);
+        members.finish(Some(Self { name, product, details, properties }))
     }
 }
 
@@ -96,6 +100,17 @@ pub(super) fn common(members: &mut Members<'_>) -> Common {
         activated_at: millis(members, "activatedAt"),
         scopes: members.raw("scopes").is_some().then(|| read_scopes(members)),
     }
+}
+
+// Spec gap: a client sends back the `properties` that it read; an update hears those of their own paths only.
+fn initial_properties(members: &mut Members<'_>, purpose: Purpose) -> Vec<NewPoint> {
+    let Some(value) = members.raw("properties").filter(|_| purpose == Purpose::Create) else {
+        return Vec::new();
+    };
+    property_body::parse_initial(value).unwrap_or_else(|faults| {
+        faults.into_iter().for_each(|fault| members.fault(fault));
+        Vec::new()
+    })
 }
 
 pub(super) fn name(members: &mut Members<'_>, purpose: Purpose) -> Option<String> {

@@ -21,6 +21,7 @@ mod openapi;
 mod places;
 mod products;
 mod projects;
+mod properties;
 mod redirection_answers;
 mod redirections;
 mod router;

@@ -1,9 +1,10 @@
 //! Products over HTTP (decisions 4).
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
+use serde_json::Value;
 use shared::problem::Code;
 use utoipa::ToSchema;
 
@@ -55,6 +56,10 @@ pub(super) struct ProductDocument {
     /// URL of its page, at most 2,048 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Option<Object>, example = json!({"temp_celsius": 21.5}))]
+    properties: BTreeMap<String, Value>,
 }
 
 impl ProductDocument {
@@ -69,6 +74,7 @@ impl ProductDocument {
             categories: details.categories,
             photos: details.photos,
             url: details.url,
+            properties: product.properties,
         }
     }
 }

@@ -8,7 +8,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::places;
 use super::{
-    access, actions, applications, logins, middleware, openapi, products, projects, redirections,
+    access, actions, applications, logins, middleware, openapi, products, projects, properties, redirections,
     service_info, status, tenants, thng_keys, thngs, users,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -70,6 +70,28 @@ fn table() -> OpenApiRouter<Arc<App>> {
             redirections::of_product::delete
         ))
         .routes(routes!(redirections::of_product::read_qr))
+        .routes(routes!(
+            properties::of_thng::list,
+            properties::of_thng::create,
+            properties::of_thng::update,
+            properties::of_thng::delete
+        ))
+        .routes(routes!(
+            properties::of_thng::read_one,
+            properties::of_thng::update_one,
+            properties::of_thng::delete_one
+        ))
+        .routes(routes!(
+            properties::of_product::list,
+            properties::of_product::create,
+            properties::of_product::update,
+            properties::of_product::delete
+        ))
+        .routes(routes!(
+            properties::of_product::read_one,
+            properties::of_product::update_one,
+            properties::of_product::delete_one
+        ))
         .routes(routes!(status::read))
 }
 

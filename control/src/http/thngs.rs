@@ -1,9 +1,10 @@
 //! Thngs over HTTP (decisions 4).
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
+use serde_json::Value;
 use shared::problem::Code;
 use utoipa::ToSchema;
 
@@ -46,6 +47,10 @@ pub(super) struct ThngDocument {
     /// A kind of the caller's choice, at most 256 characters.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
+    /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Option<Object>, example = json!({"temp_celsius": 21.5}))]
+    properties: BTreeMap<String, Value>,
 }
 
 impl ThngDocument {
@@ -57,6 +62,7 @@ impl ThngDocument {
             name: thng.name,
             product: thng.product.map(|id| id.to_string()),
             kind: details.kind,
+            properties: thng.properties,
         }
     }
 }

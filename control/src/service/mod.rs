@@ -10,6 +10,7 @@ pub mod passwords;
 pub mod places;
 pub mod products;
 pub mod projects;
+pub mod properties;
 pub mod redirections;
 pub mod references;
 pub mod scopes;

@@ -3,7 +3,9 @@
 use shared::id::ProductId;
 use tracing::instrument;
 
-use super::{App, access::require, listing::ListRequest, references::resolve_product, scopes::scopes_for};
+use super::{
+    App, access::require, listing::ListRequest, properties, references::resolve_product, scopes::scopes_for,
+};
 use crate::{
     domain::{
         access::Actor,
@@ -34,7 +36,9 @@ pub async fn create(
     let mut tx = app.db.begin().await?;
     let asked = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
-    let product = products::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    let mut product = products::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
+    product.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     tx.commit().await?;
     Ok(product)
 }
@@ -50,7 +54,9 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, 
     let id = resolve_product(&mut conn, actor.account, reference).await?;
     let found = products::find(&mut conn, actor.account, id).await?;
     let seen = found.filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()));
-    seen.ok_or_else(|| ServiceError::not_found("product", shorten(reference)))
+    let mut product = seen.ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?;
+    product.properties = properties::shown(&mut conn, actor, id.as_str()).await?;
+    Ok(product)
 }
 
 /// Lists products.
@@ -62,7 +68,13 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
     let _ = require(actor, Verb::Read, Products)?;
     let mut conn = app.db.read().await?;
     let rows = products::list(&mut conn, actor.account, request.selection(), request.page).await?;
-    Ok(request.cut(rows, |product| product.stamp, Product::matches))
+    let mut page = request.cut(rows, |product| product.stamp, Product::matches);
+    let ids: Vec<String> = page.items.iter().map(|product| product.id.to_string()).collect();
+    let mut shown = properties::shown_of(&mut conn, actor, &ids).await?;
+    for product in &mut page.items {
+        product.properties = shown.remove(product.id.as_str()).unwrap_or_default();
+    }
+    Ok(page)
 }
 
 /// Merges the members given into a product.
@@ -80,12 +92,13 @@ pub async fn update(
     change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
     let id = resolve_product(&mut tx, actor.account, reference).await?;
-    let product = products::find_locked(&mut tx, actor.account, id)
+    let mut product = products::find_locked(&mut tx, actor.account, id)
         .await?
         .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
         .ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?
         .apply(change, app.clock.now());
     products::update(&mut tx, actor.account, &product).await?;
+    product.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     tx.commit().await?;
     Ok(product)
 }
@@ -104,5 +117,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
         .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
         .ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?;
     products::delete(&mut tx, actor.account, id).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    properties::sweep_once(app).await;
+    Ok(())
 }

@@ -7,8 +7,8 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    App, access::require, listing::ListRequest, redirections::follow_product, references::resolve_thng,
-    scopes::scopes_for,
+    App, access::require, listing::ListRequest, properties, redirections::follow_product,
+    references::resolve_thng, scopes::scopes_for,
 };
 use crate::{
     domain::{
@@ -44,7 +44,10 @@ pub async fn create(
     let asked = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
     check_product(&mut tx, actor, change.product).await?;
-    let thng = thngs::insert(&mut tx, actor.account, id, name, change.product, change.details, now).await?;
+    let mut thng =
+        thngs::insert(&mut tx, actor.account, id, name, change.product, change.details, now).await?;
+    properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
+    thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     tx.commit().await?;
     Ok(thng)
 }
@@ -60,7 +63,9 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, Ser
     let id = resolve_thng(&mut conn, actor.account, reference).await?;
     let found = thngs::find(&mut conn, actor.account, id).await?;
     let seen = found.filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()));
-    seen.ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))
+    let mut thng = seen.ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))?;
+    thng.properties = properties::shown(&mut conn, actor, id.as_str()).await?;
+    Ok(thng)
 }
 
 /// Lists Thngs.
@@ -72,7 +77,13 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
     let _ = require(actor, Verb::Read, Thngs)?;
     let mut conn = app.db.read().await?;
     let rows = thngs::list(&mut conn, actor.account, request.selection(), request.page).await?;
-    Ok(request.cut(rows, |thng| thng.stamp, Thng::matches))
+    let mut page = request.cut(rows, |thng| thng.stamp, Thng::matches);
+    let ids: Vec<String> = page.items.iter().map(|thng| thng.id.to_string()).collect();
+    let mut shown = properties::shown_of(&mut conn, actor, &ids).await?;
+    for thng in &mut page.items {
+        thng.properties = shown.remove(thng.id.as_str()).unwrap_or_default();
+    }
+    Ok(page)
 }
 
 /// Merges the members given into a Thng.
@@ -99,8 +110,9 @@ pub async fn update(
         check_product(&mut tx, actor, change.product).await?;
     }
     let (product, now) = (stored.product, app.clock.now());
-    let thng = stored.apply(change, now);
+    let mut thng = stored.apply(change, now);
     thngs::update(&mut tx, actor.account, &thng).await?;
+    thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     let followed =
         thng.product != product && follow_product(&mut tx, actor.account, id, thng.product, now).await?;
     tx.commit().await?;
@@ -125,7 +137,9 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
         .ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))?;
     thngs::delete(&mut tx, actor.account, id).await?;
     keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    properties::sweep_once(app).await;
+    Ok(())
 }
 
 async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {

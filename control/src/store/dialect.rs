@@ -4,10 +4,11 @@
 //! (`json_each`): binding value by value is what makes mass inserts slow on both.
 
 use serde_json::{Value, json};
-use shared::wire::stream::Event;
+use shared::{id::AccountId, time::UnixMillis, wire::stream::Event};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, actions::NewAction, log::signed, redirections::NewRow};
+use crate::domain::property::Point;
 
 const PG_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
     SELECT rev, $2, change FROM UNNEST($1::bigint[], $3::jsonb[]) AS t (rev, change)";
@@ -168,6 +169,86 @@ pub(super) async fn insert_actions(tx: &mut Tx, at_ms: i64, actions: &[NewAction
                 .map(|a| json!([a.id, a.account, a.kind, a.thng, a.product, a.timestamp, a.doc]))
                 .collect();
             sqlx::query(SQLITE_ACTIONS).bind(at_ms).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
+    }
+    Ok(())
+}
+
+const PG_LATEST: &str = "INSERT INTO properties AS s (account_id, resource_id, key, value, timestamp, written_at, \
+    created_at) SELECT $1, $2, key, value, ts, $3, $3 FROM UNNEST($4::text[], $5::text[], $6::bigint[]) \
+    AS t (key, value, ts) ON CONFLICT (resource_id, key) DO UPDATE SET \
+    value = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.value ELSE s.value END, \
+    written_at = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.written_at ELSE s.written_at END, \
+    timestamp = GREATEST(EXCLUDED.timestamp, s.timestamp) RETURNING key, seq";
+// Without the condition, SQLite takes ON for a part of the join.
+const SQLITE_LATEST: &str = "INSERT INTO properties AS s (account_id, resource_id, key, value, timestamp, written_at, \
+    created_at) SELECT $1, $2, t.value ->> '$[0]', t.value ->> '$[1]', t.value ->> '$[2]', $3, $3 \
+    FROM json_each($4) t WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET \
+    value = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.value ELSE s.value END, \
+    written_at = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.written_at ELSE s.written_at END, \
+    timestamp = MAX(EXCLUDED.timestamp, s.timestamp) RETURNING key, seq";
+
+/// Writes the latest value of each of a resource's properties, unless it has a later one; gives their numbers.
+pub(super) async fn write_latest(
+    tx: &mut Tx,
+    account: AccountId,
+    resource: &str,
+    points: &[&Point],
+    now: UnixMillis,
+) -> Result<Vec<(String, i64)>, StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => Ok(sqlx::query_as(PG_LATEST)
+            .bind(account.as_str())
+            .bind(resource)
+            .bind(now.0)
+            .bind(points.iter().map(|p| p.key.as_str()).collect::<Vec<_>>())
+            .bind(points.iter().map(|p| p.value.to_string()).collect::<Vec<_>>())
+            .bind(points.iter().map(|p| p.timestamp.0).collect::<Vec<_>>())
+            .fetch_all(&mut **c)
+            .await?),
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> =
+                points.iter().map(|p| json!([p.key.as_str(), p.value.to_string(), p.timestamp])).collect();
+            Ok(sqlx::query_as(SQLITE_LATEST)
+                .bind(account.as_str())
+                .bind(resource)
+                .bind(now.0)
+                .bind(Json(rows))
+                .fetch_all(&mut **c)
+                .await?)
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => Err(outside_transaction()),
+    }
+}
+
+const PG_POINTS: &str = "INSERT INTO property_points (property, timestamp, created_at, value) \
+    SELECT property, ts, $1, value FROM UNNEST($2::bigint[], $3::bigint[], $4::text[]) AS t (property, ts, value) \
+    ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value";
+const SQLITE_POINTS: &str = "INSERT INTO property_points (property, timestamp, created_at, value) \
+    SELECT t.value ->> '$[0]', t.value ->> '$[1]', $1, t.value ->> '$[2]' FROM json_each($2) t WHERE true \
+    ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value";
+
+/// Writes points into the history, over those of the same property and time.
+pub(super) async fn write_points(
+    tx: &mut Tx,
+    points: &[(i64, &Point)],
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_POINTS)
+                .bind(now.0)
+                .bind(points.iter().map(|(seq, _)| *seq).collect::<Vec<_>>())
+                .bind(points.iter().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
+                .bind(points.iter().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> =
+                points.iter().map(|(seq, p)| json!([seq, p.timestamp, p.value.to_string()])).collect();
+            sqlx::query(SQLITE_POINTS).bind(now.0).bind(Json(rows)).execute(&mut **c).await?;
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
     }

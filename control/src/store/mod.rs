@@ -32,6 +32,7 @@ pub mod log;
 pub mod places;
 pub mod products;
 pub mod projects;
+pub mod properties;
 pub mod redirections;
 pub mod resources;
 pub mod scans;

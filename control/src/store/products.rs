@@ -1,5 +1,7 @@
 //! Products.
 
+use std::collections::BTreeMap;
+
 use shared::{
     id::{AccountId, ProductId},
     time::UnixMillis,
@@ -9,7 +11,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect, identifiers,
     listing::{self, Selection, Statements, both, statements},
-    on_db, parse,
+    on_db, parse, properties,
 };
 use crate::domain::{
     page::PageRequest,
@@ -56,6 +58,7 @@ impl TryFrom<Row> for Product {
             },
             name: row.name,
             details: row.doc.0,
+            properties: BTreeMap::new(),
         })
     }
 }
@@ -83,7 +86,13 @@ pub async fn insert(
     if let Some(named) = &details.common.identifiers {
         identifiers::replace(tx, account, KIND, id.as_str(), named).await?;
     }
-    Ok(Product { id, stamp: Stamp { seq, created_at: now, updated_at: now }, name, details })
+    Ok(Product {
+        id,
+        stamp: Stamp { seq, created_at: now, updated_at: now },
+        name,
+        details,
+        properties: BTreeMap::new(),
+    })
 }
 
 /// A product of an account.
@@ -144,12 +153,12 @@ pub async fn update(tx: &mut Tx, account: AccountId, product: &Product) -> Resul
         .execute(c)
         .await
         .map(|_| ()))?;
-    let none = std::collections::BTreeMap::new();
+    let none = BTreeMap::new();
     let named = product.details.common.identifiers.as_ref().unwrap_or(&none);
     identifiers::replace(tx, account, KIND, product.id.as_str(), named).await
 }
 
-/// Removes a product and its identifiers; gives whether it was there. What points at it stays.
+/// Removes a product with its identifiers and properties; gives whether it was there. What points at it stays.
 ///
 /// # Errors
 /// The database failed.
@@ -163,6 +172,7 @@ pub async fn delete(tx: &mut Tx, account: AccountId, id: ProductId) -> Result<bo
         == 1;
     if gone {
         identifiers::delete(tx, id.as_str()).await?;
+        properties::remove_all(tx, account, id.as_str()).await?;
     }
     Ok(gone)
 }

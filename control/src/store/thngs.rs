@@ -1,5 +1,7 @@
 //! Thngs.
 
+use std::collections::BTreeMap;
+
 use shared::{
     id::{AccountId, ProductId, ThngId},
     time::UnixMillis,
@@ -9,7 +11,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect, identifiers,
     listing::{self, Selection, Statements, both, statements},
-    on_db, parse,
+    on_db, parse, properties,
 };
 use crate::domain::{
     page::PageRequest,
@@ -63,6 +65,7 @@ impl TryFrom<Row> for Thng {
             name: row.name,
             product: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
             details: row.doc.0,
+            properties: BTreeMap::new(),
         })
     }
 }
@@ -92,7 +95,14 @@ pub async fn insert(
     if let Some(named) = &details.common.identifiers {
         identifiers::replace(tx, account, KIND, id.as_str(), named).await?;
     }
-    Ok(Thng { id, stamp: Stamp { seq, created_at: now, updated_at: now }, name, product, details })
+    Ok(Thng {
+        id,
+        stamp: Stamp { seq, created_at: now, updated_at: now },
+        name,
+        product,
+        details,
+        properties: BTreeMap::new(),
+    })
 }
 
 /// A Thng of an account.
@@ -150,12 +160,12 @@ pub async fn update(tx: &mut Tx, account: AccountId, thng: &Thng) -> Result<(), 
         .execute(c)
         .await
         .map(|_| ()))?;
-    let none = std::collections::BTreeMap::new();
+    let none = BTreeMap::new();
     let named = thng.details.common.identifiers.as_ref().unwrap_or(&none);
     identifiers::replace(tx, account, KIND, thng.id.as_str(), named).await
 }
 
-/// Removes a Thng and its identifiers; gives whether it was there. What points at it stays.
+/// Removes a Thng with its identifiers and properties; gives whether it was there. What points at it stays.
 ///
 /// # Errors
 /// The database failed.
@@ -169,6 +179,7 @@ pub async fn delete(tx: &mut Tx, account: AccountId, id: ThngId) -> Result<bool,
         == 1;
     if gone {
         identifiers::delete(tx, id.as_str()).await?;
+        properties::remove_all(tx, account, id.as_str()).await?;
     }
     Ok(gone)
 }

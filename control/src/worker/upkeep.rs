@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    service::App,
+    service::{App, properties},
     store::{StoreError, idempotency},
 };
 
@@ -29,6 +29,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "upkeep failed and is tried again later"),
+        }
+        match properties::sweep(&app).await {
+            Ok(0) => {}
+            Ok(points) => tracing::info!(points, "removed the points of properties that are gone"),
+            Err(error) => tracing::warn!(%error, "points of properties that are gone are left for later"),
         }
     }
 }

@@ -1,0 +1,247 @@
+//! Properties of Thngs and products over HTTP (contract: Properties; decisions 7).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use serde_json::Value;
+use shared::{problem::Code, time::UnixMillis};
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::PageParams,
+};
+use crate::{
+    domain::{
+        permission::Verb,
+        property::{self, MAX_TIME_MS, Owner, Point, PropertyKey, TimeRange},
+        property_body,
+    },
+    service::{App, properties as service},
+};
+
+/// A value of a property at a point in time.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PropertyDocument {
+    /// Its name, 1 to 128 characters, in lower case.
+    #[schema(example = "temp_celsius")]
+    key: String,
+    /// A string, number, boolean, array or object of at most 16 KiB.
+    #[schema(value_type = Object, example = json!(21.5))]
+    value: Value,
+    /// When it was so, in milliseconds since 1970; the time of the request when left out.
+    #[schema(example = 1_767_225_600_000_i64)]
+    timestamp: i64,
+    /// When it was written, in milliseconds since 1970.
+    #[schema(read_only, example = 1_767_225_600_000_i64)]
+    created_at: i64,
+}
+
+impl From<Point> for PropertyDocument {
+    fn from(point: Point) -> Self {
+        Self {
+            key: point.key.to_string(),
+            value: point.value,
+            timestamp: point.timestamp.0,
+            created_at: point.created_at.0,
+        }
+    }
+}
+
+/// The operations of `/thngs/{id}/properties` and `/products/{id}/properties`.
+macro_rules! properties {
+    ($module:ident, $owner:expr, $path:literal, $one:literal, $name:literal) => {
+        pub(super) mod $module {
+            use super::*;
+
+            #[doc = concat!("Lists the latest value of every property of a ", $name, ".")]
+            #[utoipa::path(get, path = $path, summary = concat!("Lists the latest value of every property of a ", $name, "."),
+                description = "The property that was made last comes first.",
+                tag = "Properties", operation_id = concat!("list-", $name, "-properties"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`"), PageParams),
+                responses((status = 200, description = "One page", body = [PropertyDocument])),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn list(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                info: RequestInfo,
+                query: Query,
+            ) -> Result<Response, ApiError> {
+                let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+                let page = service::list(&app, &actor, ($owner, &id), listing.request.page).await?;
+                Ok(listing.answer(&app, page, PropertyDocument::from))
+            }
+
+            #[doc = concat!("Writes properties of a ", $name, ".")]
+            #[utoipa::path(post, path = $path, summary = concat!("Writes properties of a ", $name, "."),
+                description = "The same as PUT.",
+                tag = "Properties", operation_id = concat!("create-", $name, "-properties"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                request_body(content = [PropertyDocument], description = "At most 10,000 values",
+                    example = json!([{"key": "temp_celsius", "value": 21.5}])),
+                responses((status = 200, description = "What was written", body = [PropertyDocument])),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn create(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                JsonBody(body): JsonBody,
+            ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
+                let points = property_body::parse_many(&body).map_err(invalid)?;
+                Ok(written(service::write(&app, &actor, Verb::Create, ($owner, &id), points).await?))
+            }
+
+            #[doc = concat!("Writes properties of a ", $name, "; those that are not there are made.")]
+            #[utoipa::path(put, path = $path, summary = concat!("Writes properties of a ", $name, "; those that are not there are made."),
+                description = "Of two values with one key and timestamp the later replaces the earlier.",
+                tag = "Properties", operation_id = concat!("update-", $name, "-properties"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                request_body(content = [PropertyDocument], description = "At most 10,000 values",
+                    example = json!([{"key": "temp_celsius", "value": 21.5, "timestamp": 1_767_225_600_000_i64}])),
+                responses((status = 200, description = "What was written", body = [PropertyDocument])),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn update(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+                JsonBody(body): JsonBody,
+            ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
+                let points = property_body::parse_many(&body).map_err(invalid)?;
+                Ok(written(service::write(&app, &actor, Verb::Update, ($owner, &id), points).await?))
+            }
+
+            #[doc = concat!("Removes every property of a ", $name, " but those of the system.")]
+            #[utoipa::path(delete, path = $path, summary = concat!("Removes every property of a ", $name, " but those of the system."),
+                tag = "Properties", operation_id = concat!("delete-", $name, "-properties"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                responses((status = 200, description = "Removed; the body is empty")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn delete(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path(id): Path<String>,
+            ) -> Result<(), ApiError> {
+                Ok(service::delete_all(&app, &actor, ($owner, &id)).await?)
+            }
+
+            #[doc = concat!("Lists the history of a property of a ", $name, ".")]
+            #[utoipa::path(get, path = $one, summary = concat!("Lists the history of a property of a ", $name, "."),
+                description = "By timestamp, the latest first; empty when there is no such property.",
+                tag = "Properties", operation_id = concat!("read-", $name, "-property"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`"),
+                    ("key" = String, Path, description = "Name of the property, in any case", example = "temp_celsius"),
+                    ("from" = Option<i64>, Query, description = "Earliest timestamp, inclusive"),
+                    ("to" = Option<i64>, Query, description = "Latest timestamp, inclusive"),
+                    PageParams),
+                responses((status = 200, description = "One page", body = [PropertyDocument])),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn read_one(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path((id, key)): Path<(String, String)>,
+                info: RequestInfo,
+                query: Query,
+            ) -> Result<Response, ApiError> {
+                let (key, range) = (parse_key(&key)?, range(&query)?);
+                let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+                let page = listing.request.page;
+                let page = service::history(&app, &actor, ($owner, &id), &key, range, page).await?;
+                Ok(listing.answer(&app, page, PropertyDocument::from))
+            }
+
+            #[doc = concat!("Writes values of a property of a ", $name, ".")]
+            #[utoipa::path(put, path = $one, summary = concat!("Writes values of a property of a ", $name, "."),
+                description = "The body is an array of `{value, timestamp}`, one such object, or the value itself. \
+                    An array always lists points: to write an array, send `{\"value\": […]}`. An object is the value \
+                    itself unless it has a member `value`.",
+                tag = "Properties", operation_id = concat!("update-", $name, "-property"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`"),
+                    ("key" = String, Path, description = "Name of the property, in any case", example = "temp_celsius")),
+                request_body(content = Object, description = "At most 10,000 values",
+                    example = json!([{"value": 21.5, "timestamp": 1_767_225_600_000_i64}])),
+                responses((status = 200, description = "What was written", body = [PropertyDocument])),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn update_one(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path((id, key)): Path<(String, String)>,
+                JsonBody(body): JsonBody,
+            ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
+                let points = property_body::parse_values(&parse_key(&key)?, &body).map_err(invalid)?;
+                Ok(written(service::write(&app, &actor, Verb::Update, ($owner, &id), points).await?))
+            }
+
+            #[doc = concat!("Removes a property of a ", $name, ", or its values before a time.")]
+            #[utoipa::path(delete, path = $one, summary = concat!("Removes a property of a ", $name, ", or its values before a time."),
+                tag = "Properties", operation_id = concat!("delete-", $name, "-property"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`"),
+                    ("key" = String, Path, description = "Name of the property, in any case", example = "temp_celsius"),
+                    ("to" = Option<i64>, Query, description = "Only values with an earlier timestamp")),
+                responses((status = 200, description = "Removed, or not there; the body is empty")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn delete_one(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path((id, key)): Path<(String, String)>,
+                query: Query,
+            ) -> Result<(), ApiError> {
+                let mut faults = Vec::new();
+                let before = time(&query, "to", &mut faults);
+                if !faults.is_empty() {
+                    return Err(ApiError::faults(Code::InvalidParameter, faults));
+                }
+                Ok(service::delete(&app, &actor, ($owner, &id), &parse_key(&key)?, before).await?)
+            }
+        }
+    };
+}
+
+properties!(of_thng, Owner::Thng, "/thngs/{id}/properties", "/thngs/{id}/properties/{key}", "thng");
+properties!(
+    of_product,
+    Owner::Product,
+    "/products/{id}/properties",
+    "/products/{id}/properties/{key}",
+    "product"
+);
+
+fn written(points: Vec<Point>) -> Json<Vec<PropertyDocument>> {
+    Json(points.into_iter().map(PropertyDocument::from).collect())
+}
+
+fn invalid(faults: Vec<String>) -> ApiError {
+    ApiError::faults(Code::Invalid, faults)
+}
+
+fn parse_key(text: &str) -> Result<PropertyKey, ApiError> {
+    PropertyKey::parse(text).map_err(|fault| ApiError::refused(Code::Invalid, format!("The key {fault}.")))
+}
+
+fn range(query: &Query) -> Result<TimeRange, ApiError> {
+    let mut faults = Vec::new();
+    let all = TimeRange::default();
+    let range = TimeRange {
+        from: time(query, "from", &mut faults).unwrap_or(all.from),
+        to: time(query, "to", &mut faults).unwrap_or(all.to),
+    };
+    if faults.is_empty() { Ok(range) } else { Err(ApiError::faults(Code::InvalidParameter, faults)) }
+}
+
+/// A parameter that is a timestamp; one that is given must be one, so that a slip removes nothing.
+fn time(query: &Query, name: &str, faults: &mut Vec<String>) -> Option<UnixMillis> {
+    let text = query.find(name)?;
+    let is_plain = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
+    let found = text.parse().ok().filter(|_| is_plain).and_then(property::time);
+    if found.is_none() {
+        faults
+            .push(format!("{name} must be an integer of milliseconds from -{MAX_TIME_MS} to {MAX_TIME_MS}."));
+    }
+    found
+}

@@ -1,0 +1,289 @@
+//! Properties of Thngs and products (contract: Properties; decisions 7).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    references::{resolve_product, resolve_thng},
+};
+use crate::{
+    domain::{
+        access::Actor,
+        grant::Grant,
+        limits,
+        page::{Page, PageRequest, Position},
+        permission::{Subject::Properties, Verb, reach},
+        property::{NewPoint, Owner, Point, PropertyKey, TimeRange, settle},
+        redirection::Scopes,
+    },
+    error::ServiceError,
+    store::{
+        Conn, StoreError, Tx, products,
+        properties::{self, Hold, Removal},
+        thngs,
+    },
+};
+
+/// Points that one transaction removes: about 50 ms of the one writer of SQLite.
+const REMOVAL_STEP: u32 = 5_000;
+
+/// Writes values of one or several properties; gives what was written, in order.
+///
+/// `verb` is what the operation is called: both make what is not there and replace what is.
+///
+/// # Errors
+/// The key may not, a property is the system's own, the owner is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn write(
+    app: &App,
+    actor: &Actor,
+    verb: Verb,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<Vec<Point>, ServiceError> {
+    let grant = require(actor, verb, Properties)?;
+    refuse_system(points.iter().map(|point| &point.key))?;
+    let mut tx = app.db.begin().await?;
+    let id = held(&mut tx, actor, &grant, owner, Hold::Shared).await?;
+    // After the owner is held, so that the later of two writes also has the later time.
+    let points = settle(points, app.clock.now());
+    properties::write(&mut tx, actor.account, &id, &points).await?;
+    tx.commit().await?;
+    Ok(points)
+}
+
+/// Writes the properties of a Thng or product that is being made.
+///
+/// # Errors
+/// The key may not, a property is the system's own, or the database failed.
+pub(super) async fn write_initial(
+    tx: &mut Tx,
+    actor: &Actor,
+    resource: &str,
+    points: Vec<NewPoint>,
+    now: UnixMillis,
+) -> Result<(), ServiceError> {
+    if points.is_empty() {
+        return Ok(());
+    }
+    let _ = require(actor, Verb::Create, Properties)?;
+    refuse_system(points.iter().map(|point| &point.key))?;
+    Ok(properties::write(tx, actor.account, resource, &settle(points, now)).await?)
+}
+
+/// What the document of a Thng or product shows of its properties; nothing to who may not read them.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn shown(
+    conn: &mut Conn,
+    actor: &Actor,
+    resource: &str,
+) -> Result<BTreeMap<String, Value>, StoreError> {
+    let resources = [resource.to_owned()];
+    Ok(shown_of(conn, actor, &resources).await?.remove(resource).unwrap_or_default())
+}
+
+/// [`shown`] of many resources, by their ids.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn shown_of(
+    conn: &mut Conn,
+    actor: &Actor,
+    resources: &[String],
+) -> Result<std::collections::HashMap<String, BTreeMap<String, Value>>, StoreError> {
+    if reach(actor.kind, Verb::Read, Properties).is_none() {
+        return Ok(std::collections::HashMap::new());
+    }
+    properties::list_shown(conn, actor.account, resources).await
+}
+
+/// The latest value of every property.
+///
+/// # Errors
+/// The key may not, the owner is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    owner: (Owner, &str),
+    page: PageRequest,
+) -> Result<Page<Point>, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    let mut conn = app.db.read().await?;
+    let id = resolved(&mut conn, actor, &grant, owner).await?;
+    let rows = properties::list_latest(&mut conn, actor.account, &id, page).await?;
+    let page = Page::cut(rows, page, |(position, _)| *position);
+    Ok(Page { items: page.items.into_iter().map(|(_, point)| point).collect(), next: page.next })
+}
+
+/// The history of a property; empty when there is no such property.
+///
+/// # Errors
+/// The key may not, the owner is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn history(
+    app: &App,
+    actor: &Actor,
+    owner: (Owner, &str),
+    key: &PropertyKey,
+    range: TimeRange,
+    page: PageRequest,
+) -> Result<Page<Point>, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    let mut conn = app.db.read().await?;
+    let id = resolved(&mut conn, actor, &grant, owner).await?;
+    let rows = properties::list_history(&mut conn, actor.account, &id, key, range, page).await?;
+    Ok(Page::cut(rows, page, |point| Position { at: point.timestamp, seq: 0 }))
+}
+
+/// Removes a property, or its values before a time; no such property is no error.
+///
+/// # Errors
+/// The key may not, the property is the system's own, the owner is not there, or the database failed; a long
+/// history goes oldest first in steps, and a failure leaves the later steps undone.
+#[instrument(skip_all)]
+pub async fn delete(
+    app: &App,
+    actor: &Actor,
+    owner: (Owner, &str),
+    key: &PropertyKey,
+    before: Option<UnixMillis>,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Properties)?;
+    refuse_system([key].into_iter())?;
+    let mut tx = app.db.begin().await?;
+    let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
+    let removal = properties::remove(&mut tx, actor.account, &id, key, before).await?;
+    tx.commit().await?;
+    match removal {
+        Removal::Done => sweep_once(app).await,
+        Removal::Before(property, before) => loop {
+            let mut tx = app.db.begin().await?;
+            let gone = properties::remove_before(&mut tx, property, before, REMOVAL_STEP).await?;
+            tx.commit().await?;
+            if gone < u64::from(REMOVAL_STEP) {
+                break;
+            }
+        },
+    }
+    Ok(())
+}
+
+/// Removes every property but the system's own.
+///
+/// # Errors
+/// The key may not, the owner is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete_all(app: &App, actor: &Actor, owner: (Owner, &str)) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Properties)?;
+    let mut tx = app.db.begin().await?;
+    let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
+    properties::remove_own(&mut tx, actor.account, &id).await?;
+    tx.commit().await?;
+    sweep_once(app).await;
+    Ok(())
+}
+
+/// Removes the points of properties that are gone, step by step; gives how many.
+///
+/// # Errors
+/// The database failed; what was removed stays removed.
+pub async fn sweep(app: &App) -> Result<u64, StoreError> {
+    let mut all = 0;
+    loop {
+        let gone = sweep_step(app).await?;
+        all += gone;
+        if gone < u64::from(REMOVAL_STEP) {
+            return Ok(all);
+        }
+    }
+}
+
+/// One step of [`sweep`] after a removal, so that most are done at once; the upkeep does what is left.
+pub(super) async fn sweep_once(app: &App) {
+    if let Err(error) = sweep_step(app).await {
+        tracing::warn!(%error, "points of removed properties are left for the upkeep");
+    }
+}
+
+async fn sweep_step(app: &App) -> Result<u64, StoreError> {
+    let mut tx = app.db.begin().await?;
+    let gone = properties::sweep(&mut tx, REMOVAL_STEP).await?;
+    tx.commit().await?;
+    Ok(gone)
+}
+
+fn refuse_system<'a>(mut keys: impl Iterator<Item = &'a PropertyKey>) -> Result<(), ServiceError> {
+    match keys.find(|key| key.is_system()) {
+        Some(key) => {
+            let key = limits::shorten(key.as_str());
+            Err(ServiceError::refused(Code::Forbidden, format!("The property {key} is read-only.")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The id of an owner that the caller sees.
+async fn resolved(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    (owner, reference): (Owner, &str),
+) -> Result<String, ServiceError> {
+    let id = match owner {
+        Owner::Thng => resolve_thng(conn, actor.account, reference).await?.to_string(),
+        Owner::Product => resolve_product(conn, actor.account, reference).await?.to_string(),
+    };
+    let found = find_scopes(conn, actor.account, owner, &id).await?;
+    match found {
+        Some(scopes) if grant.admits(&id, scopes.as_ref()) => Ok(id),
+        Some(_) | None => Err(not_found(owner, reference)),
+    }
+}
+
+/// [`resolved`], and held until the transaction ends.
+async fn held(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    (owner, reference): (Owner, &str),
+    hold: Hold,
+) -> Result<String, ServiceError> {
+    let id = resolved(tx, actor, grant, (owner, reference)).await?;
+    if properties::hold(tx, actor.account, owner, &id, hold).await? {
+        Ok(id)
+    } else {
+        Err(not_found(owner, reference))
+    }
+}
+
+fn not_found(owner: Owner, reference: &str) -> ServiceError {
+    ServiceError::not_found(owner.as_str(), limits::shorten(reference))
+}
+
+/// The scopes of an owner; `None` when it is not there.
+async fn find_scopes(
+    conn: &mut Conn,
+    account: AccountId,
+    owner: Owner,
+    id: &str,
+) -> Result<Option<Option<Scopes>>, StoreError> {
+    let broken = || StoreError::Row(format!("id: {id:?}"));
+    Ok(match owner {
+        Owner::Thng => {
+            let found = thngs::find(conn, account, id.parse().map_err(|_| broken())?).await?;
+            found.map(|thng| thng.details.common.scopes)
+        }
+        Owner::Product => {
+            let found = products::find(conn, account, id.parse().map_err(|_| broken())?).await?;
+            found.map(|product| product.details.common.scopes)
+        }
+    })
+}

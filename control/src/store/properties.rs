@@ -1,0 +1,384 @@
+//! Properties of Thngs and products: the latest value of each, and the history behind it.
+//!
+//! History hangs on the number of a property, and whatever reads it goes through the property's own row: a
+//! property is gone as soon as that row is, and its points are removed later in bounded steps.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use shared::{id::AccountId, time::UnixMillis};
+
+use super::{Conn, StoreError, Tx, dialect, on_db};
+use crate::domain::{
+    page::{PageRequest, Position},
+    property::{MAX_SHOWN, MAX_SHOWN_LENGTH, Owner, Point, PropertyKey, TimeRange},
+};
+
+const PG_SHARE_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
+const PG_LOCK_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR UPDATE";
+const FIND_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2";
+const PG_SHARE_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
+const PG_LOCK_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2 FOR UPDATE";
+const FIND_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2";
+
+macro_rules! latest {
+    ($compare:literal, $order:literal) => {
+        concat!(
+            "SELECT seq, key, value, timestamp, written_at, created_at FROM properties \
+             WHERE account_id = $1 AND resource_id = $2 AND (created_at, seq) ",
+            $compare,
+            " ($3, $4) ORDER BY ",
+            $order,
+            " LIMIT $5"
+        )
+    };
+}
+
+const LATEST_ASCENDING: &str = latest!(">", "created_at, seq");
+const LATEST_DESCENDING: &str = latest!("<", "created_at DESC, seq DESC");
+
+// CROSS JOIN: SQLite has no statistics and must begin with the one property.
+macro_rules! history {
+    ($order:literal) => {
+        concat!(
+            "SELECT p.timestamp, p.created_at, p.value FROM properties s CROSS JOIN property_points p \
+             WHERE s.account_id = $1 AND s.resource_id = $2 AND s.key = $3 AND p.property = s.seq \
+             AND p.timestamp BETWEEN $4 AND $5 ORDER BY ",
+            $order,
+            " LIMIT $6"
+        )
+    };
+}
+
+const HISTORY_ASCENDING: &str = history!("p.timestamp");
+const HISTORY_DESCENDING: &str = history!("p.timestamp DESC");
+
+// Points of a page of resources are cut to those shown inside of the database: a Thng may have thousands.
+const PG_SHOWN: &str = "SELECT l.resource_id, l.key, l.value FROM UNNEST($4::text[]) AS r (id) \
+    CROSS JOIN LATERAL (SELECT n.*, SUM(LENGTH(n.value)) OVER (ORDER BY n.created_at DESC, n.seq DESC) AS total \
+        FROM (SELECT * FROM properties WHERE account_id = $1 AND resource_id = r.id \
+            ORDER BY created_at DESC, seq DESC LIMIT $2) n) l \
+    WHERE l.total <= $3";
+const SQLITE_SHOWN: &str = "SELECT p.resource_id, p.key, p.value FROM json_each($4) r CROSS JOIN properties p \
+    WHERE p.seq IN (SELECT l.seq FROM (SELECT n.seq, \
+        SUM(LENGTH(n.value)) OVER (ORDER BY n.created_at DESC, n.seq DESC) AS total \
+        FROM (SELECT seq, value, created_at FROM properties WHERE account_id = $1 AND resource_id = r.value \
+            ORDER BY created_at DESC, seq DESC LIMIT $2) n) l \
+    WHERE l.total <= $3)";
+
+const FIND: &str =
+    "SELECT seq, timestamp FROM properties WHERE account_id = $1 AND resource_id = $2 AND key = $3";
+
+const NOTE_ONE: &str = "INSERT INTO properties_dropped (property) \
+    SELECT seq FROM properties WHERE account_id = $1 AND resource_id = $2 AND key = $3";
+const DROP_ONE: &str = "DELETE FROM properties WHERE account_id = $1 AND resource_id = $2 AND key = $3";
+// System properties stay unless their owner goes; `~` is the letter that no key of a caller begins with.
+const NOTE_OWN: &str = "INSERT INTO properties_dropped (property) \
+    SELECT seq FROM properties WHERE account_id = $1 AND resource_id = $2 AND SUBSTR(key, 1, 1) <> '~'";
+const DROP_OWN: &str =
+    "DELETE FROM properties WHERE account_id = $1 AND resource_id = $2 AND SUBSTR(key, 1, 1) <> '~'";
+const NOTE_ALL: &str = "INSERT INTO properties_dropped (property) \
+    SELECT seq FROM properties WHERE account_id = $1 AND resource_id = $2";
+const DROP_ALL: &str = "DELETE FROM properties WHERE account_id = $1 AND resource_id = $2";
+
+const REMOVE_BEFORE: &str = "DELETE FROM property_points WHERE property = $1 AND timestamp IN \
+    (SELECT timestamp FROM property_points WHERE property = $1 AND timestamp < $2 ORDER BY timestamp LIMIT $3)";
+const SWEEP: &str = "DELETE FROM property_points WHERE (property, timestamp) IN \
+    (SELECT p.property, p.timestamp FROM properties_dropped d CROSS JOIN property_points p \
+    WHERE p.property = d.property ORDER BY p.property, p.timestamp LIMIT $1)";
+const SWEPT: &str = "DELETE FROM properties_dropped WHERE NOT EXISTS \
+    (SELECT 1 FROM property_points p WHERE p.property = properties_dropped.property)";
+
+/// How long a Thng or product is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It may not go before the transaction ends; others write its properties too.
+    Shared,
+    /// Nobody else writes its properties before the transaction ends.
+    Alone,
+}
+
+/// Holds a Thng or product of an account; gives whether it is there.
+///
+/// # Errors
+/// The database failed.
+pub async fn hold(
+    tx: &mut Tx,
+    account: AccountId,
+    owner: Owner,
+    id: &str,
+    hold: Hold,
+) -> Result<bool, StoreError> {
+    let (pg, sqlite) = match (owner, hold) {
+        (Owner::Thng, Hold::Shared) => (PG_SHARE_THNG, FIND_THNG),
+        (Owner::Thng, Hold::Alone) => (PG_LOCK_THNG, FIND_THNG),
+        (Owner::Product, Hold::Shared) => (PG_SHARE_PRODUCT, FIND_PRODUCT),
+        (Owner::Product, Hold::Alone) => (PG_LOCK_PRODUCT, FIND_PRODUCT),
+    };
+    let sql = dialect::lock_row(tx, pg, sqlite);
+    let row: Option<(String,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
+    Ok(row.is_some())
+}
+
+/// Writes values of a Thng or product that the transaction holds; no two have one key and time.
+///
+/// # Errors
+/// The database failed.
+pub async fn write(
+    tx: &mut Tx,
+    account: AccountId,
+    resource: &str,
+    points: &[Point],
+) -> Result<(), StoreError> {
+    // In the order of keys, in which all writers take the rows.
+    let mut latest: BTreeMap<&PropertyKey, &Point> = BTreeMap::new();
+    for point in points {
+        let kept = latest.entry(&point.key).or_insert(point);
+        if kept.timestamp < point.timestamp {
+            *kept = point;
+        }
+    }
+    let Some(now) = points.first().map(|point| point.created_at) else { return Ok(()) };
+    let rows: Vec<&Point> = latest.into_values().collect();
+    let seqs: HashMap<String, i64> =
+        dialect::write_latest(tx, account, resource, &rows, now).await?.into_iter().collect();
+    let mut numbered = Vec::with_capacity(points.len());
+    for point in points {
+        let seq = seqs.get(point.key.as_str()).copied();
+        let seq = seq.ok_or_else(|| StoreError::Row(format!("property {} is missing", point.key)))?;
+        numbered.push((seq, point));
+    }
+    // Neighbours in the index are written one after the other.
+    numbered.sort_unstable_by_key(|(seq, point)| (*seq, point.timestamp));
+    dialect::write_points(tx, &numbered, now).await
+}
+
+#[derive(sqlx::FromRow)]
+struct LatestRow {
+    seq: i64,
+    key: String,
+    value: String,
+    timestamp: i64,
+    written_at: i64,
+    created_at: i64,
+}
+
+/// The latest value of each property of a resource, in order of their first writing, each with its place.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_latest(
+    conn: &mut Conn,
+    account: AccountId,
+    resource: &str,
+    page: PageRequest,
+) -> Result<Vec<(Position, Point)>, StoreError> {
+    let sql = if page.is_ascending() { LATEST_ASCENDING } else { LATEST_DESCENDING };
+    let (at, seq) = page.start();
+    let rows: Vec<LatestRow> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(resource)
+        .bind(at)
+        .bind(seq)
+        .bind(i64::from(page.limit()))
+        .fetch_all(c)
+        .await)?;
+    let place = |row: &LatestRow| Position { at: UnixMillis(row.created_at), seq: row.seq };
+    let read = |row: LatestRow| {
+        let place = place(&row);
+        let point = Point {
+            value: read_value(&row.value)?,
+            key: PropertyKey::stored(row.key),
+            timestamp: UnixMillis(row.timestamp),
+            created_at: UnixMillis(row.written_at),
+        };
+        Ok((place, point))
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// The values of a property in a range of time, in order of their timestamps.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_history(
+    conn: &mut Conn,
+    account: AccountId,
+    resource: &str,
+    key: &PropertyKey,
+    range: TimeRange,
+    page: PageRequest,
+) -> Result<Vec<Point>, StoreError> {
+    let (sql, from, to) = match (page.after, page.is_ascending()) {
+        (None, true) => (HISTORY_ASCENDING, range.from.0, range.to.0),
+        (None, false) => (HISTORY_DESCENDING, range.from.0, range.to.0),
+        (Some(last), true) => (HISTORY_ASCENDING, range.from.0.max(last.at.0.saturating_add(1)), range.to.0),
+        (Some(last), false) => {
+            (HISTORY_DESCENDING, range.from.0, range.to.0.min(last.at.0.saturating_sub(1)))
+        }
+    };
+    let rows: Vec<(i64, i64, String)> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(resource)
+        .bind(key.as_str())
+        .bind(from)
+        .bind(to)
+        .bind(i64::from(page.limit()))
+        .fetch_all(c)
+        .await)?;
+    let read = |(timestamp, created_at, value): (i64, i64, String)| {
+        Ok(Point {
+            key: key.clone(),
+            value: read_value(&value)?,
+            timestamp: UnixMillis(timestamp),
+            created_at: UnixMillis(created_at),
+        })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// What the documents of resources show of their properties: of each the newest ones, up to a number and length.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_shown(
+    conn: &mut Conn,
+    account: AccountId,
+    resources: &[String],
+) -> Result<HashMap<String, BTreeMap<String, Value>>, StoreError> {
+    let mut found: HashMap<String, BTreeMap<String, Value>> = HashMap::new();
+    if resources.is_empty() {
+        return Ok(found);
+    }
+    let (count, length) = (i64::from(MAX_SHOWN), i64::from(MAX_SHOWN_LENGTH));
+    let rows: Vec<(String, String, String)> = dialect::fetch_in_list!(
+        conn,
+        (String, String, String),
+        PG_SHOWN,
+        SQLITE_SHOWN,
+        [account.as_str(), count, length],
+        resources
+    )?;
+    for (resource, key, value) in rows {
+        found.entry(resource).or_default().insert(key, read_value(&value)?);
+    }
+    Ok(found)
+}
+
+/// What is left to do of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// Nothing that can be read.
+    Done,
+    /// Points of this number before the time, by [`remove_before`].
+    Before(i64, UnixMillis),
+}
+
+/// Removes a property of a resource that the transaction holds [`Hold::Alone`]; `before` keeps what is not older.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove(
+    tx: &mut Tx,
+    account: AccountId,
+    resource: &str,
+    key: &PropertyKey,
+    before: Option<UnixMillis>,
+) -> Result<Removal, StoreError> {
+    let found: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(resource)
+        .bind(key.as_str())
+        .fetch_optional(c)
+        .await)?;
+    match (found, before) {
+        (None, _) => Ok(Removal::Done),
+        // The latest stays, so the property does.
+        (Some((seq, latest)), Some(before)) if latest >= before.0 => Ok(Removal::Before(seq, before)),
+        (Some(_), _) => {
+            for sql in [NOTE_ONE, DROP_ONE] {
+                on_db!(&mut **tx, |c| sqlx::query(sql)
+                    .bind(account.as_str())
+                    .bind(resource)
+                    .bind(key.as_str())
+                    .execute(c)
+                    .await
+                    .map(|_| ()))?;
+            }
+            Ok(Removal::Done)
+        }
+    }
+}
+
+/// Removes all properties of a resource that the transaction holds [`Hold::Alone`], but for the system's own.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove_own(tx: &mut Tx, account: AccountId, resource: &str) -> Result<(), StoreError> {
+    remove_by(tx, account, resource, [NOTE_OWN, DROP_OWN]).await
+}
+
+/// Removes all properties of a resource that is deleted.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn remove_all(tx: &mut Tx, account: AccountId, resource: &str) -> Result<(), StoreError> {
+    remove_by(tx, account, resource, [NOTE_ALL, DROP_ALL]).await
+}
+
+async fn remove_by(
+    tx: &mut Tx,
+    account: AccountId,
+    resource: &str,
+    statements: [&'static str; 2],
+) -> Result<(), StoreError> {
+    for sql in statements {
+        on_db!(&mut **tx, |c| sqlx::query(sql)
+            .bind(account.as_str())
+            .bind(resource)
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// One step of [`Removal::Before`], oldest first; gives how many points went, fewer than `step` at the end.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove_before(
+    tx: &mut Tx,
+    property: i64,
+    before: UnixMillis,
+    step: u32,
+) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(REMOVE_BEFORE)
+        .bind(property)
+        .bind(before.0)
+        .bind(i64::from(step))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}
+
+/// Removes points of properties that are gone; gives how many, fewer than `step` when none are left.
+///
+/// # Errors
+/// The database failed.
+pub async fn sweep(tx: &mut Tx, step: u32) -> Result<u64, StoreError> {
+    let gone = on_db!(&mut **tx, |c| sqlx::query(SWEEP)
+        .bind(i64::from(step))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    if gone < u64::from(step) {
+        on_db!(&mut **tx, |c| sqlx::query(SWEPT).execute(c).await.map(|_| ()))?;
+    }
+    Ok(gone)
+}
+
+fn read_value(text: &str) -> Result<Value, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Row(format!("value: {error}")))
+}
