@@ -17,6 +17,7 @@ use http::{
 use hyper::body::Incoming;
 use serde_json::json;
 use shared::{
+    access_token::{url_without_access_token, without_access_token},
     negotiate::Representation,
     problem::Code,
     qr::{self, Ecl},
@@ -300,11 +301,11 @@ impl<B: Backing> App<B> {
         served: Arc<Served>,
     ) -> Scan {
         let uri = request.uri();
-        let query = uri.query().map(route::without_access_token).filter(|query| !query.is_empty());
+        let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
         let header = |name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
         let agent = String::from_utf8_lossy(header(USER_AGENT));
         let referer = String::from_utf8_lossy(header(REFERER));
-        let referer = route::url_without_access_token(&referer);
+        let referer = url_without_access_token(&referer);
         let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
         let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
         let length: usize = parts.iter().map(|part| part.len()).sum();

@@ -3,7 +3,12 @@
 use std::borrow::Cow;
 
 use http::Method;
-use shared::{negotiate::Representation, short_id, short_url::ShortDomain};
+use shared::{
+    access_token::{has_access_token, without_access_token},
+    negotiate::Representation,
+    short_id,
+    short_url::ShortDomain,
+};
 
 use crate::{
     cache::KeyRef,
@@ -115,41 +120,6 @@ fn is_management(path: &str) -> bool {
     }
 }
 
-/// Whether a query names `access_token`.
-pub(crate) fn has_access_token(query: &str) -> bool {
-    query.split('&').any(is_access_token)
-}
-
-/// A query without `access_token`; everything else as it was sent.
-pub(crate) fn without_access_token(query: &str) -> Cow<'_, str> {
-    if !has_access_token(query) {
-        return Cow::Borrowed(query);
-    }
-    let kept: Vec<&str> = query.split('&').filter(|pair| !is_access_token(pair)).collect();
-    Cow::Owned(kept.join("&"))
-}
-
-/// A URL whose query has no `access_token`.
-pub(crate) fn url_without_access_token(url: &str) -> Cow<'_, str> {
-    match url.split_once('?') {
-        Some((base, query)) if has_access_token(query) => {
-            let kept = without_access_token(query);
-            Cow::Owned(if kept.is_empty() { base.to_owned() } else { format!("{base}?{kept}") })
-        }
-        Some(_) | None => Cow::Borrowed(url),
-    }
-}
-
-fn is_access_token(pair: &str) -> bool {
-    let name = pair.split('=').next().unwrap_or_default();
-    // Compared as a server would decode it, so that no spelling carries a key into a log or target.
-    percent_encoding::percent_decode_str(name)
-        .map(|byte| if byte == b'+' { b' ' } else { byte })
-        .filter(|byte| *byte != b' ')
-        .map(|byte| byte.to_ascii_lowercase())
-        .eq(b"access_token".iter().copied())
-}
-
 /// A target with the request's query appended, before the fragment and behind a query of its own.
 ///
 /// What a header may not hold, or a browser would read differently, is percent-encoded.
@@ -184,7 +154,7 @@ pub(crate) fn forward_query(location: &str, query: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use shared::short_url::Scheme;
+    use shared::{access_token::url_without_access_token, short_url::Scheme};
 
     use super::*;
     use crate::domains::Domains;

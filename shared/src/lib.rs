@@ -3,6 +3,7 @@
 //! Invariants of this crate: no I/O, no clock, no randomness, no async runtime. Time and random bytes
 //! are arguments; every function gives the same answer for the same input.
 
+pub mod access_token;
 pub mod client_address;
 pub mod filter;
 pub mod geo;

@@ -1,10 +1,12 @@
 //! The API over HTTP, in process, on both engines: conventions, resources, lists, bad input.
 
+mod action_types;
 mod actions;
 mod bad_input;
 mod conventions;
 mod idempotency;
 mod key_flows;
+mod new_actions;
 mod paging;
 mod places;
 mod properties;

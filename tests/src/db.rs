@@ -14,12 +14,15 @@ use control::{
     service::{App, Random, RandomUnavailable, intake::Counters, passwords::Passwords, prepare},
     store::{Db, StoreError, accounts},
 };
+use serde_json::json;
 use shared::{
-    geo::NoGeoIp,
+    geo::CityDatabase,
     id::{AccountId, OperatorId},
     short_url::{Scheme, ShortDomain},
     time::{Clock, UnixMillis},
 };
+
+use crate::mmdb;
 
 /// Where `tests/run` put its Postgres: a URL of a database in which schemas can be made.
 pub const POSTGRES_URL: &str = "WAYMARK_TEST_DATABASE_URL";
@@ -168,7 +171,7 @@ impl TestApp {
             random: Arc::new(SystemRandom),
             secrets: prepared.secrets.clone(),
             writer,
-            geo_ip: Arc::new(NoGeoIp),
+            geo_ip: Arc::new(bern()?),
             // Networks for documentation (RFC 5737): no test connects from there unasked.
             trusted_proxies: "192.0.2.0/24".parse()?,
             edge_token: Some("edge-token".into()),
@@ -179,6 +182,13 @@ impl TestApp {
         };
         Ok(Self { app: Arc::new(app), account, operator, db, writer: Some(task) })
     }
+}
+
+/// A geography in which 203.0.113.0/24 is Bern (RFC 5737), and nothing is anywhere else.
+fn bern() -> anyhow::Result<CityDatabase> {
+    let record = json!({"city": "Bern", "state1": "Bern", "country_code": "CH", "timezone": "Europe/Zurich",
+        "latitude": 46.5, "longitude": 7.5});
+    Ok(CityDatabase::parse(mmdb::database(6, &[("203.0.113.0/24", record)]))?)
 }
 
 /// 128 random bits.

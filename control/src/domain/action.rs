@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::page::Position;
+use super::{action_type::is_custom, page::Position, redirection::Scopes};
 
 /// The types that every account has, in the order of decisions 3.
 pub const BUILT_IN: [&str; 12] = [
@@ -24,6 +24,9 @@ pub const BUILT_IN: [&str; 12] = [
     "authenticationResults",
 ];
 
+/// The types that only operations of their own write: commissioning and the assessment of items (decisions 4).
+pub const WRITTEN_BY_OPERATIONS: [&str; 3] = ["commissions", "decommissions", "authenticationResults"];
+
 /// Which actions of an account a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionType<'a> {
@@ -34,12 +37,14 @@ pub enum ActionType<'a> {
 }
 
 impl<'a> ActionType<'a> {
-    /// Reads the part of a path that names a type; `None` when there is no such type.
+    /// Reads the part of a path that names a type; `None` when there can be no such type.
+    ///
+    /// Whether an account has a type of its own is for the store to say.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         match text {
             "all" => Some(Self::All),
-            name if BUILT_IN.contains(&name) => Some(Self::Of(name)),
+            name if BUILT_IN.contains(&name) || is_custom(name) => Some(Self::Of(name)),
             _ => None,
         }
     }
@@ -76,6 +81,12 @@ pub struct Action {
 }
 
 impl Action {
+    /// Who may see it beside operators.
+    #[must_use]
+    pub fn scopes(&self) -> Option<Scopes> {
+        self.members.get("scopes").and_then(|scopes| serde_json::from_value(scopes.clone()).ok())
+    }
+
     /// Its place in a list.
     #[must_use]
     pub const fn position(&self) -> Position {
@@ -91,7 +102,8 @@ mod tests {
     fn paths_name_types() {
         assert_eq!(ActionType::parse("all"), Some(ActionType::All));
         assert_eq!(ActionType::parse("scans").and_then(ActionType::name), Some("scans"));
-        for text in ["", "Scans", "_own", "scans "] {
+        assert_eq!(ActionType::parse("_own.1"), Some(ActionType::Of("_own.1")));
+        for text in ["", "Scans", "own", "scans ", "_", "_a b", "_ä", "_a/b"] {
             assert_eq!(ActionType::parse(text), None, "{text:?}");
         }
     }

@@ -2,7 +2,10 @@
 
 pub mod access;
 pub mod action;
+pub mod action_draft;
+pub mod action_type;
 pub mod app_user;
+pub mod context;
 pub mod filter;
 pub mod geo;
 pub mod grant;

@@ -182,6 +182,12 @@ pub fn reach(kind: ActorKind, verb: Verb, subject: Subject) -> Option<Reach> {
     }
 }
 
+/// Whether a kind of key may write actions of a type: the public key of an application writes scans only.
+#[must_use]
+pub fn may_create_action(kind: ActorKind, action_type: &str) -> bool {
+    kind != App || action_type == "scans"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,6 +234,7 @@ mod tests {
             (App, Verb::Read, Products, Some(Reach::Project)),
             (App, Verb::Create, Actions, Some(Reach::Project)),
             (App, Verb::Read, Actions, None),
+            (User, Verb::Create, ActionTypes, None),
             (TrustedApp, Verb::Read, Accounts, None),
             (TrustedApp, Verb::Read, Files, None),
             (TrustedApp, Verb::Update, Redirections, Some(Reach::Project)),
@@ -236,6 +243,16 @@ mod tests {
             (Thng, Verb::Read, Products, None),
         ] {
             assert_eq!(reach(kind, verb, subject), expected, "{kind:?} {verb:?} {subject:?}");
+        }
+    }
+
+    #[test]
+    fn a_public_key_writes_scans_only() {
+        for kind in ActorKind::ALL {
+            assert!(may_create_action(kind, "scans"));
+            for other in ["implicitScans", "checkins", "_own", "inspectorScans"] {
+                assert_eq!(may_create_action(kind, other), kind != App, "{kind:?} {other}");
+            }
         }
     }
 }

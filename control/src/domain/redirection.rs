@@ -171,16 +171,19 @@ pub(super) fn read_scopes(members: &mut Members<'_>) -> Scopes {
         Some(scopes) if scopes.users.len() <= MAX_SCOPES && scopes.projects.len() <= MAX_SCOPES => {
             if scopes.users.iter().chain(&scopes.projects).any(|id| id != "all" && !shared::id::is_valid(id))
             {
-                members.fault("scopes must hold ids of 24 characters.");
+                members.fault(format!("{} must hold ids of 24 characters.", members.path("scopes")));
             }
             scopes
         }
         Some(_) => {
-            members.fault(format!("scopes must hold at most {MAX_SCOPES} users and projects each."));
+            let path = members.path("scopes");
+            members.fault(format!("{path} must hold at most {MAX_SCOPES} users and projects each."));
             Scopes::default()
         }
         None => {
-            members.fault("scopes must be an object with users and projects, both arrays of strings.");
+            let path = members.path("scopes");
+            members
+                .fault(format!("{path} must be an object with users and projects, both arrays of strings."));
             Scopes::default()
         }
     }

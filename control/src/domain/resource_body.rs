@@ -125,7 +125,7 @@ pub(super) fn text(members: &mut Members<'_>, member: &str, min: usize, max: usi
     match limits::check_text(text, min, max) {
         Ok(()) => Some(text.to_owned()),
         Err(fault) => {
-            members.fault(format!("{member} {fault}."));
+            members.fault(format!("{} {fault}.", members.path(member)));
             None
         }
     }
@@ -134,12 +134,13 @@ pub(super) fn text(members: &mut Members<'_>, member: &str, min: usize, max: usi
 pub(super) fn texts(members: &mut Members<'_>, member: &str, max: usize) -> Option<Vec<String>> {
     let texts = members.texts(member)?;
     if texts.len() > MAX_LIST {
-        members.fault(format!("{member} must have at most {MAX_LIST} items, not {}.", texts.len()));
+        let path = members.path(member);
+        members.fault(format!("{path} must have at most {MAX_LIST} items, not {}.", texts.len()));
         return None;
     }
     for (index, text) in texts.iter().enumerate() {
         if let Err(fault) = limits::check_text(text, 1, max) {
-            members.fault(format!("{member}[{index}] {fault}."));
+            members.fault(format!("{}[{index}] {fault}.", members.path(member)));
         }
     }
     Some(texts.into_iter().map(str::to_owned).collect())
@@ -150,7 +151,7 @@ pub(super) fn custom_fields(members: &mut Members<'_>) -> Option<Map<String, Val
     match limits::check_custom_fields(fields) {
         Ok(()) => Some(fields.clone()),
         Err(fault) => {
-            members.fault(format!("customFields {fault}."));
+            members.fault(format!("{} {fault}.", members.path("customFields")));
             None
         }
     }
@@ -166,12 +167,13 @@ pub(super) fn identifiers(members: &mut Members<'_>) -> Option<BTreeMap<String, 
                 found.insert(key.clone(), text.clone());
             }
             Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                members.fault(format!("identifiers.{} must be a string.", limits::shorten(key)));
+                let path = members.path("identifiers");
+                members.fault(format!("{path}.{} must be a string.", limits::shorten(key)));
             }
         }
     }
     if let Err(faults) = limits::check_identifiers(&found) {
-        faults.into_iter().for_each(|fault| members.fault(fault));
+        faults.into_iter().for_each(|fault| members.fault(members.path(&fault)));
     }
     Some(found)
 }

@@ -1,4 +1,4 @@
-//! Actions and their types over HTTP, read only (decisions 4).
+//! Actions over HTTP as they are read (decisions 4).
 
 use std::sync::Arc;
 
@@ -17,20 +17,12 @@ use super::{
     openapi::PageParams,
 };
 use crate::{
-    domain::{access::Actor, action::Action, filter::Field},
+    domain::{access::Actor, action::Action},
     service::{
         App,
         actions::{self, Scope},
     },
 };
-
-/// A type of action.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ActionTypeDocument {
-    /// Its name.
-    #[schema(example = "implicitScans")]
-    name: &'static str,
-}
 
 /// What happened to a Thng or product.
 #[derive(Debug, Serialize, ToSchema)]
@@ -53,15 +45,21 @@ pub(super) struct ActionDocument {
     /// The product it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     product: Option<String>,
-    /// `customFields`, `tags`, `location`, `locationSource`; `context` with `context=true`.
+    /// `collection`, `customFields`, `tags`, `identifiers`, `location`, `locationSource`, `user`,
+    /// `createdByProject`, `createdByApp`, `reactions`; `context` with `context=true`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     members: Map<String, Value>,
 }
 
 impl ActionDocument {
-    fn new(action: Action, with_context: bool) -> Self {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn new(action: Action, with_context: bool) -> Self {
         let mut members = action.members;
+        members.remove("scopes");
         if !with_context {
             members.remove("context");
         }
@@ -79,22 +77,6 @@ impl ActionDocument {
             members,
         }
     }
-}
-
-/// Lists the types of actions.
-#[utoipa::path(get, path = "/actions", tag = "Actions", operation_id = "listActionTypes",
-    params(PageParams, ("filter" = Option<String>, Query, description = "`name=<value>`")),
-    responses((status = 200, description = "One page", body = [ActionTypeDocument])),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn list_types(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    info: RequestInfo,
-    query: Query,
-) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &[Field::Name])?;
-    let page = actions::list_types(&actor, listing.request.page, listing.request.filter.as_ref())?;
-    Ok(listing.answer(&app, page, |name| ActionTypeDocument { name }))
 }
 
 /// Lists actions of one type, or of `all`.

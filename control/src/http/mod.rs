@@ -4,6 +4,7 @@
 //! (ids, the `/v2` prefix, limits, panics) is in `middleware`.
 
 mod access;
+mod action_types;
 mod actions;
 mod api_error;
 mod applications;
@@ -16,6 +17,7 @@ mod listing;
 mod location;
 mod logins;
 mod middleware;
+mod new_actions;
 mod once;
 mod openapi;
 mod places;

@@ -8,8 +8,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::places;
 use super::{
-    access, actions, applications, logins, middleware, openapi, products, projects, properties, redirections,
-    service_info, status, tenants, thng_keys, thngs, users,
+    access, action_types, actions, applications, logins, middleware, new_actions, openapi, products,
+    projects, properties, redirections, service_info, status, tenants, thng_keys, thngs, users,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
@@ -38,17 +38,17 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(users::read, users::update, users::delete))
         .routes(routes!(products::list, products::create))
         .routes(routes!(products::read, products::update, products::delete))
-        .routes(routes!(actions::list_of_product))
-        .routes(routes!(actions::read_of_product))
+        .routes(routes!(actions::list_of_product, new_actions::create_of_product))
+        .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
         .routes(routes!(thngs::list, thngs::create))
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
-        .routes(routes!(actions::list_of_thng))
-        .routes(routes!(actions::read_of_thng))
+        .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
+        .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
         .routes(routes!(places::list, places::create))
         .routes(routes!(places::read, places::update, places::delete))
-        .routes(routes!(actions::list_types))
-        .routes(routes!(actions::list))
-        .routes(routes!(actions::read))
+        .routes(routes!(action_types::list, action_types::create))
+        .routes(routes!(actions::list, new_actions::create, action_types::update, action_types::delete))
+        .routes(routes!(actions::read, new_actions::delete))
         .routes(routes!(
             redirections::list,
             redirections::create,

@@ -1,4 +1,4 @@
-//! Actions and their types, read only (decisions 4).
+//! Actions as they are read and removed (decisions 4); see `action_creation` for how they are made.
 
 use shared::id::{ProductId, ThngId};
 use tracing::instrument;
@@ -6,19 +6,20 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    action_types,
     references::{resolve_product, resolve_thng},
 };
 use crate::{
     domain::{
         access::Actor,
         action::{Action, ActionType, BUILT_IN},
-        filter::Filter,
+        grant::Grant,
         limits::shorten,
         page::{Page, PageRequest},
         permission::{Subject::Actions, Verb},
     },
     error::ServiceError,
-    store::{Conn, action_lists, action_lists::About, products, thngs},
+    store::{Conn, action_lists, action_lists::About, action_types as types, actions, products, thngs},
 };
 
 /// What a path says the actions are about.
@@ -30,22 +31,6 @@ pub enum Scope<'a> {
     Thng(&'a str),
     /// `/products/:id/actions`: a product by id or `<key>:<value>`.
     Product(&'a str),
-}
-
-/// The types of actions, filtered by name if asked.
-///
-/// # Errors
-/// The key may not.
-pub fn list_types(
-    actor: &Actor,
-    page: PageRequest,
-    filter: Option<&Filter>,
-) -> Result<Page<&'static str>, ServiceError> {
-    let _ = require(actor, Verb::Read, Actions)?;
-    let names = BUILT_IN
-        .into_iter()
-        .filter(|name| filter.is_none_or(|filter| matches!(filter, Filter::Name(wanted) if wanted == name)));
-    Ok(Page::of_list(names.collect(), page))
 }
 
 /// Lists actions of one type or of all.
@@ -60,10 +45,10 @@ pub async fn list(
     kind: &str,
     page: PageRequest,
 ) -> Result<Page<Action>, ServiceError> {
-    let _ = require(actor, Verb::Read, Actions)?;
-    let kind = action_type(kind)?;
+    let grant = require(actor, Verb::Read, Actions)?;
     let mut conn = app.db.read().await?;
-    let about = about(&mut conn, actor, scope).await?;
+    let kind = action_type(&mut conn, actor, kind).await?;
+    let about = about(&mut conn, actor, &grant, scope).await?;
     let rows = action_lists::list(&mut conn, actor.account, about, kind, page).await?;
     Ok(Page::cut(rows, page, Action::position))
 }
@@ -80,38 +65,93 @@ pub async fn read(
     kind: &str,
     id: &str,
 ) -> Result<Action, ServiceError> {
-    let _ = require(actor, Verb::Read, Actions)?;
-    let kind = action_type(kind)?;
-    let not_found = || ServiceError::not_found("action", shorten(id));
-    let id = id.parse().map_err(|_| not_found())?;
+    let grant = require(actor, Verb::Read, Actions)?;
     let mut conn = app.db.read().await?;
-    let about = about(&mut conn, actor, scope).await?;
-    let action = action_lists::find(&mut conn, actor.account, id).await?.ok_or_else(not_found)?;
+    find(&mut conn, actor, &grant, scope, kind, id).await
+}
+
+/// Removes one action; its type and what it is about must be as the path says. Hits stay as they were counted.
+///
+/// # Errors
+/// There is no such action, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(
+    app: &App,
+    actor: &Actor,
+    scope: Scope<'_>,
+    kind: &str,
+    id: &str,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Actions)?;
+    let mut tx = app.db.begin().await?;
+    let action = find(&mut tx, actor, &grant, scope, kind, id).await?;
+    if !actions::delete(&mut tx, actor.account, action.id).await? {
+        return Err(not_found(id));
+    }
+    Ok(tx.commit().await?)
+}
+
+async fn find(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    scope: Scope<'_>,
+    kind: &str,
+    id: &str,
+) -> Result<Action, ServiceError> {
+    let kind = action_type(conn, actor, kind).await?;
+    let parsed = id.parse().map_err(|_| not_found(id))?;
+    let about = about(conn, actor, grant, scope).await?;
+    let action = action_lists::find(conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))?;
     let fits = kind.name().is_none_or(|name| name == action.kind)
         && match about {
             About::Anything => true,
             About::Thng(id) => action.thng == Some(id),
             About::Product(id) => action.product == Some(id),
         };
-    if fits { Ok(action) } else { Err(not_found()) }
+    let thng = action.thng.map(|id| id.to_string()).unwrap_or_default();
+    if fits && grant.admits(&thng, action.scopes().as_ref()) { Ok(action) } else { Err(not_found(id)) }
 }
 
-fn action_type(text: &str) -> Result<ActionType<'_>, ServiceError> {
-    ActionType::parse(text).ok_or_else(|| ServiceError::not_found("action type", shorten(text)))
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("action", shorten(id))
 }
 
-async fn about(conn: &mut Conn, actor: &Actor, scope: Scope<'_>) -> Result<About, ServiceError> {
+/// The type that a path names, which is built in or the account's own.
+async fn action_type<'a>(
+    conn: &mut Conn,
+    actor: &Actor,
+    text: &'a str,
+) -> Result<ActionType<'a>, ServiceError> {
+    let kind = ActionType::parse(text).ok_or_else(|| action_types::not_found(text))?;
+    let is_there = match kind.name() {
+        Some(name) => BUILT_IN.contains(&name) || types::find(conn, actor.account, name).await?.is_some(),
+        None => true,
+    };
+    if is_there { Ok(kind) } else { Err(action_types::not_found(text)) }
+}
+
+/// What a path says the actions are about; it must be there for the caller.
+async fn about(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    scope: Scope<'_>,
+) -> Result<About, ServiceError> {
     match scope {
         Scope::Account => Ok(About::Anything),
         Scope::Thng(text) => {
             let id: ThngId = resolve_thng(conn, actor.account, text).await?;
             let found = thngs::find(conn, actor.account, id).await?;
-            found.map(|_| About::Thng(id)).ok_or_else(|| ServiceError::not_found("thng", text))
+            let found = found.filter(|thng| grant.admits(id.as_str(), thng.details.common.scopes.as_ref()));
+            found.map(|_| About::Thng(id)).ok_or_else(|| ServiceError::not_found("thng", shorten(text)))
         }
         Scope::Product(text) => {
             let id: ProductId = resolve_product(conn, actor.account, text).await?;
             let found = products::find(conn, actor.account, id).await?;
-            found.map(|_| About::Product(id)).ok_or_else(|| ServiceError::not_found("product", text))
+            let found =
+                found.filter(|product| grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
+            found.map(|_| About::Product(id)).ok_or_else(|| ServiceError::not_found("product", shorten(text)))
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Operations: one function each, called by HTTP handlers and workers alike.
 
 pub mod access;
+pub mod action_creation;
+pub mod action_types;
 pub mod actions;
 pub mod applications;
 pub mod idempotency;

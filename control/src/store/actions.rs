@@ -6,7 +6,9 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{StoreError, Tx, dialect};
+use super::{StoreError, Tx, dialect, on_db};
+
+const DELETE: &str = "DELETE FROM actions WHERE account_id = $1 AND id = $2";
 
 /// An action to be added.
 #[derive(Debug, Clone)]
@@ -33,4 +35,18 @@ pub struct NewAction {
 /// [`StoreError::Unique`] when an id exists; then none is added.
 pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
     dialect::insert_actions(tx, created_at.0, actions).await
+}
+
+/// Removes an action; gives whether it was there.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, account: AccountId, id: ActionId) -> Result<bool, StoreError> {
+    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(gone == 1)
 }

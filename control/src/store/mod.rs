@@ -19,6 +19,7 @@ use sqlx::{
 
 pub mod accounts;
 pub mod action_lists;
+pub mod action_types;
 pub mod actions;
 pub mod app_users;
 pub mod applications;

@@ -9,6 +9,7 @@ use shared::{
 
 use crate::{
     domain::{
+        context::read_agent,
         redirection::Redirection,
         scan::{self, IMPLICIT_SCANS},
     },
@@ -70,7 +71,7 @@ struct Scan<'a> {
 async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
     let known = list_known(app, &batch.records).await?;
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
-        let agent = scan::read_agent(&app.agents, record.user_agent.as_deref());
+        let agent = read_agent(&app.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
         let action = found.map(|item| NewAction {
             id: scan::action_id(&app.secrets.scan_id, &batch.edge, batch.boot, seq, record),
@@ -79,7 +80,13 @@ async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, Serv
             thng: item.redirect.thng_id,
             product: item.redirect.product_id,
             timestamp: record.at,
-            doc: scan::document(record, item.redirect.short_id.as_str(), agent, &app.geo_ip.find(record.ip)),
+            doc: scan::document(
+                record,
+                item.redirect.short_id.as_str(),
+                &item.scopes,
+                agent,
+                &app.geo_ip.find(record.ip),
+            ),
         });
         Scan { record, action, counts: !agent.bot }
     };

@@ -1,4 +1,4 @@
-//! Actions and their types, read only.
+//! Actions as they are read, and the types that are built in.
 
 use anyhow::{Context, Result};
 use control::store::actions::{self, NewAction};

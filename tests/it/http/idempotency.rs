@@ -48,6 +48,14 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
         "/auth/evrythng/thngs" => {
             (path.to_owned(), json!({"thngId": id(api.create("/thngs", named).await?)}))
         }
+        "/actions" => (path.to_owned(), json!({"name": "_once"})),
+        "/actions/{type}" => ("/actions/scans".to_owned(), json!({})),
+        "/thngs/{id}/actions/{type}" => {
+            (format!("/thngs/{}/actions/scans", id(api.create("/thngs", named).await?)), json!({}))
+        }
+        "/products/{id}/actions/{type}" => {
+            (format!("/products/{}/actions/scans", id(api.create("/products", named).await?)), json!({}))
+        }
         "/redirections" => {
             let thng = id(api.create("/thngs", named).await?);
             (path.to_owned(), json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"}))
@@ -90,7 +98,11 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         }
         assert_eq!(api.fingerprint().await?, before, "{path}: a repeat wrote something");
         // Another key is another request.
-        let another = api.post(&api.key, Some(&format!("{key} 2")), &uri, &body).await?;
+        let mut another = body.clone();
+        if path == "/actions" {
+            another["name"] = json!("_another");
+        }
+        let another = api.post(&api.key, Some(&format!("{key} 2")), &uri, &another).await?;
         assert_eq!(another.status, 201, "{path}");
         assert_ne!(api.fingerprint().await?, before, "{path}");
     }

@@ -1,0 +1,135 @@
+//! The types of actions that accounts make for themselves (decisions 4: "Custom types start with `_`").
+
+use serde_json::Value;
+use shared::time::UnixMillis;
+
+use super::{
+    limits::shorten,
+    members::Members,
+    redirection::Scopes,
+    resource::{Common, Stamp},
+    resource_body::common,
+};
+
+/// Longest name of a type, in characters.
+const MAX_TYPE_NAME: usize = 128;
+
+// Spec gap: which names a type may have beside the first character is not shown.
+/// Whether a text can be the name of a custom type: `_`, then letters, digits, `_`, `.` and `-`.
+#[must_use]
+pub fn is_custom(name: &str) -> bool {
+    let fits = |c: u8| c.is_ascii_alphanumeric() || b"_.-".contains(&c);
+    name.len() <= MAX_TYPE_NAME
+        && name.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
+}
+
+/// A type of action of one account.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CustomType {
+    /// Its name, unique in the account.
+    pub name: String,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Everything else.
+    pub details: Common,
+}
+
+impl CustomType {
+    /// Who may see it beside operators.
+    #[must_use]
+    pub const fn scopes(&self) -> Option<&Scopes> {
+        self.details.scopes.as_ref()
+    }
+
+    /// The type after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: Common, now: UnixMillis) -> Self {
+        Self { name: self.name, stamp: self.stamp.touch(now), details: self.details.merge(change) }
+    }
+}
+
+/// A new type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewType {
+    /// Its name.
+    pub name: String,
+    /// Everything else.
+    pub details: Common,
+}
+
+impl NewType {
+    /// Reads the body of `POST /actions`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let name = members.text("name");
+        match name {
+            Some(name) if is_custom(name) => {}
+            Some(name) => members.fault(format!(
+                "name must be _ and 1 to {} letters, digits, '_', '.' or '-', not {:?}.",
+                MAX_TYPE_NAME - 1,
+                shorten(name)
+            )),
+            None if members.raw("name").is_none() => members.fault("name is required."),
+            None => {}
+        }
+        let details = common(&mut members);
+        members.finish(name.map(|name| Self { name: name.to_owned(), details }))
+    }
+}
+
+/// Reads the body of `PUT /actions/:type`; a name in it is not changed.
+///
+/// # Errors
+/// Every fault found, each naming its member.
+pub fn parse_change(body: &Value) -> Result<Common, Vec<String>> {
+    let mut members = Members::of(body)?;
+    let details = common(&mut members);
+    members.finish(Some(details))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn custom_types_have_names() {
+        for (name, expected) in [
+            ("_own", true),
+            ("_actionType123.45", true),
+            ("_a-b_c", true),
+            ("_", false),
+            ("own", false),
+            ("_a b", false),
+            ("_ö", false),
+            ("_a/b", false),
+            ("", false),
+        ] {
+            assert_eq!(is_custom(name), expected, "{name}");
+        }
+        assert!(is_custom(&format!("_{}", "a".repeat(127))));
+        assert!(!is_custom(&format!("_{}", "a".repeat(128))));
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        for (body, faults) in [
+            (json!({"name": "_own", "tags": ["x"], "id": 7}), vec![]),
+            (json!({}), vec!["name is required"]),
+            (json!({"name": 1}), vec!["name must be a string"]),
+            (json!({"name": "own"}), vec!["name must be _ and"]),
+            (json!({"name": "_own", "tags": 1, "scopes": 2}), vec!["tags", "scopes"]),
+            (json!([]), vec!["must be a JSON object"]),
+        ] {
+            let found = NewType::parse(&body).err().unwrap_or_default();
+            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+        }
+        assert!(parse_change(&json!({"name": "other"})).is_ok());
+        assert!(parse_change(&json!({"customFields": 1})).is_err());
+    }
+}

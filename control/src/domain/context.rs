@@ -1,0 +1,179 @@
+//! Where an action came from: its `context`, and its location when the client tells none (decisions 4).
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value};
+use shared::geo::Locality;
+
+use super::location::Coordinates;
+
+/// What a request tells of the one who acts, as it came; nothing of it is taken from a body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// The client's address.
+    pub ip: Option<IpAddr>,
+    /// `User-Agent`.
+    pub user_agent: Option<&'a str>,
+    /// `Referer`, without `access_token`.
+    pub referer: Option<&'a str>,
+}
+
+/// What a user agent tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Agent<'a> {
+    /// Name of the browser or program.
+    pub name: Option<&'a str>,
+    /// Name of the operating system.
+    pub system: Option<&'a str>,
+    /// Whether it is a robot: recorded and flagged, never counted in `hits`.
+    pub bot: bool,
+}
+
+/// Words in the user agents of robots, previews and health checks that the parser does not know.
+const BOT_WORDS: &[&str] = &[
+    "bot",
+    "crawl",
+    "spider",
+    "slurp",
+    "preview",
+    "facebookexternalhit",
+    "facebookcatalog",
+    "whatsapp",
+    "telegram",
+    "skypeuripreview",
+    "embedly",
+    "quora link",
+    "pinterest/",
+    "vkshare",
+    "w3c_validator",
+    "headlesschrome",
+    "lighthouse",
+    "pingdom",
+    "uptime",
+    "monitor",
+    "statuscake",
+    "site24x7",
+    "datadog",
+    "curl/",
+    "wget/",
+    "python-requests",
+    "python-urllib",
+    "python-httpx",
+    "aiohttp",
+    "go-http-client",
+    "java/",
+    "okhttp-monitor",
+    "libwww-perl",
+    "apache-httpclient",
+    "scrapy",
+    "nmap",
+    "masscan",
+    "zgrab",
+    "censys",
+    "nuclei",
+    "nikto",
+];
+
+// Spec gap: what counts as a robot is not shown.
+/// Reads a user agent; without one it is a program that hides, and counts as a bot.
+#[must_use]
+pub fn read_agent<'a>(parser: &'a woothee::parser::Parser, user_agent: Option<&'a str>) -> Agent<'a> {
+    let Some(user_agent) = user_agent else { return Agent { bot: true, ..Agent::default() } };
+    let lower = user_agent.to_ascii_lowercase();
+    let by_word = BOT_WORDS.iter().any(|word| lower.contains(word));
+    match parser.parse(user_agent) {
+        None => Agent { bot: by_word, ..Agent::default() },
+        Some(found) => {
+            let known = |text: &'a str| Some(text).filter(|text| *text != "UNKNOWN");
+            Agent {
+                name: known(found.name),
+                system: known(found.os),
+                bot: by_word || found.category == "crawler",
+            }
+        }
+    }
+}
+
+/// The member `context` of an action.
+#[must_use]
+pub fn context(origin: Origin<'_>, agent: Agent<'_>, locality: &Locality) -> Map<String, Value> {
+    let ip = origin.ip.map(|ip| ip.to_string());
+    let members = [
+        ("ipAddress", ip.as_deref()),
+        ("city", locality.city.as_deref()),
+        ("region", locality.region.as_deref()),
+        ("countryCode", locality.country_code.as_deref()),
+        ("timeZone", locality.time_zone.as_deref()),
+        ("userAgent", origin.user_agent),
+        ("userAgentName", agent.name),
+        ("operatingSystemName", agent.system),
+        ("referer", origin.referer),
+    ];
+    members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
+}
+
+/// The member `location` of an action whose client tells none, if the geography knows a point.
+#[must_use]
+pub fn location(locality: &Locality) -> Option<Map<String, Value>> {
+    let (latitude, longitude) = locality.position?;
+    Coordinates::new(latitude, longitude).map(Coordinates::members)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn robots_are_told_from_people() {
+        let parser = woothee::parser::Parser::new();
+        for (agent, bot) in [
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+                false,
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
+                false,
+            ),
+            ("Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0", false),
+            ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", true),
+            ("facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", true),
+            ("WhatsApp/2.23.20.0", true),
+            ("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", true),
+            (
+                "Mozilla/5.0 (Macintosh) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0",
+                true,
+            ),
+            ("curl/8.5.0", true),
+            ("python-requests/2.32.0", true),
+        ] {
+            assert_eq!(read_agent(&parser, Some(agent)).bot, bot, "{agent}");
+        }
+        assert!(read_agent(&parser, None).bot);
+        let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
+        let agent = read_agent(&parser, Some(phone));
+        assert_eq!((agent.name, agent.system), (Some("Safari"), Some("iPhone")));
+    }
+
+    #[test]
+    fn the_context_has_what_is_known() {
+        assert_eq!(context(Origin::default(), Agent::default(), &Locality::default()), Map::new());
+        let origin =
+            Origin { ip: "192.0.2.7".parse().ok(), user_agent: Some("x/1"), referer: Some("http://r") };
+        let locality = Locality {
+            city: Some("Bern".to_owned()),
+            region: Some("BE".to_owned()),
+            country_code: Some("CH".to_owned()),
+            time_zone: Some("Europe/Zurich".to_owned()),
+            position: Some((46.9, 7.4)),
+        };
+        let agent = Agent { name: Some("X"), system: Some("Y"), bot: false };
+        let expected = json!({"ipAddress": "192.0.2.7", "city": "Bern", "region": "BE", "countryCode": "CH",
+            "timeZone": "Europe/Zurich", "userAgent": "x/1", "userAgentName": "X", "operatingSystemName": "Y",
+            "referer": "http://r"});
+        assert_eq!(Value::Object(context(origin, agent, &locality)), expected);
+        assert_eq!(location(&locality).map(|found| found["latitude"].clone()), Some(json!(46.9)));
+    }
+}

@@ -1,0 +1,237 @@
+//! Actions over HTTP as they are made and removed (decisions 4).
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, State},
+    http::{StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use shared::{
+    access_token::url_without_access_token,
+    problem::Code,
+    wire::scan::{MAX_REFERER, MAX_USER_AGENT, cut},
+};
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    actions::ActionDocument,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    middleware::RequestInfo,
+    wire::created,
+};
+use crate::{
+    domain::{access::Actor, action_draft::Drafts, context::Origin},
+    service::{
+        App,
+        action_creation::{self, Circumstances},
+        actions::{self, Scope},
+    },
+};
+
+/// An action to be made: an object, or an array of up to 1,000 of them, of which all are made or none.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct NewActionDocument {
+    /// Its type, where the path says `all`; else the path's.
+    #[serde(rename = "type")]
+    #[schema(example = "scans")]
+    kind: Option<String>,
+    /// The Thng it is about, by id or `<key>:<value>`.
+    #[schema(example = "gs1:21:A1B2")]
+    thng: Option<String>,
+    /// The product it is about, by id or `<key>:<value>`; that of the Thng if left out.
+    product: Option<String>,
+    /// The collection it is about, by id or `<key>:<value>`.
+    collection: Option<String>,
+    /// Names outside of the platform; they say what it is about where nothing else does.
+    #[schema(value_type = Option<Object>)]
+    identifiers: Option<Map<String, Value>>,
+    /// When it happened, in milliseconds since 1970; now if left out.
+    timestamp: Option<i64>,
+    /// `position`, or `latitude` and `longitude`, or `place`; that of the client's address if left out.
+    #[schema(value_type = Option<Object>, example = json!({"latitude": 51.5, "longitude": -0.1}))]
+    location: Option<Map<String, Value>>,
+    /// At most 100 labels of 1 to 128 characters.
+    tags: Option<Vec<String>>,
+    /// The caller's own members, at most 64 KiB.
+    #[schema(value_type = Option<Object>)]
+    custom_fields: Option<Map<String, Value>>,
+}
+
+/// Where a request came from, by its own account and that of its connection.
+pub(super) struct Sender {
+    info: RequestInfo,
+    user_agent: Option<String>,
+    referer: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Sender {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let text = |name| {
+            let bytes =
+                parts.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+            // Postgres takes no U+0000; a header cannot hold it, and what replaces broken bytes is none.
+            bytes.filter(|text| !text.is_empty())
+        };
+        let user_agent = text(header::USER_AGENT).map(|agent| cut(&agent, MAX_USER_AGENT).to_owned());
+        let referer = text(header::REFERER);
+        let referer = referer.map(|url| cut(&url_without_access_token(&url), MAX_REFERER).to_owned());
+        let info = RequestInfo::from_request_parts(parts, state).await?;
+        Ok(Self { info, user_agent, referer })
+    }
+}
+
+impl Sender {
+    fn origin(&self) -> Origin<'_> {
+        Origin {
+            ip: self.info.client,
+            user_agent: self.user_agent.as_deref(),
+            referer: self.referer.as_deref(),
+        }
+    }
+}
+
+/// Makes an action, or several at once.
+#[utoipa::path(post, path = "/actions/{type}", tag = "Actions", operation_id = "createAction",
+    params(("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
+        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
+    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
+    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
+        body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(kind): Path<String>,
+    sender: Sender,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    create_in(&app, &actor, &sender, &query, Scope::Account, &kind, &body).await
+}
+
+/// Makes an action of a Thng, or several at once.
+#[utoipa::path(post, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "createThngAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
+        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
+    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
+    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
+        body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create_of_thng(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind)): Path<(String, String)>,
+    sender: Sender,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    create_in(&app, &actor, &sender, &query, Scope::Thng(&reference), &kind, &body).await
+}
+
+/// Makes an action of a product, or several at once.
+#[utoipa::path(post, path = "/products/{id}/actions/{type}", tag = "Actions",
+    operation_id = "createProductAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
+        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
+    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
+    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
+        body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create_of_product(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind)): Path<(String, String)>,
+    sender: Sender,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    create_in(&app, &actor, &sender, &query, Scope::Product(&reference), &kind, &body).await
+}
+
+async fn create_in(
+    app: &App,
+    actor: &Actor,
+    sender: &Sender,
+    query: &Query,
+    scope: Scope<'_>,
+    kind: &str,
+    body: &Value,
+) -> Result<Response, ApiError> {
+    let drafts = Drafts::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let around = Circumstances { origin: sender.origin(), project: query.find("project") };
+    let (drafts, is_array) = match drafts {
+        Drafts::One(draft) => (vec![*draft], false),
+        Drafts::Many(drafts) => (drafts, true),
+    };
+    let made = action_creation::create(app, actor, scope, kind, &drafts, around).await?;
+    let mut documents: Vec<ActionDocument> =
+        made.into_iter().map(|action| ActionDocument::new(action, true)).collect();
+    match documents.pop() {
+        Some(document) if !is_array => {
+            let id = document.id().to_owned();
+            Ok(created(&sender.info, &id, document))
+        }
+        last => {
+            documents.extend(last);
+            Ok((StatusCode::CREATED, Json(documents)).into_response())
+        }
+    }
+}
+
+/// Removes an action.
+#[utoipa::path(delete, path = "/actions/{type}/{action}", tag = "Actions", operation_id = "deleteAction",
+    params(("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((kind, id)): Path<(String, String)>,
+) -> Result<(), ApiError> {
+    Ok(actions::delete(&app, &actor, Scope::Account, &kind, &id).await?)
+}
+
+/// Removes an action of a Thng.
+#[utoipa::path(delete, path = "/thngs/{id}/actions/{type}/{action}", tag = "Actions",
+    operation_id = "deleteThngAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete_of_thng(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind, id)): Path<(String, String, String)>,
+) -> Result<(), ApiError> {
+    Ok(actions::delete(&app, &actor, Scope::Thng(&reference), &kind, &id).await?)
+}
+
+/// Removes an action of a product.
+#[utoipa::path(delete, path = "/products/{id}/actions/{type}/{action}", tag = "Actions",
+    operation_id = "deleteProductAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete_of_product(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind, id)): Path<(String, String, String)>,
+) -> Result<(), ApiError> {
+    Ok(actions::delete(&app, &actor, Scope::Product(&reference), &kind, &id).await?)
+}

@@ -1,0 +1,390 @@
+//! Creates actions: the one way by which requests and, later, jobs do (decisions 4).
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+use shared::{
+    geo::Locality,
+    id::{ActionId, PlaceId, ProductId, ThngId},
+    identifier::Identifier,
+    problem::Code,
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    action_types,
+    actions::Scope,
+    references::{resolve_product, resolve_thng},
+    scopes::scopes_for,
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
+        action_draft::ActionDraft,
+        action_type::is_custom,
+        context::{self, Origin},
+        grant::{Grant, Limit},
+        limits::shorten,
+        location::{Coordinates, Location},
+        permission::{
+            Subject::{Actions, Places},
+            Verb, may_create_action,
+        },
+        redirection::Scopes,
+    },
+    error::ServiceError,
+    store::{
+        Tx, action_types as types,
+        actions::{self, NewAction},
+        identifiers::{self, Match},
+        places, products, thngs,
+    },
+};
+
+/// What the actions of one request have in common.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Circumstances<'a> {
+    /// Where the request came from; nothing for what no client asks for.
+    pub origin: Origin<'a>,
+    /// The project that `?project=` names.
+    pub project: Option<&'a str>,
+}
+
+/// Creates actions, all or none, in the order given; `kind` is a type, or `all` where each says its own.
+///
+/// # Errors
+/// The type or what the path names is not there (404), the key may not write the type (403), an identifier
+/// belongs to several (409), anything else in a draft is wrong (400, with `[3].` before the member where there
+/// are several drafts), or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    scope: Scope<'_>,
+    kind: &str,
+    drafts: &[ActionDraft],
+    around: Circumstances<'_>,
+) -> Result<Vec<Action>, ServiceError> {
+    let grant = require(actor, Verb::Create, Actions)?;
+    let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
+    let locality = around.origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
+    let agent = context::read_agent(&app.agents, around.origin.user_agent);
+    let context = context::context(around.origin, agent, &locality);
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let scopes = scopes_for(&mut tx, actor, &grant, None, around.project).await?;
+    let mut making = Making {
+        actor,
+        grant: &grant,
+        project: around.project,
+        scopes,
+        context,
+        locality,
+        now,
+        known_types: HashSet::new(),
+        thngs: HashMap::new(),
+    };
+    if let Some(name) = path_type.name() {
+        making.check_type(&mut tx, name, action_types::not_found).await?;
+    }
+    let target = making.of_path(&mut tx, scope).await?;
+    let (mut new, mut faults) = (Vec::with_capacity(drafts.len()), Vec::new());
+    for (index, draft) in drafts.iter().enumerate() {
+        let id = ActionId::new(now.0, app.random16()?);
+        match making.make(&mut tx, id, path_type.name(), target.as_ref(), draft).await {
+            Ok(action) => new.push(action),
+            Err(ServiceError::Refused { code: Code::Invalid, errors }) if drafts.len() > 1 => {
+                faults.extend(errors.into_iter().map(|fault| format!("[{index}].{fault}")));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
+    }
+    actions::insert(&mut tx, now, &new).await?;
+    tx.commit().await?;
+    Ok(new.into_iter().map(|action| created(action, now)).collect())
+}
+
+/// An action as it was stored; its place in lists is not known here.
+fn created(new: NewAction, created_at: UnixMillis) -> Action {
+    let members = if let Value::Object(members) = new.doc { members } else { Map::new() };
+    Action {
+        id: new.id,
+        seq: 0,
+        created_at,
+        timestamp: new.timestamp,
+        kind: new.kind,
+        thng: new.thng,
+        product: new.product,
+        members,
+    }
+}
+
+/// What an action is about.
+#[derive(Debug, Clone, Default)]
+struct Target {
+    thng: Option<ThngId>,
+    product: Option<ProductId>,
+    /// The projects that it belongs to.
+    projects: Vec<String>,
+}
+
+/// The work on one request.
+struct Making<'a> {
+    actor: &'a Actor,
+    grant: &'a Grant,
+    project: Option<&'a str>,
+    /// The scopes of an action that asks for none.
+    scopes: Option<Scopes>,
+    context: Map<String, Value>,
+    locality: Locality,
+    now: UnixMillis,
+    known_types: HashSet<String>,
+    /// Thngs found so far: a long array mostly names few.
+    thngs: HashMap<String, Target>,
+}
+
+impl Making<'_> {
+    async fn make(
+        &mut self,
+        tx: &mut Tx,
+        id: ActionId,
+        path_type: Option<&str>,
+        path_target: Option<&Target>,
+        draft: &ActionDraft,
+    ) -> Result<NewAction, ServiceError> {
+        let kind = match (path_type, &draft.kind) {
+            (Some(name), _) => name,
+            (None, Some(name)) => {
+                let unknown = |name: &str| invalid("type", format!("there is no type {}", shorten(name)));
+                self.check_type(tx, name, unknown).await?;
+                name
+            }
+            (None, None) => return Err(ServiceError::refused(Code::Invalid, "type is required.")),
+        };
+        let target = match path_target {
+            Some(target) => target.clone(),
+            None => self.of_draft(tx, draft).await?,
+        };
+        let mut doc = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                doc.insert(name.to_owned(), value);
+            }
+        };
+        let (source, location) = self.locate(tx, draft.location.as_ref()).await?;
+        put("locationSource", Some(source.into()));
+        put("location", location.map(Value::Object));
+        put("context", Some(Value::Object(self.context.clone())));
+        put("tags", draft.tags.as_ref().map(|tags| json!(tags)));
+        put("customFields", draft.custom_fields.clone().map(Value::Object));
+        put("identifiers", draft.identifiers.as_ref().map(|all| json!(all)));
+        put("user", (self.actor.kind == ActorKind::User).then(|| json!(self.actor.id)));
+        let created_by = self.actor.project.map(|project| json!(project));
+        put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
+        put("createdByApp", self.actor.app.map(|app| json!(app)));
+        put("reactions", Some(json!([])));
+        // A Thng's key knows no scopes but those of the Thng.
+        let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
+        let scopes = match asked.cloned() {
+            None => self.scopes.clone(),
+            asked => scopes_for(tx, self.actor, self.grant, asked, self.project).await?,
+        };
+        // Spec gap: what an action belongs to that nobody scopes is not shown: to the projects of its target.
+        let scopes = scopes
+            .filter(|scopes| !scopes.users.is_empty() || !scopes.projects.is_empty())
+            .unwrap_or(Scopes { users: Vec::new(), projects: target.projects });
+        put(
+            "scopes",
+            Some(json!(scopes)).filter(|_| !scopes.users.is_empty() || !scopes.projects.is_empty()),
+        );
+        Ok(NewAction {
+            id,
+            account: self.actor.account,
+            kind: kind.to_owned(),
+            thng: target.thng,
+            product: target.product,
+            timestamp: draft.timestamp.unwrap_or(self.now),
+            doc: Value::Object(doc),
+        })
+    }
+
+    async fn check_type(
+        &mut self,
+        tx: &mut Tx,
+        name: &str,
+        unknown: impl Fn(&str) -> ServiceError,
+    ) -> Result<(), ServiceError> {
+        if self.known_types.contains(name) {
+            return Ok(());
+        }
+        let is_known = BUILT_IN.contains(&name)
+            || (is_custom(name) && types::find(tx, self.actor.account, name).await?.is_some());
+        if !is_known {
+            return Err(unknown(name));
+        }
+        if !may_create_action(self.actor.kind, name) {
+            let kind = self.actor.kind.as_str();
+            let fault = format!("A key of the kind {kind} may not write actions of the type {name}.");
+            return Err(ServiceError::refused(Code::Forbidden, fault));
+        }
+        if WRITTEN_BY_OPERATIONS.contains(&name) {
+            return Err(invalid("type", format!("{name} are written by their own operations only")));
+        }
+        self.known_types.insert(name.to_owned());
+        Ok(())
+    }
+
+    /// What the path says that all actions are about.
+    async fn of_path(&mut self, tx: &mut Tx, scope: Scope<'_>) -> Result<Option<Target>, ServiceError> {
+        match scope {
+            Scope::Account => Ok(None),
+            Scope::Thng(text) => self.thng(tx, text).await.map(Some),
+            Scope::Product(text) => self.product(tx, text).await.map(Some),
+        }
+    }
+
+    /// What a draft says it is about; nothing is allowed.
+    async fn of_draft(&mut self, tx: &mut Tx, draft: &ActionDraft) -> Result<Target, ServiceError> {
+        let (mut thng, mut product) =
+            (draft.thng.as_ref().map(ToString::to_string), draft.product.as_ref().map(ToString::to_string));
+        if let Some(collection) = &draft.collection {
+            return Err(invalid("collection", format!("the collection {collection} does not exist")));
+        }
+        if !draft.names_something() {
+            // A Thng tells of itself.
+            if let Limit::Itself(itself) = self.grant.limit() {
+                thng = Some(itself.clone());
+            } else if let Some(all) = draft.identifiers.as_ref().filter(|all| !all.is_empty()) {
+                (thng, product) = self.by_identifiers(tx, all).await?;
+            }
+        }
+        let mut target = Target::default();
+        if let Some(text) = thng {
+            target = self.thng(tx, &text).await.map_err(|error| in_body("thng", error))?;
+        }
+        if let Some(text) = product {
+            let named = self.product(tx, &text).await.map_err(|error| in_body("product", error))?;
+            // Spec gap: a Thng with a product that is not its own is refused.
+            if let (Some(own), true) = (target.product, target.product != named.product) {
+                return Err(invalid("product", format!("the thng is an instance of {own}")));
+            }
+            target.product = named.product;
+            if target.thng.is_none() {
+                target.projects = named.projects;
+            }
+        }
+        Ok(target)
+    }
+
+    /// The Thng and the product that have these identifiers.
+    // Spec gap: how identifiers name what an action is about is not shown. Each pair that belongs to a Thng or
+    // product must belong to one alone, and all to the same; at least one must belong to something.
+    async fn by_identifiers(
+        &self,
+        tx: &mut Tx,
+        pairs: &std::collections::BTreeMap<String, String>,
+    ) -> Result<(Option<String>, Option<String>), ServiceError> {
+        let mut found = [("thng", None::<String>), ("product", None)];
+        for (key, value) in pairs {
+            let identifier = Identifier { key: key.clone(), value: value.clone() };
+            for (kind, known) in &mut found {
+                match identifiers::find(tx, self.actor.account, kind, &identifier).await? {
+                    Match::None => {}
+                    Match::One(id) if known.as_ref().is_none_or(|known| *known == id) => *known = Some(id),
+                    Match::One(_) => {
+                        let fault = format!("The identifiers belong to several {kind}s; use an id instead.");
+                        return Err(ServiceError::refused(Code::Conflict, fault));
+                    }
+                    Match::Many(count) => {
+                        let fault = format!(
+                            "The identifier {identifier} belongs to {count} {kind}s; use an id instead."
+                        );
+                        return Err(ServiceError::refused(Code::Conflict, fault));
+                    }
+                }
+            }
+        }
+        match found {
+            [(_, None), (_, None)] => Err(invalid("identifiers", "no thng or product has them".to_owned())),
+            [(_, thng), (_, product)] => Ok((thng, product)),
+        }
+    }
+
+    async fn thng(&mut self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
+        if let Some(target) = self.thngs.get(text) {
+            return Ok(target.clone());
+        }
+        let id = resolve_thng(tx, self.actor.account, text).await?;
+        let thng = thngs::find(tx, self.actor.account, id).await?;
+        let thng = thng.filter(|thng| self.grant.admits(id.as_str(), thng.details.common.scopes.as_ref()));
+        let thng = thng.ok_or_else(|| ServiceError::not_found("thng", shorten(text)))?;
+        let target =
+            Target { thng: Some(id), product: thng.product, projects: projects(thng.details.common.scopes) };
+        self.thngs.insert(text.to_owned(), target.clone());
+        Ok(target)
+    }
+
+    async fn product(&self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
+        let id = resolve_product(tx, self.actor.account, text).await?;
+        let product = products::find(tx, self.actor.account, id).await?;
+        let product =
+            product.filter(|product| self.grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
+        let product = product.ok_or_else(|| ServiceError::not_found("product", shorten(text)))?;
+        Ok(Target { thng: None, product: Some(id), projects: projects(product.details.common.scopes) })
+    }
+
+    /// `locationSource` and `location`.
+    async fn locate(
+        &self,
+        tx: &mut Tx,
+        given: Option<&Location>,
+    ) -> Result<(&'static str, Option<Map<String, Value>>), ServiceError> {
+        let Some(given) = given else {
+            let location = context::location(&self.locality);
+            return Ok((if location.is_some() { "geoIp" } else { "unknown" }, location));
+        };
+        let at_place = match given.place {
+            Some(place) => self.place(tx, place).await?,
+            None => None,
+        };
+        let source = if given.coordinates.is_some() { "sensor" } else { "place" };
+        Ok((source, Some(given.clone().or_at(at_place).members())))
+    }
+
+    async fn place(&self, tx: &mut Tx, id: PlaceId) -> Result<Option<Coordinates>, ServiceError> {
+        let found = places::find(tx, self.actor.account, id).await?;
+        let found = found.filter(|place| {
+            let grant = require(self.actor, Verb::Read, Places);
+            grant.is_ok_and(|grant| grant.admits(id.as_str(), place.details.common.scopes.as_ref()))
+        });
+        let unknown = || invalid("location.place", format!("the place {id} does not exist"));
+        found.map(|place| place.coordinates).ok_or_else(unknown)
+    }
+}
+
+fn projects(scopes: Option<Scopes>) -> Vec<String> {
+    scopes.map(|scopes| scopes.projects).unwrap_or_default()
+}
+
+fn invalid(member: &str, fault: String) -> ServiceError {
+    ServiceError::refused(Code::Invalid, format!("{member}: {fault}."))
+}
+
+/// What a body names and is not there is a fault of the body.
+// Spec gap: 400 or 404 is not shown; 404 is for what the path names.
+fn in_body(member: &str, error: ServiceError) -> ServiceError {
+    match error {
+        ServiceError::Refused { code: Code::NotFound, errors } => {
+            let errors = errors.into_iter().map(|error| format!("{member}: {error}")).collect();
+            ServiceError::Refused { code: Code::Invalid, errors }
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,162 @@
+//! The types of actions: built in, and an account's own (decisions 4).
+
+use shared::problem::Code;
+use tracing::instrument;
+
+use super::{App, access::require};
+use crate::{
+    domain::{
+        access::Actor,
+        action::BUILT_IN,
+        action_type::{CustomType, NewType, is_custom},
+        filter::Filter,
+        limits::shorten,
+        page::{Page, PageRequest, Position},
+        permission::{Subject::ActionTypes, Verb},
+        resource::Common,
+    },
+    error::ServiceError,
+    store::{StoreError, action_types},
+};
+
+/// Most types that an account makes: they are listed from memory.
+pub const MAX_TYPES: i64 = 1_000;
+
+/// A type of action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum KnownType {
+    /// One that every account has.
+    BuiltIn(&'static str),
+    /// One of the account.
+    Custom(Box<CustomType>),
+}
+
+impl KnownType {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::BuiltIn(name) => name,
+            Self::Custom(custom) => &custom.name,
+        }
+    }
+}
+
+/// The types of actions, the built-in ones being the oldest; filtered by name if asked.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    page: PageRequest,
+    filter: Option<&Filter>,
+) -> Result<Page<KnownType>, ServiceError> {
+    // What types there are is no secret within an account: all who may read them see all of them.
+    let _ = require(actor, Verb::Read, ActionTypes)?;
+    let mut conn = app.db.read().await?;
+    let custom = action_types::list(&mut conn, actor.account).await?;
+    let built_in = (0..)
+        .zip(BUILT_IN)
+        .map(|(seq, name)| (Position { at: shared::time::UnixMillis(0), seq }, KnownType::BuiltIn(name)));
+    let mut all: Vec<(Position, KnownType)> = built_in
+        .chain(custom.into_iter().map(|one| (one.stamp.position(), KnownType::Custom(Box::new(one)))))
+        .filter(|(_, one)| filter.is_none_or(|filter| names(filter, one.name())))
+        .collect();
+    if !page.is_ascending() {
+        all.reverse();
+    }
+    let start = page.start();
+    all.retain(|(position, _)| {
+        let here = (position.at.0, position.seq);
+        if page.is_ascending() { here > start } else { here < start }
+    });
+    all.truncate(page.limit() as usize);
+    let cut = Page::cut(all, page, |(position, _)| *position);
+    Ok(Page { items: cut.items.into_iter().map(|(_, one)| one).collect(), next: cut.next })
+}
+
+fn names(filter: &Filter, name: &str) -> bool {
+    matches!(filter, Filter::Name(wanted) if wanted == name)
+}
+
+/// Makes a type.
+///
+/// # Errors
+/// The key may not, the account has a type of this name or too many, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<CustomType, ServiceError> {
+    let grant = require(actor, Verb::Create, ActionTypes)?;
+    new.details.scopes = grant.scopes_of_new(new.details.scopes);
+    let name = new.name.clone();
+    let mut tx = app.db.begin().await?;
+    if action_types::count(&mut tx, actor.account).await? >= MAX_TYPES {
+        let fault = format!("An account has at most {MAX_TYPES} types of actions of its own.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let made = action_types::insert(&mut tx, actor.account, new, app.clock.now()).await;
+    let made = made.map_err(|error| match error {
+        StoreError::Unique(_) => {
+            ServiceError::refused(Code::Conflict, format!("The action type {name} exists already."))
+        }
+        error => error.into(),
+    })?;
+    tx.commit().await?;
+    Ok(made)
+}
+
+/// Merges the members given into a type; its name stays.
+///
+/// # Errors
+/// It is built in or not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    name: &str,
+    mut change: Common,
+) -> Result<CustomType, ServiceError> {
+    let grant = require(actor, Verb::Update, ActionTypes)?;
+    change.scopes = grant.scopes_of_change(change.scopes);
+    check_own(name)?;
+    let mut tx = app.db.begin().await?;
+    let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
+    let stored =
+        stored.filter(|stored| grant.admits(&stored.name, stored.scopes())).ok_or_else(|| not_found(name))?;
+    let changed = stored.apply(change, app.clock.now());
+    action_types::update(&mut tx, actor.account, &changed).await?;
+    tx.commit().await?;
+    Ok(changed)
+}
+
+// Spec gap: what becomes of the actions of a deleted type is not shown: they stay, under `all`.
+/// Removes a type; its actions stay.
+///
+/// # Errors
+/// It is built in or not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, name: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, ActionTypes)?;
+    check_own(name)?;
+    let mut tx = app.db.begin().await?;
+    let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
+    if !stored.is_some_and(|stored| grant.admits(&stored.name, stored.scopes())) {
+        return Err(not_found(name));
+    }
+    action_types::delete(&mut tx, actor.account, name).await?;
+    Ok(tx.commit().await?)
+}
+
+fn check_own(name: &str) -> Result<(), ServiceError> {
+    if BUILT_IN.contains(&name) {
+        let fault = format!("The action type {name} is built in: it cannot be changed or removed.");
+        return Err(ServiceError::refused(Code::Forbidden, fault));
+    }
+    // A name that no type can have is not asked for: Postgres takes no U+0000.
+    if is_custom(name) { Ok(()) } else { Err(not_found(name)) }
+}
+
+pub(super) fn not_found(name: &str) -> ServiceError {
+    ServiceError::not_found("action type", shorten(name))
+}

@@ -1,0 +1,141 @@
+//! The types of actions that accounts made for themselves.
+
+use shared::{id::AccountId, time::UnixMillis};
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, dialect, on_db};
+use crate::domain::{
+    action_type::{CustomType, NewType},
+    resource::{Common, Stamp},
+};
+
+macro_rules! columns {
+    () => {
+        "SELECT seq, name, doc, created_at, updated_at FROM action_types WHERE account_id = $1"
+    };
+}
+
+const INSERT: &str = "INSERT INTO action_types (account_id, name, doc, created_at, updated_at) \
+    VALUES ($1, $2, $3, $4, $4) RETURNING seq";
+const LIST: &str = concat!(columns!(), " ORDER BY created_at, seq");
+const FIND: &str = concat!(columns!(), " AND name = $2");
+const PG_FIND_LOCKED: &str = concat!(columns!(), " AND name = $2 FOR UPDATE");
+const COUNT: &str = "SELECT COUNT(*) FROM action_types WHERE account_id = $1";
+const UPDATE: &str = "UPDATE action_types SET doc = $3, updated_at = $4 WHERE account_id = $1 AND name = $2";
+const DELETE: &str = "DELETE FROM action_types WHERE account_id = $1 AND name = $2";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    seq: i64,
+    name: String,
+    doc: Json<Common>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl From<Row> for CustomType {
+    fn from(row: Row) -> Self {
+        let (created_at, updated_at) = (UnixMillis(row.created_at), UnixMillis(row.updated_at));
+        Self { name: row.name, stamp: Stamp { seq: row.seq, created_at, updated_at }, details: row.doc.0 }
+    }
+}
+
+/// Adds a type; it comes back with its place.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the account has a type of this name.
+pub async fn insert(
+    tx: &mut Tx,
+    account: AccountId,
+    new: NewType,
+    now: UnixMillis,
+) -> Result<CustomType, StoreError> {
+    let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
+        .bind(account.as_str())
+        .bind(&new.name)
+        .bind(Json(&new.details))
+        .bind(now.0)
+        .fetch_one(c)
+        .await)?;
+    let stamp = Stamp { seq, created_at: now, updated_at: now };
+    Ok(CustomType { name: new.name, stamp, details: new.details })
+}
+
+/// All types of an account, oldest first; there are few of them.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<CustomType>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(CustomType::from).collect())
+}
+
+/// How many types an account has.
+///
+/// # Errors
+/// The database failed.
+pub async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_scalar(COUNT).bind(account.as_str()).fetch_one(c).await)?)
+}
+
+/// A type by its name.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(conn: &mut Conn, account: AccountId, name: &str) -> Result<Option<CustomType>, StoreError> {
+    fetch(conn, FIND, account, name).await
+}
+
+/// A type by its name, which nobody else changes until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_locked(
+    tx: &mut Tx,
+    account: AccountId,
+    name: &str,
+) -> Result<Option<CustomType>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    fetch(tx, sql, account, name).await
+}
+
+async fn fetch(
+    conn: &mut Conn,
+    sql: &'static str,
+    account: AccountId,
+    name: &str,
+) -> Result<Option<CustomType>, StoreError> {
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(name).fetch_optional(c).await)?;
+    Ok(row.map(CustomType::from))
+}
+
+/// Writes a type that [`find_locked`] gave, changed.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(account.as_str())
+        .bind(&changed.name)
+        .bind(Json(&changed.details))
+        .bind(changed.stamp.updated_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes a type; gives whether it was there. Its actions stay.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, account: AccountId, name: &str) -> Result<bool, StoreError> {
+    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(account.as_str())
+        .bind(name)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(gone == 1)
+}
