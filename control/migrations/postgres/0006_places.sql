@@ -7,9 +7,11 @@ CREATE TABLE places (
     latitude    DOUBLE PRECISION,
     longitude   DOUBLE PRECISION,
     doc         JSONB  NOT NULL,
+    facets      TEXT[] NOT NULL,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL
 );
+CREATE INDEX places_facets ON places USING GIN (facets);
 CREATE INDEX places_account ON places (account_id, created_at, seq);
 CREATE INDEX places_name ON places (account_id, name, created_at, seq);
 CREATE INDEX places_point ON places (account_id, latitude, longitude);

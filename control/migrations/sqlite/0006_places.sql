@@ -7,6 +7,7 @@ CREATE TABLE places (
     latitude    DOUBLE PRECISION,
     longitude   DOUBLE PRECISION,
     doc         TEXT   NOT NULL,
+    facets      TEXT   NOT NULL,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL
 );

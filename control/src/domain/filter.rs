@@ -1,161 +1,169 @@
-//! The filters that lists understand: one `field=value`.
+//! The filters of lists: which fields a type has, and what each may be compared with (decisions 2).
 //!
-//! Spec gap: the contract names no syntax; decisions 2 does. Conjunction, alternatives, negation and
-//! comparison are refused with a sentence that says so.
+//! The language is [`shared::filter`]. Labels and custom fields may have several values: a condition holds
+//! when one of them meets it, so `!tags=a` asks for rows without the tag. A custom field equals a value when
+//! its text does, be it a string, a number or a truth value; its order is that of numbers.
 
 use percent_encoding::percent_decode_str;
-use shared::{id::ProductId, identifier::Identifier};
+use shared::filter::{Expr, InvalidFilter, Operator, Term};
 
-/// Fields that a list may be filtered by.
+use super::{facets, limits::shorten};
+
+/// What a field holds, and so how it may be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
-    /// `name`
-    Name,
-    /// `identifiers.<key>`
-    Identifiers,
-    /// `product`
-    Product,
+pub enum Holds {
+    /// One text: by every operator, in the order of code points.
+    Text,
+    /// One id: by `=`.
+    Id,
+    /// Milliseconds since 1970: by `=` and by order.
+    Millis,
+    /// Labels: by `=` and `~`.
+    Labels,
+    /// The caller's own scalars: by `=` and `~`, and in the order of numbers.
+    Scalars,
+}
+
+/// A field that a list may be filtered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Its name; `x.*` stands for `x.<any key>`.
+    pub name: &'static str,
+    /// What it holds.
+    pub holds: Holds,
 }
 
 impl Field {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Identifiers => "identifiers.*",
-            Self::Product => "product",
+    fn is(&self, name: &str) -> bool {
+        match self.name.strip_suffix('*') {
+            Some(prefix) => name.strip_prefix(prefix).is_some_and(|key| !key.is_empty()),
+            None => name == self.name,
         }
     }
 }
 
-/// What the rows of a list must have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Filter {
-    /// The name is this.
-    Name(String),
-    /// The identifier is this.
-    Identifier(Identifier),
-    /// The product is this.
-    Product(ProductId),
-}
+/// A filter whose fields the type has, each compared with a value that it can have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter(Expr);
 
-/// Parses a filter; a text that was percent-encoded once too often is decoded once more.
-///
-/// # Errors
-/// What is wrong, as a sentence for the caller that names the fields allowed.
-pub fn parse(text: &str, allowed: &[Field]) -> Result<Filter, String> {
-    if text.contains('=') {
-        return parse_decoded(text, allowed);
+impl Filter {
+    /// Parses a filter; a text that is none is decoded once more, as some clients encode twice.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence for the caller; for a field that the type has not, with those it has.
+    pub fn parse(text: &str, fields: &[Field]) -> Result<Self, String> {
+        let expr = parse_or_decode(text).map_err(|fault| format!("filter: {fault}."))?;
+        for term in expr.terms() {
+            check(term, fields)?;
+        }
+        Ok(Self(expr))
     }
-    let decoded = percent_decode_str(text).decode_utf8_lossy();
-    parse_decoded(&decoded, allowed)
+
+    /// The tree.
+    #[must_use]
+    pub const fn expr(&self) -> &Expr {
+        &self.0
+    }
 }
 
-fn parse_decoded(text: &str, allowed: &[Field]) -> Result<Filter, String> {
-    let Some((field, value)) = split(text) else {
-        return Err("filter must have the form <field>=<value>.".to_owned());
+fn parse_or_decode(text: &str) -> Result<Expr, InvalidFilter> {
+    text.parse().or_else(|fault| {
+        let decoded = percent_decode_str(text).decode_utf8_lossy();
+        decoded.parse().map_err(|_| fault)
+    })
+}
+
+fn check(term: &Term, fields: &[Field]) -> Result<(), String> {
+    let (name, value) = (term.field.as_str(), term.value.as_str());
+    let Some(field) = fields.iter().find(|field| field.is(name)) else {
+        return Err(unknown(name, fields));
     };
-    if field.ends_with(['!', '<', '>', '~']) {
-        return Err("filter compares by = only.".to_owned());
-    }
-    let value =
-        unescape(value).ok_or("filter takes one <field>=<value>; escape & and | in the value by \\.")?;
-    if value.contains('\0') {
+    let shown = shorten(name);
+    let by = |operators: &str| Err(format!("filter: {shown} compares by {operators} only."));
+    if name.contains('\0') || value.contains('\0') {
         return Err("filter must not hold the character U+0000.".to_owned());
     }
-    let (kind, key) = match field.split_once('.') {
-        Some(("identifiers", key)) if !key.is_empty() => (Field::Identifiers, key.to_owned()),
-        Some(_) => return Err(unknown(field, allowed)),
-        None if field == "name" => (Field::Name, String::new()),
-        None if field == "product" => (Field::Product, String::new()),
-        None => return Err(unknown(field, allowed)),
-    };
-    if !allowed.contains(&kind) {
-        return Err(unknown(field, allowed));
-    }
-    match kind {
-        Field::Name => Ok(Filter::Name(value)),
-        Field::Identifiers => Ok(Filter::Identifier(Identifier { key, value })),
-        Field::Product => match value.parse() {
-            Ok(id) => Ok(Filter::Product(id)),
-            Err(_) => Err("filter: product must be the id of a product.".to_owned()),
-        },
-    }
-}
-
-/// Splits at the first `=` that no backslash escapes.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let mut escaped = false;
-    for (index, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'=' => return Some((&text[..index], &text[index + 1..])),
-            _ => {}
+    let is_order = !matches!(term.operator, Operator::Equal | Operator::Prefix);
+    let is_prefix = term.operator == Operator::Prefix;
+    match field.holds {
+        Holds::Text => Ok(()),
+        Holds::Id if term.operator != Operator::Equal => by("="),
+        Holds::Id if !shared::id::is_valid(value) => Err(format!("filter: {shown} is compared with an id.")),
+        Holds::Id => Ok(()),
+        Holds::Millis if is_prefix => by("= < >"),
+        Holds::Millis if value.parse::<i64>().is_err() => {
+            Err(format!("filter: {shown} is compared with milliseconds since 1970."))
         }
-    }
-    None
-}
-
-/// Takes the backslashes out; `None` when the value holds another condition.
-fn unescape(value: &str) -> Option<String> {
-    let mut out = String::with_capacity(value.len());
-    let mut chars = value.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => out.extend(chars.next()),
-            '&' | '|' => return None,
-            other => out.push(other),
+        Holds::Millis => Ok(()),
+        Holds::Labels if is_order => by("= ~"),
+        Holds::Scalars if is_order && term.value.number().is_none() => {
+            Err(format!("filter: the order of {shown} is that of numbers."))
         }
+        Holds::Labels | Holds::Scalars if is_prefix && !facets::holds_prefix(name, value) => {
+            Err(format!("filter: the prefix of {shown} is too long."))
+        }
+        Holds::Labels | Holds::Scalars => Ok(()),
     }
-    Some(out)
 }
 
 fn unknown(field: &str, allowed: &[Field]) -> String {
-    let names: Vec<&str> = allowed.iter().map(|field| field.as_str()).collect();
-    let field = super::limits::shorten(field);
+    let names: Vec<&str> = allowed.iter().map(|field| field.name).collect();
     if names.is_empty() {
         "filter is not available for this list.".to_owned()
     } else {
-        format!("filter: {field:?} is not one of the fields {}.", names.join(", "))
+        format!("filter: {:?} is not one of the fields {}.", shorten(field), names.join(", "))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::listing::{ACTIONS, PRODUCTS, THNGS};
 
     #[test]
     fn filters_parse() {
-        let all = [Field::Name, Field::Identifiers, Field::Product];
-        let name = |text: &str| Some(Filter::Name(text.to_owned()));
-        let identifier = |key: &str, value: &str| {
-            Some(Filter::Identifier(Identifier { key: key.to_owned(), value: value.to_owned() }))
-        };
+        let id = "UKXAGyEf8SQ5eTDmVgGpHqAa";
         for (text, expected) in [
-            ("name=Te st", name("Te st")),
-            ("name=paged ü+ 100%", name("paged ü+ 100%")),
-            ("name=", name("")),
-            ("name=a=b", name("a=b")),
-            (r"name=a\&b\\c", name(r"a&b\c")),
-            ("name=a&b", None),
-            ("name=a|b", None),
-            ("name!=a", None),
-            ("name~=a", None),
-            ("identifiers.gs1:21=v", identifier("gs1:21", "v")),
-            ("identifiers.=v", None),
-            ("identifiers=v", None),
-            ("name%3D_x", name("_x")),
-            ("name%3Da%20b", name("a b")),
-            ("color=red", None),
-            ("customFields.a=red", None),
-            ("product=x", None),
-            ("name=\0", None),
-            ("", None),
-            ("name", None),
+            ("name=Te st", "name=Te st"),
+            ("name=paged ü+ 100%", "name=paged ü+ 100%"),
+            ("name%3D_x", "name=_x"),
+            ("name%3Da%20b", "name=a b"),
+            ("name=a%20b", "name=a%20b"),
+            ("name%3Da%26tags%3Db", "name=a&tags=b"),
+            ("createdAt>5&createdAt<=7", "createdAt>5&createdAt<=7"),
+            ("customFields.a.b>1.5", "customFields.a.b>1.5"),
+            ("identifiers.gs1:21~v", "identifiers.gs1:21~v"),
+            (&format!("product={id}|collections!={id}"), &format!("product={id}|!collections={id}")),
         ] {
-            assert_eq!(parse(text, &all).ok(), expected, "{text}");
+            let filter = Filter::parse(text, THNGS.fields).unwrap();
+            assert_eq!(filter.expr().to_string(), expected, "{text}");
         }
-        assert!(parse("product=x", &[Field::Name]).unwrap_err().contains("fields name"));
-        assert!(parse("name=x", &[]).unwrap_err().contains("not available"));
+        assert!(Filter::parse(&format!("user={id}&context.city~B"), ACTIONS.fields).is_ok());
+    }
+
+    #[test]
+    fn faults_name_what_is_wrong() {
+        for (text, fault) in [
+            ("", "filter: expected the name of a field at character 1."),
+            ("name", "filter: expected one of = ~ < > <= >= at character 5."),
+            ("product=x", "filter: product is compared with an id."),
+            ("product~U", "filter: product compares by = only."),
+            ("createdAt=x", "filter: createdAt is compared with milliseconds since 1970."),
+            ("createdAt~1", "filter: createdAt compares by = < > only."),
+            ("tags<a", "filter: tags compares by = ~ only."),
+            ("customFields.a<b", "filter: the order of customFields.a is that of numbers."),
+            ("name=\0", "filter must not hold the character U+0000."),
+            ("name%3D%00", "filter must not hold the character U+0000."),
+        ] {
+            assert_eq!(Filter::parse(text, THNGS.fields), Err(fault.to_owned()), "{text:?}");
+        }
+        for text in ["color=red", "identifiers=v", "identifiers.=v", "customFieldsx=v", "name=a&color=red"] {
+            let fault = Filter::parse(text, THNGS.fields).unwrap_err();
+            assert!(fault.contains("fields createdAt, identifiers.*, customFields.*, name"), "{fault}");
+        }
+        assert!(Filter::parse("product=x", PRODUCTS.fields).unwrap_err().contains("fields name"));
+        assert!(Filter::parse("name=x", &[]).unwrap_err().contains("not available"));
+        let long = format!("tags~{}", "x".repeat(250));
+        assert!(Filter::parse(&long, THNGS.fields).unwrap_err().contains("too long"));
     }
 }

@@ -37,11 +37,13 @@ pub struct PageRequest {
     pub sort: SortOrder,
     /// The last row of the page before.
     pub after: Option<Position>,
+    /// Number of the page from 1, for lists that count them; `after` says it better where it is known.
+    pub number: u32,
 }
 
 impl Default for PageRequest {
     fn default() -> Self {
-        Self { per_page: DEFAULT_PER_PAGE, sort: SortOrder::Descending, after: None }
+        Self { per_page: DEFAULT_PER_PAGE, sort: SortOrder::Descending, after: None, number: 1 }
     }
 }
 
@@ -50,6 +52,13 @@ impl PageRequest {
     #[must_use]
     pub const fn limit(self) -> u32 {
         self.per_page + 1
+    }
+
+    /// Rows to pass over, when the page is asked for by its number.
+    #[must_use]
+    pub fn skipped(self) -> u64 {
+        let before = if self.after.is_none() { self.number.saturating_sub(1) } else { 0 };
+        u64::from(before) * u64::from(self.per_page)
     }
 
     /// Whether the list is oldest first.
@@ -76,6 +85,8 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Where the next page begins, when there is one.
     pub next: Option<Position>,
+    /// How many rows the whole list has, when that was asked for.
+    pub total: Option<u64>,
 }
 
 impl<T> Page<T> {
@@ -84,18 +95,33 @@ impl<T> Page<T> {
     pub fn cut(mut rows: Vec<T>, request: PageRequest, position: impl Fn(&T) -> Position) -> Self {
         let per_page = request.per_page as usize;
         if rows.len() <= per_page {
-            return Self { items: rows, next: None };
+            return Self { items: rows, next: None, total: None };
         }
         rows.truncate(per_page);
         let next = rows.last().map(position);
-        Self { items: rows, next }
+        Self { items: rows, next, total: None }
+    }
+
+    /// The same page of what each row becomes.
+    ///
+    /// # Errors
+    /// The first that `map` gives.
+    pub fn try_map<U, E>(self, map: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
+        let items = self.items.into_iter().map(map).collect::<Result<_, E>>()?;
+        Ok(Page { items, next: self.next, total: self.total })
     }
 
     /// The part of a short list that is in memory, oldest first, whose places are `0, 1, 2…`.
     #[must_use]
     pub fn of_list(list: Vec<T>, request: PageRequest) -> Self {
-        let mut rows: Vec<(Position, T)> =
-            (0i64..).zip(list).map(|(seq, item)| (Position { at: UnixMillis(0), seq }, item)).collect();
+        let placed = (0i64..).zip(list).map(|(seq, item)| (Position { at: UnixMillis(0), seq }, item));
+        Self::of_placed(placed.collect(), request)
+    }
+
+    /// The part of a short list that is in memory, in the order of its places, oldest first.
+    #[must_use]
+    pub fn of_placed(mut rows: Vec<(Position, T)>, request: PageRequest) -> Self {
+        let total = Some(rows.len() as u64);
         if !request.is_ascending() {
             rows.reverse();
         }
@@ -104,9 +130,10 @@ impl<T> Page<T> {
             let here = (position.at.0, position.seq);
             if request.is_ascending() { here > start } else { here < start }
         });
-        rows.truncate(request.limit() as usize);
+        let skipped = usize::try_from(request.skipped()).unwrap_or(usize::MAX);
+        let rows = rows.into_iter().skip(skipped).take(request.limit() as usize).collect();
         let page = Page::cut(rows, request, |(position, _)| *position);
-        Self { items: page.items.into_iter().map(|(_, item)| item).collect(), next: page.next }
+        Self { items: page.items.into_iter().map(|(_, item)| item).collect(), next: page.next, total }
     }
 }
 
@@ -228,11 +255,13 @@ mod tests {
         #[test]
         fn pages_of_a_list_are_the_list(length in 0i64..40, per_page in 1u32..12, ascending: bool) {
             let sort = if ascending { SortOrder::Ascending } else { SortOrder::Descending };
-            let mut request = PageRequest { per_page, sort, after: None };
+            let mut request = PageRequest { per_page, sort, ..PageRequest::default() };
             let mut seen = Vec::new();
-            loop {
+            for number in 1.. {
                 let page = Page::of_list((0..length).collect(), request);
                 prop_assert!(page.items.len() <= per_page as usize);
+                let numbered = PageRequest { after: None, number, ..request };
+                prop_assert_eq!(&Page::of_list((0..length).collect(), numbered), &page);
                 seen.extend(page.items);
                 let Some(next) = page.next else { break };
                 request.after = Some(next);

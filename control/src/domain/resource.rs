@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::{
     id::{ProductId, ThngId},
-    identifier::Identifier,
     time::UnixMillis,
 };
 
-use super::{filter::Filter, page::Position, property::NewPoint, redirection::Scopes};
+use super::{page::Position, property::NewPoint, redirection::Scopes};
 
 /// When a resource counts as updated: later than its creation, never earlier than before.
 #[must_use]
@@ -54,12 +53,6 @@ impl Common {
             activated_at: change.activated_at.or(self.activated_at),
             scopes: change.scopes.or(self.scopes),
         }
-    }
-
-    /// Whether it is known by this name.
-    #[must_use]
-    pub fn has(&self, identifier: &Identifier) -> bool {
-        self.identifiers.as_ref().and_then(|all| all.get(&identifier.key)) == Some(&identifier.value)
     }
 }
 
@@ -148,16 +141,6 @@ pub struct ProductChange {
 }
 
 impl Product {
-    /// Tells whether a filter lets the product through.
-    #[must_use]
-    pub fn matches(&self, filter: &Filter) -> bool {
-        match filter {
-            Filter::Name(name) => self.name == *name,
-            Filter::Identifier(identifier) => self.details.common.has(identifier),
-            Filter::Product(_) => false,
-        }
-    }
-
     /// The product after a change at `now`.
     #[must_use]
     pub fn apply(self, change: ProductChange, now: UnixMillis) -> Self {
@@ -210,16 +193,6 @@ pub struct ThngChange {
 }
 
 impl Thng {
-    /// Tells whether a filter lets the Thng through.
-    #[must_use]
-    pub fn matches(&self, filter: &Filter) -> bool {
-        match filter {
-            Filter::Name(name) => self.name == *name,
-            Filter::Identifier(identifier) => self.details.common.has(identifier),
-            Filter::Product(id) => self.product == Some(*id),
-        }
-    }
-
     /// The Thng after a change at `now`.
     #[must_use]
     pub fn apply(self, change: ThngChange, now: UnixMillis) -> Self {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     domain::{
         action_type::{self, CustomType, NewType},
-        filter::Field,
+        listing::ACTION_TYPES,
     },
     service::{
         App,
@@ -58,7 +58,7 @@ impl From<CustomType> for ActionTypeDocument {
 
 /// Lists the types of actions: those of the account and, as the oldest, those that are built in.
 #[utoipa::path(get, path = "/actions", tag = "Actions", operation_id = "listActionTypes",
-    params(PageParams, ("filter" = Option<String>, Query, description = "`name=<value>`"),
+    params(PageParams, ("filter" = Option<String>, Query, description = "By `name`; see `/thngs` for the language"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
     responses((status = 200, description = "One page", body = [ActionTypeDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -68,9 +68,8 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &[Field::Name])?;
-    let request = &listing.request;
-    let page = action_types::list(&app, &actor, request.page, request.filter.as_ref()).await?;
+    let listing = Listing::parse(&app, &actor, info, &query, &ACTION_TYPES)?;
+    let page = action_types::list(&app, &actor, &listing.request).await?;
     Ok(listing.answer(&app, page, |known| ActionTypeDocument::new(known, listing.with_scopes)))
 }
 

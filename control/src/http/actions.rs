@@ -14,10 +14,10 @@ use super::{
     extract::{Path, Query},
     listing::{Listing, flag},
     middleware::RequestInfo,
-    openapi::PageParams,
+    openapi::{ListParams, PageParams},
 };
 use crate::{
-    domain::{access::Actor, action::Action},
+    domain::{access::Actor, action::Action, listing::ACTIONS},
     service::{
         App,
         actions::{self, Scope},
@@ -81,7 +81,7 @@ impl ActionDocument {
 
 /// Lists actions of one type, or of `all`.
 #[utoipa::path(get, path = "/actions/{type}", tag = "Actions", operation_id = "listActions",
-    params(PageParams, ("type" = String, Path, description = "Name of a type, or `all`"),
+    params(PageParams, ListParams, ("type" = String, Path, description = "Name of a type, or `all`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -97,7 +97,7 @@ pub(super) async fn list(
 
 /// Lists actions of a Thng, of one type or of `all`.
 #[utoipa::path(get, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "listThngActions",
-    params(PageParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
@@ -114,7 +114,7 @@ pub(super) async fn list_of_thng(
 
 /// Lists actions of a product, of one type or of `all`.
 #[utoipa::path(get, path = "/products/{id}/actions/{type}", tag = "Actions", operation_id = "listProductActions",
-    params(PageParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
@@ -188,11 +188,8 @@ async fn list_in(
     scope: Scope<'_>,
     kind: &str,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(app, actor, info, query, &[])?;
-    if listing.request.ids.is_some() {
-        return Err(ApiError::refused(Code::InvalidParameter, "ids is not available for this list."));
-    }
-    let page = actions::list(app, actor, scope, kind, listing.request.page).await?;
+    let listing = Listing::parse(app, actor, info, query, &ACTIONS)?;
+    let page = actions::list(app, actor, scope, kind, &listing.request).await?;
     Ok(listing.answer(app, page, |action| ActionDocument::new(action, listing.with_context)))
 }
 

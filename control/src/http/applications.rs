@@ -14,12 +14,12 @@ use super::{
     extract::{JsonBody, Path, Query},
     listing::Listing,
     middleware::RequestInfo,
-    openapi::PageParams,
+    openapi::{ListParams, NumberedParams, PageParams},
     wire::{CommonDocument, created},
 };
 use crate::{
     domain::{
-        page::Page,
+        listing::APPLICATIONS,
         project::{Application, ApplicationChange},
         resource_body::Purpose,
     },
@@ -83,7 +83,7 @@ pub(super) struct SecretKeyDocument {
 
 /// Lists the applications of a project, newest first.
 #[utoipa::path(get, path = "/projects/{project}/applications", tag = "Projects", operation_id = "listApplications",
-    params(("project" = String, Path, description = "Id of the project"), PageParams),
+    params(("project" = String, Path, description = "Id of the project"), PageParams, ListParams, NumberedParams),
     responses((status = 200, description = "One page", body = [ApplicationDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
@@ -93,13 +93,10 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
-    let found = applications::list(&app, &actor, &project, listing.request.page).await?;
-    let mut items = Vec::with_capacity(found.items.len());
-    for item in found.items {
-        items.push(ApplicationDocument::new(&app, item)?);
-    }
-    Ok(listing.answer(&app, Page { items, next: found.next }, |item| item))
+    let listing = Listing::parse(&app, &actor, info, &query, &APPLICATIONS)?;
+    let found = applications::list(&app, &actor, &project, &listing.request).await?;
+    let documents = found.try_map(|item| ApplicationDocument::new(&app, item))?;
+    Ok(listing.answer(&app, documents, |item| item))
 }
 
 /// Makes an application and its keys.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use axum::{
     Json,
-    http::{HeaderValue, header},
+    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -15,16 +15,25 @@ use super::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, middle
 use crate::{
     domain::{
         access::Actor,
-        filter::{self, Field},
+        filter::Filter,
+        listing::{ListRequest, ListType},
         page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
     },
-    service::{App, listing::ListRequest},
+    service::App,
 };
 
 /// Most ids in `ids=` (decisions 2).
 const MAX_IDS: usize = 100;
 
 const PAGE_TOKEN: &str = "nextPageToken";
+
+/// The deprecated way to say where a page begins; beside a token it only counts.
+const PAGE_NUMBER: &str = "page";
+
+/// Last page that can be asked for by number: the rows before it are read and passed over.
+const MAX_PAGE: u32 = 100_000;
+
+pub(super) const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
 
 /// What `encodeURIComponent` leaves as it is, but for `!'()*`, which may stay encoded.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -45,13 +54,13 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Reads the parameters; `fields` are those that this list may be filtered by.
+    /// Reads the parameters that a list of this type has.
     pub(super) fn parse(
         app: &App,
         actor: &Actor,
         info: RequestInfo,
         query: &Query,
-        fields: &[Field],
+        kind: &ListType,
     ) -> Result<Self, ApiError> {
         let mut faults = Vec::new();
         let per_page = number(query, "perPage", MAX_PER_PAGE, page::DEFAULT_PER_PAGE, &mut faults);
@@ -66,18 +75,28 @@ impl Listing {
         let ids = query.find("ids").and_then(|text| parse_ids(text).map_err(|fault| faults.push(fault)).ok());
         let filter = query
             .find("filter")
-            .and_then(|text| filter::parse(text, fields).map_err(|fault| faults.push(fault)).ok());
+            .and_then(|text| Filter::parse(text, kind.fields).map_err(|fault| faults.push(fault)).ok());
+        let project = query.find("project").and_then(|text| {
+            text.parse().map_err(|_| faults.push("project must be the id of a project.".to_owned())).ok()
+        });
+        let number = if kind.numbered { number(query, PAGE_NUMBER, MAX_PAGE, 1, &mut faults) } else { 1 };
         let with_scopes = flag(query, "withScopes", &mut faults);
         let with_context = flag(query, "context", &mut faults);
         if !faults.is_empty() {
             return Err(ApiError::faults(Code::InvalidParameter, faults));
         }
         let mut listing = Self {
-            request: ListRequest { page: PageRequest { per_page, sort, after: None }, ids, filter },
+            request: ListRequest {
+                page: PageRequest { per_page, sort, after: None, number },
+                ids,
+                filter,
+                project,
+                counted: kind.numbered,
+            },
             with_scopes,
             with_context,
             account: actor.account.to_string(),
-            query: query.0.iter().filter(|(name, _)| name != PAGE_TOKEN).cloned().collect(),
+            query: query.0.iter().filter(|(name, _)| !is_position(kind, name)).cloned().collect(),
             info,
         };
         if let Some(token) = query.find(PAGE_TOKEN) {
@@ -105,6 +124,9 @@ impl Listing {
         if let Some(link) = link {
             response.headers_mut().insert(header::LINK, link);
         }
+        if let Some(total) = page.total.filter(|_| self.request.counted) {
+            response.headers_mut().insert(RESULT_COUNT, total.into());
+        }
         response
     }
 
@@ -122,11 +144,19 @@ impl Listing {
             // Writing to a string cannot fail.
             let _ = write!(url, "{name}={value}&");
         }
+        if self.request.counted {
+            let _ = write!(url, "{PAGE_NUMBER}={}&", self.request.page.number.saturating_add(1));
+        }
         url.push_str(PAGE_TOKEN);
         url.push('=');
         url.push_str(token);
         format!("<{}>; rel=\"next\"", utf8_percent_encode(&url, COMPONENT))
     }
+}
+
+/// Whether a parameter says where the page begins, which no token is bound to.
+fn is_position(kind: &ListType, name: &str) -> bool {
+    name == PAGE_TOKEN || (kind.numbered && name == PAGE_NUMBER)
 }
 
 /// A parameter from 1 to `max`.

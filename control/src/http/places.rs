@@ -15,21 +15,19 @@ use super::{
     listing::{Listing, flag},
     location::CoordinatesDocument,
     middleware::RequestInfo,
-    openapi::{ListParams, PageParams},
+    openapi::{ListParams, NumberedParams, PageParams},
     wire::{CommonDocument, created},
 };
 use crate::{
     domain::{
-        filter::Field,
         geo::MAX_DISTANCE_KM,
+        listing::PLACES,
         location::Coordinates,
         place::{Place, PlaceChange},
         resource_body::Purpose,
     },
     service::{App, places},
 };
-
-const FIELDS: [Field; 2] = [Field::Name, Field::Identifiers];
 
 /// A place: somewhere that Thngs and actions may be.
 #[derive(Debug, Serialize, ToSchema)]
@@ -73,7 +71,7 @@ impl PlaceDocument {
 }
 
 /// Lists places: newest first, or with `lat` and `lon` the nearest first.
-#[utoipa::path(get, path = "/places", tag = "Places", operation_id = "listPlaces", params(PageParams, ListParams,
+#[utoipa::path(get, path = "/places", tag = "Places", operation_id = "listPlaces", params(PageParams, ListParams, NumberedParams,
         ("lat" = Option<f64>, Query, minimum = -90, maximum = 90, description = "Latitude of a point: the nearest places come first"),
         ("lon" = Option<f64>, Query, minimum = -180, maximum = 180, description = "Longitude of the point"),
         ("maxDist" = Option<f64>, Query, minimum = 0, description = "Leave out what is farther away, in kilometres")),
@@ -86,7 +84,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let around = read_around(&query).map_err(|faults| ApiError::faults(Code::InvalidParameter, faults))?;
-    let listing = Listing::parse(&app, &actor, info, &query, &FIELDS)?;
+    let listing = Listing::parse(&app, &actor, info, &query, &PLACES)?;
     let page = match around {
         Some((center, max_km)) => {
             places::list_nearest(&app, &actor, center, max_km, listing.request.page).await?

@@ -19,14 +19,12 @@ use super::{
 };
 use crate::{
     domain::{
-        filter::Field,
+        listing::PRODUCTS,
         resource::{Product, ProductChange},
         resource_body::Purpose,
     },
     service::{App, products},
 };
-
-const FIELDS: [Field; 2] = [Field::Name, Field::Identifiers];
 
 /// A product: what Thngs are instances of.
 #[derive(Debug, Serialize, ToSchema)]
@@ -89,7 +87,7 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &FIELDS)?;
+    let listing = Listing::parse(&app, &actor, info, &query, &PRODUCTS)?;
     let page = products::list(&app, &actor, &listing.request).await?;
     Ok(listing.answer(&app, page, |product| ProductDocument::new(product, listing.with_scopes)))
 }

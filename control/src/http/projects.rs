@@ -13,11 +13,12 @@ use super::{
     extract::{JsonBody, Path, Query},
     listing::Listing,
     middleware::RequestInfo,
-    openapi::PageParams,
+    openapi::{ListParams, NumberedParams, PageParams},
     wire::{CommonDocument, created},
 };
 use crate::{
     domain::{
+        listing::PROJECTS,
         project::{Project, ProjectChange},
         resource_body::Purpose,
     },
@@ -58,7 +59,8 @@ impl From<Project> for ProjectDocument {
 }
 
 /// Lists projects, newest first.
-#[utoipa::path(get, path = "/projects", tag = "Projects", operation_id = "listProjects", params(PageParams),
+#[utoipa::path(get, path = "/projects", tag = "Projects", operation_id = "listProjects",
+    params(PageParams, ListParams, NumberedParams),
     responses((status = 200, description = "One page", body = [ProjectDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
@@ -67,8 +69,8 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
-    let found = projects::list(&app, &actor, listing.request.page).await?;
+    let listing = Listing::parse(&app, &actor, info, &query, &PROJECTS)?;
+    let found = projects::list(&app, &actor, &listing.request).await?;
     Ok(listing.answer(&app, found, ProjectDocument::from))
 }
 

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     domain::{
+        listing::PLAIN,
         permission::Verb,
         property::{self, MAX_TIME_MS, Owner, Point, PropertyKey, TimeRange},
         property_body,
@@ -74,7 +75,7 @@ macro_rules! properties {
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+                let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
                 let page = service::list(&app, &actor, ($owner, &id), listing.request.page).await?;
                 Ok(listing.answer(&app, page, PropertyDocument::from))
             }
@@ -150,7 +151,7 @@ macro_rules! properties {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let (key, range) = (parse_key(&key)?, range(&query)?);
-                let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+                let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
                 let page = listing.request.page;
                 let page = service::history(&app, &actor, ($owner, &id), &key, range, page).await?;
                 Ok(listing.answer(&app, page, PropertyDocument::from))

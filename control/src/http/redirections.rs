@@ -21,7 +21,10 @@ use super::{
     redirection_answers::{RedirectionDocument, Wait, image, image_request, locate, written},
 };
 use crate::{
-    domain::redirection::{Draft, MAX_BULK, Redirection, Writable},
+    domain::{
+        listing::REDIRECTIONS,
+        redirection::{Draft, MAX_BULK, Redirection, Writable},
+    },
     service::{
         App,
         idempotency::IdempotencyKey,
@@ -111,7 +114,7 @@ pub(super) async fn list(
         let fault = "ids is not a parameter of this list; read a redirection by its short id.";
         return Err(ApiError::refused(Code::InvalidParameter, fault));
     }
-    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+    let listing = Listing::parse(&app, &actor, info, &query, &REDIRECTIONS)?;
     let wanted = ["platformId", "evrythngId"].into_iter().find_map(|name| Some((name, query.find(name)?)));
     let platform_id = wanted
         .map(|(name, text)| {

@@ -19,14 +19,12 @@ use super::{
 };
 use crate::{
     domain::{
-        filter::Field,
+        listing::THNGS,
         resource::{Thng, ThngChange},
         resource_body::Purpose,
     },
     service::{App, thngs},
 };
-
-const FIELDS: [Field; 3] = [Field::Name, Field::Identifiers, Field::Product];
 
 /// A Thng: one tracked item.
 #[derive(Debug, Serialize, ToSchema)]
@@ -77,7 +75,7 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &FIELDS)?;
+    let listing = Listing::parse(&app, &actor, info, &query, &THNGS)?;
     let page = thngs::list(&app, &actor, &listing.request).await?;
     Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
 }

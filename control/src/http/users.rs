@@ -14,11 +14,14 @@ use super::{
     extract::{JsonBody, Path, Query},
     listing::Listing,
     middleware::RequestInfo,
-    openapi::PageParams,
+    openapi::{NumberedParams, PageParams},
     wire::CommonDocument,
 };
 use crate::{
-    domain::app_user::{AppUser, UserDetails},
+    domain::{
+        app_user::{AppUser, UserDetails},
+        listing::USERS,
+    },
     service::{App, users},
 };
 
@@ -91,7 +94,8 @@ impl From<AppUser> for UserDocument {
 }
 
 /// Lists users, newest first.
-#[utoipa::path(get, path = "/users", tag = "Users", operation_id = "listUsers", params(PageParams),
+#[utoipa::path(get, path = "/users", tag = "Users", operation_id = "listUsers",
+    params(PageParams, NumberedParams),
     responses((status = 200, description = "One page", body = [UserDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
@@ -100,8 +104,8 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &[])?;
-    let page = users::list(&app, &actor, listing.request.page).await?;
+    let listing = Listing::parse(&app, &actor, info, &query, &USERS)?;
+    let page = users::list(&app, &actor, &listing.request).await?;
     Ok(listing.answer(&app, page, UserDocument::from))
 }
 

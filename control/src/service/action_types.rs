@@ -1,6 +1,6 @@
 //! The types of actions: built in, and an account's own (decisions 4).
 
-use shared::problem::Code;
+use shared::{filter::Fact, problem::Code};
 use tracing::instrument;
 
 use super::{App, access::require};
@@ -11,7 +11,8 @@ use crate::{
         action_type::{CustomType, NewType, is_custom},
         filter::Filter,
         limits::shorten,
-        page::{Page, PageRequest, Position},
+        listing::ListRequest,
+        page::{Page, Position},
         permission::{Subject::ActionTypes, Verb},
         resource::Common,
     },
@@ -47,12 +48,7 @@ impl KnownType {
 /// # Errors
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
-pub async fn list(
-    app: &App,
-    actor: &Actor,
-    page: PageRequest,
-    filter: Option<&Filter>,
-) -> Result<Page<KnownType>, ServiceError> {
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<KnownType>, ServiceError> {
     // What types there are is no secret within an account: all who may read them see all of them.
     let _ = require(actor, Verb::Read, ActionTypes)?;
     let mut conn = app.db.read().await?;
@@ -60,25 +56,14 @@ pub async fn list(
     let built_in = (0..)
         .zip(BUILT_IN)
         .map(|(seq, name)| (Position { at: shared::time::UnixMillis(0), seq }, KnownType::BuiltIn(name)));
-    let mut all: Vec<(Position, KnownType)> = built_in
+    let filter = request.filter.as_ref().map(Filter::expr);
+    let all = built_in
         .chain(custom.into_iter().map(|one| (one.stamp.position(), KnownType::Custom(Box::new(one)))))
-        .filter(|(_, one)| filter.is_none_or(|filter| names(filter, one.name())))
-        .collect();
-    if !page.is_ascending() {
-        all.reverse();
-    }
-    let start = page.start();
-    all.retain(|(position, _)| {
-        let here = (position.at.0, position.seq);
-        if page.is_ascending() { here > start } else { here < start }
-    });
-    all.truncate(page.limit() as usize);
-    let cut = Page::cut(all, page, |(position, _)| *position);
-    Ok(Page { items: cut.items.into_iter().map(|(_, one)| one).collect(), next: cut.next })
-}
-
-fn names(filter: &Filter, name: &str) -> bool {
-    matches!(filter, Filter::Name(wanted) if wanted == name)
+        // The only field of the filter is the name.
+        .filter(|(_, one)| {
+            filter.is_none_or(|filter| filter.eval(&mut |term| term.admits(Fact::Text(one.name()))))
+        });
+    Ok(Page::of_placed(all.collect(), request.page))
 }
 
 /// Makes a type.

@@ -15,11 +15,15 @@ use crate::{
         action::{Action, ActionType, BUILT_IN},
         grant::Grant,
         limits::shorten,
-        page::{Page, PageRequest},
+        listing::ListRequest,
+        page::Page,
         permission::{Subject::Actions, Verb},
     },
     error::ServiceError,
-    store::{Conn, action_lists, action_lists::About, action_types as types, actions, products, thngs},
+    store::{
+        Conn, action_lists, action_lists::About, action_types as types, actions, listing::Selection,
+        products, thngs,
+    },
 };
 
 /// What a path says the actions are about.
@@ -43,14 +47,21 @@ pub async fn list(
     actor: &Actor,
     scope: Scope<'_>,
     kind: &str,
-    page: PageRequest,
+    request: &ListRequest,
 ) -> Result<Page<Action>, ServiceError> {
     let grant = require(actor, Verb::Read, Actions)?;
     let mut conn = app.db.read().await?;
     let kind = action_type(&mut conn, actor, kind).await?;
     let about = about(&mut conn, actor, &grant, scope).await?;
-    let rows = action_lists::list(&mut conn, actor.account, about, kind, page).await?;
-    Ok(Page::cut(rows, page, Action::position))
+    let mut within = Vec::new();
+    match &about {
+        About::Anything => {}
+        About::Thng(id) => within.push(("thng", id.as_str())),
+        About::Product(id) => within.push(("product", id.as_str())),
+    }
+    within.extend(kind.name().map(|name| ("type", name)));
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
+    Ok(action_lists::list(&mut conn, &selection).await?)
 }
 
 /// Reads one action; its type and what it is about must be as the path says.

@@ -12,7 +12,8 @@ use crate::{
     domain::{
         access::{Actor, ActorKind, hash_key},
         limits::shorten,
-        page::{Page, PageRequest},
+        listing::ListRequest,
+        page::Page,
         permission::{
             Subject::{Access, Applications, Keys},
             Verb,
@@ -20,7 +21,7 @@ use crate::{
         project::{Application, ApplicationChange},
     },
     error::ServiceError,
-    store::{Tx, app_users, applications, keys, projects as project_rows},
+    store::{Tx, app_users, applications, keys, listing::Selection, projects as project_rows},
 };
 
 /// Makes an application and its two keys.
@@ -95,16 +96,17 @@ pub async fn list(
     app: &App,
     actor: &Actor,
     project: &str,
-    page: PageRequest,
+    request: &ListRequest,
 ) -> Result<Page<Application>, ServiceError> {
-    let _ = require(actor, Verb::Read, Applications)?;
+    let grant = require(actor, Verb::Read, Applications)?;
     let parsed = project_id(project)?;
     let mut conn = app.db.read().await?;
     if project_rows::find(&mut conn, actor.account, parsed).await?.is_none() {
         return Err(projects::not_found(project));
     }
-    let rows = applications::list(&mut conn, actor.account, parsed, page).await?;
-    Ok(Page::cut(rows, page, |row| row.stamp.position()))
+    let within = [("project", parsed.as_str())];
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
+    Ok(applications::list(&mut conn, &selection).await?)
 }
 
 /// Merges the members given into an application.

@@ -7,7 +7,6 @@ pub mod actions;
 pub mod applications;
 pub mod idempotency;
 pub mod intake;
-pub mod listing;
 pub mod passwords;
 pub mod places;
 pub mod products;

@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use shared::{id::PlaceId, time::UnixMillis};
 use tracing::instrument;
 
-use super::{App, access::require, listing::ListRequest, references::resolve_place, scopes::scopes_for};
+use super::{App, access::require, references::resolve_place, scopes::scopes_for};
 use crate::{
     domain::{
         access::Actor,
-        filter::Filter,
         geo::{Bounds, Rank, Search},
         grant::Grant,
+        listing::ListRequest,
         location::Coordinates,
         page::{Page, PageRequest, Position},
         permission::{Subject::Places, Verb},
         place::{Place, PlaceChange},
     },
     error::ServiceError,
-    store::{Conn, places},
+    store::{Conn, listing::Selection, places},
 };
 
 /// Makes a place, in a project if `project` names one.
@@ -66,10 +66,8 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Place, Se
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Place>, ServiceError> {
     let grant = require(actor, Verb::Read, Places)?;
     let mut conn = app.db.read().await?;
-    let rows = places::list(&mut conn, actor.account, request.selection(), request.page).await?;
-    let mut page = request.cut(rows, |place| place.stamp, matches);
-    page.items.retain(|place| admits(&grant, place));
-    Ok(page)
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(places::list(&mut conn, &selection).await?)
 }
 
 /// Lists the places around a point, nearest first; a position in this list is a distance in millimetres.
@@ -117,7 +115,7 @@ async fn load_in_order(
         loaded.into_iter().map(|place| (place.id.to_string(), place)).collect();
     // One that was removed since the search is left out.
     let items = ids.iter().filter_map(|id| by_id.remove(id)).collect();
-    Ok(Page { items, next: page.next })
+    Ok(Page { items, next: page.next, total: None })
 }
 
 /// Merges the members given into a place.
@@ -165,12 +163,4 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
 
 fn admits(grant: &Grant, place: &Place) -> bool {
     grant.admits(place.id.as_str(), place.details.common.scopes.as_ref())
-}
-
-fn matches(place: &Place, filter: &Filter) -> bool {
-    match filter {
-        Filter::Name(name) => place.name == *name,
-        Filter::Identifier(identifier) => place.details.common.has(identifier),
-        Filter::Product(_) => false,
-    }
 }

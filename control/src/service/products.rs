@@ -3,19 +3,18 @@
 use shared::id::ProductId;
 use tracing::instrument;
 
-use super::{
-    App, access::require, listing::ListRequest, properties, references::resolve_product, scopes::scopes_for,
-};
+use super::{App, access::require, properties, references::resolve_product, scopes::scopes_for};
 use crate::{
     domain::{
         access::Actor,
         limits::shorten,
+        listing::ListRequest,
         page::Page,
         permission::{Subject::Products, Verb},
         resource::{Product, ProductChange},
     },
     error::ServiceError,
-    store::products,
+    store::{listing::Selection, products},
 };
 
 /// Makes a product; `project` is what `?project=` names.
@@ -65,10 +64,10 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, 
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Product>, ServiceError> {
-    let _ = require(actor, Verb::Read, Products)?;
+    let grant = require(actor, Verb::Read, Products)?;
     let mut conn = app.db.read().await?;
-    let rows = products::list(&mut conn, actor.account, request.selection(), request.page).await?;
-    let mut page = request.cut(rows, |product| product.stamp, Product::matches);
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    let mut page = products::list(&mut conn, &selection).await?;
     let ids: Vec<String> = page.items.iter().map(|product| product.id.to_string()).collect();
     let mut shown = properties::shown_of(&mut conn, actor, &ids).await?;
     for product in &mut page.items {

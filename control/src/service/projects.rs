@@ -8,12 +8,13 @@ use crate::{
     domain::{
         access::Actor,
         limits::shorten,
-        page::{Page, PageRequest},
+        listing::ListRequest,
+        page::Page,
         permission::{Subject::Projects, Verb},
         project::{Project, ProjectChange},
     },
     error::ServiceError,
-    store::{applications, projects},
+    store::{applications, listing::Selection, projects},
 };
 
 /// Makes a project.
@@ -49,11 +50,11 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Project, Service
 /// # Errors
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Project>, ServiceError> {
-    let _ = require(actor, Verb::Read, Projects)?;
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Project>, ServiceError> {
+    let grant = require(actor, Verb::Read, Projects)?;
     let mut conn = app.db.read().await?;
-    let rows = projects::list(&mut conn, actor.account, page).await?;
-    Ok(Page::cut(rows, page, |project| project.stamp.position()))
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(projects::list(&mut conn, &selection).await?)
 }
 
 /// Merges the members given into a project.

@@ -120,7 +120,7 @@ pub async fn list(
     let id = resolved(&mut conn, actor, &grant, owner).await?;
     let rows = properties::list_latest(&mut conn, actor.account, &id, page).await?;
     let page = Page::cut(rows, page, |(position, _)| *position);
-    Ok(Page { items: page.items.into_iter().map(|(_, point)| point).collect(), next: page.next })
+    Ok(Page { items: page.items.into_iter().map(|(_, point)| point).collect(), next: page.next, total: None })
 }
 
 /// The history of a property; empty when there is no such property.

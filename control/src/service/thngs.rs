@@ -7,13 +7,14 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    App, access::require, listing::ListRequest, properties, redirections::follow_product,
-    references::resolve_thng, scopes::scopes_for,
+    App, access::require, properties, redirections::follow_product, references::resolve_thng,
+    scopes::scopes_for,
 };
 use crate::{
     domain::{
         access::Actor,
         limits::shorten,
+        listing::ListRequest,
         page::Page,
         permission::{
             Subject::{self, Thngs},
@@ -22,7 +23,7 @@ use crate::{
         resource::{Thng, ThngChange},
     },
     error::ServiceError,
-    store::{Tx, keys, products, thngs},
+    store::{Tx, keys, listing::Selection, products, thngs},
 };
 
 /// Makes a Thng; `project` is what `?project=` names.
@@ -74,10 +75,10 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, Ser
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Thng>, ServiceError> {
-    let _ = require(actor, Verb::Read, Thngs)?;
+    let grant = require(actor, Verb::Read, Thngs)?;
     let mut conn = app.db.read().await?;
-    let rows = thngs::list(&mut conn, actor.account, request.selection(), request.page).await?;
-    let mut page = request.cut(rows, |thng| thng.stamp, Thng::matches);
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    let mut page = thngs::list(&mut conn, &selection).await?;
     let ids: Vec<String> = page.items.iter().map(|thng| thng.id.to_string()).collect();
     let mut shown = properties::shown_of(&mut conn, actor, &ids).await?;
     for thng in &mut page.items {

@@ -12,9 +12,9 @@ use crate::{
     domain::{
         access::{self, Actor, ActorKind, hash_key},
         app_user::{AppUser, Credentials, NewUser, UserDetails, UserStatus},
-        grant::Limit,
         limits::shorten,
-        page::{Page, PageRequest},
+        listing::ListRequest,
+        page::Page,
         password::SALT_LEN,
         permission::{
             Subject::{Access, Users},
@@ -22,7 +22,7 @@ use crate::{
         },
     },
     error::ServiceError,
-    store::{StoreError, Tx, app_users, applications, keys},
+    store::{StoreError, Tx, app_users, applications, keys, listing::Selection},
 };
 
 /// A user with a key that was made just now; it is stored nowhere in clear.
@@ -188,21 +188,11 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<AppUser, Service
 /// # Errors
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<AppUser>, ServiceError> {
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<AppUser>, ServiceError> {
     let grant = require(actor, Verb::Read, Users)?;
     let mut conn = app.db.read().await?;
-    let project = match grant.limit() {
-        Limit::Account => None,
-        Limit::Project(project) => Some(*project),
-        Limit::User(id) | Limit::Itself(id) => {
-            let id = id.parse().map_err(|_| not_found(id))?;
-            let own = app_users::find(&mut conn, actor.account, id).await?;
-            let own = own.filter(|_| page.after.is_none());
-            return Ok(Page { items: own.into_iter().collect(), next: None });
-        }
-    };
-    let rows = app_users::list(&mut conn, actor.account, project, page).await?;
-    Ok(Page::cut(rows, page, |user| user.stamp.position()))
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(app_users::list(&mut conn, &selection).await?)
 }
 
 /// Merges the members given into a user.

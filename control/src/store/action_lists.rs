@@ -9,13 +9,10 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError,
-    listing::{Both, both},
+    listing::{self, Column, Selection, Table},
     on_db, parse,
 };
-use crate::domain::{
-    action::{Action, ActionType},
-    page::PageRequest,
-};
+use crate::domain::{action::Action, page::Page};
 
 macro_rules! columns {
     () => {
@@ -24,12 +21,20 @@ macro_rules! columns {
 }
 
 const FIND: &str = concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = $2");
-const ALL: Both = both!(columns!(), " FROM actions t", "");
-const BY_TYPE: Both = both!(columns!(), " FROM actions t", " AND t.type = $5");
-const BY_THNG: Both =
-    both!(columns!(), " FROM actions t", " AND t.thng_id = $5 AND ($6 = '' OR t.type = $6)");
-const BY_PRODUCT: Both =
-    both!(columns!(), " FROM actions t", " AND t.product_id = $5 AND ($6 = '' OR t.type = $6)");
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM actions t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("timestamp", Column::Whole("t.timestamp")),
+        ("type", Column::Text("t.type")),
+        ("thng", Column::Text("t.thng_id")),
+        ("product", Column::Text("t.product_id")),
+    ],
+    identifiers: None,
+    faceted: true,
+    // A Thng's key sees what happened to it.
+    itself: "t.thng_id",
+};
 
 /// What the actions of a list are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,34 +92,10 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
     row.map(Action::try_from).transpose()
 }
 
-/// Up to [`PageRequest::limit`] actions in order of creation.
+/// A page of actions.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    about: About,
-    kind: ActionType<'_>,
-    page: PageRequest,
-) -> Result<Vec<Action>, StoreError> {
-    let (at, seq) = page.start();
-    let limit = i64::from(page.limit());
-    let narrow = match (about, kind) {
-        (About::Anything, ActionType::All) => (&ALL, Vec::new()),
-        (About::Anything, ActionType::Of(name)) => (&BY_TYPE, vec![name.to_owned()]),
-        (About::Thng(id), kind) => {
-            (&BY_THNG, vec![id.to_string(), kind.name().unwrap_or_default().to_owned()])
-        }
-        (About::Product(id), kind) => {
-            (&BY_PRODUCT, vec![id.to_string(), kind.name().unwrap_or_default().to_owned()])
-        }
-    };
-    let (statements, texts) = narrow;
-    let sql = statements.ordered(page);
-    let rows: Vec<Row> = on_db!(conn, |c| {
-        let query = sqlx::query_as(sql).bind(account.as_str()).bind(at).bind(seq).bind(limit);
-        texts.iter().fold(query, |query, text| query.bind(text)).fetch_all(c).await
-    })?;
-    rows.into_iter().map(Action::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Action>, StoreError> {
+    listing::page::<Row, Action>(conn, &LIST, selection, Action::position).await
 }

@@ -8,12 +8,12 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect,
-    listing::{Both, both},
+    listing::{self, Column, Selection, Table},
     on_db, parse,
 };
 use crate::domain::{
     app_user::{AppUser, UserDetails, UserStatus},
-    page::PageRequest,
+    page::Page,
     resource::Stamp,
 };
 
@@ -35,8 +35,14 @@ const ACTIVATE: &str = "UPDATE app_users SET status = $2, activation = NULL, upd
 const UPDATE: &str = "UPDATE app_users SET doc = $2, updated_at = $3 WHERE id = $1";
 const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
 const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE app_id = $1";
-const LIST: Both = both!(columns!(), " FROM app_users t", "");
-const LIST_OF_PROJECT: Both = both!(columns!(), " FROM app_users t", " AND t.project_id = $5");
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM app_users t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[("scopes.projects", Column::Text("t.project_id")), ("scopes.users", Column::Text("t.id"))],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -207,36 +213,12 @@ pub async fn activate(tx: &mut Tx, id: UserId, at: UnixMillis) -> Result<(), Sto
     Ok(())
 }
 
-/// Users of an account, or of one of its projects, in order of creation.
+/// A page of users.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    project: Option<ProjectId>,
-    page: PageRequest,
-) -> Result<Vec<AppUser>, StoreError> {
-    let (at, seq) = page.start();
-    let limit = i64::from(page.limit());
-    let rows: Vec<Row> = match project {
-        None => on_db!(conn, |c| sqlx::query_as(LIST.ordered(page))
-            .bind(account.as_str())
-            .bind(at)
-            .bind(seq)
-            .bind(limit)
-            .fetch_all(c)
-            .await)?,
-        Some(project) => on_db!(conn, |c| sqlx::query_as(LIST_OF_PROJECT.ordered(page))
-            .bind(account.as_str())
-            .bind(at)
-            .bind(seq)
-            .bind(limit)
-            .bind(project.as_str())
-            .fetch_all(c)
-            .await)?,
-    };
-    rows.into_iter().map(AppUser::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<AppUser>, StoreError> {
+    listing::page::<Row, AppUser>(conn, &LIST, selection, |user| user.stamp.position()).await
 }
 
 /// Writes a user that [`find_locked`] gave, changed.

@@ -8,11 +8,11 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect,
-    listing::{Both, both},
+    listing::{self, Column, Selection, Table},
     on_db, parse,
 };
 use crate::domain::{
-    page::PageRequest,
+    page::Page,
     project::{Application, ApplicationDetails},
     resource::Stamp,
 };
@@ -36,7 +36,18 @@ const PG_HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id 
 const HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2";
 const UPDATE: &str = "UPDATE applications SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
 const DELETE: &str = "DELETE FROM applications WHERE id = $1";
-const LIST: Both = both!(columns!(), " FROM applications t", " AND t.project_id = $5");
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM applications t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("name", Column::Text("t.name")),
+        ("scopes.projects", Column::Text("t.project_id")),
+        ("project", Column::Text("t.project_id")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
 const IDS: &str = "SELECT id FROM applications WHERE account_id = $1 AND project_id = $2 ORDER BY seq";
 
 #[derive(sqlx::FromRow)]
@@ -151,26 +162,12 @@ pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<
     Ok(row.is_some())
 }
 
-/// Applications of a project in order of creation.
+/// A page of applications; the path's project is the field `project`.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    project: ProjectId,
-    page: PageRequest,
-) -> Result<Vec<Application>, StoreError> {
-    let (at, seq) = page.start();
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST.ordered(page))
-        .bind(account.as_str())
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .bind(project.as_str())
-        .fetch_all(c)
-        .await)?;
-    rows.into_iter().map(Application::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Application>, StoreError> {
+    listing::page::<Row, Application>(conn, &LIST, selection, |row: &Application| row.stamp.position()).await
 }
 
 /// The ids of all applications of a project.

@@ -1,163 +1,224 @@
-//! The statements that list products and Thngs, and how they are run.
+//! Lists: one statement builder for every list of the product.
 //!
-//! Each way to narrow a list has a statement of its own, so that each has its index.
+//! A table that can be listed says in a [`Table`] what its rows are and where its fields are found; then
+//! [`page`] gives pages of it. To add one:
+//!
+//! ```text
+//! const LIST: Table = Table {
+//!     select: concat!(columns!(), " FROM places t"),          // the alias is t; columns are qualified
+//!     order: ("t.created_at", "t.seq"),                       // or ("t.timestamp", "t.seq") in histories
+//!     columns: &[("name", Column::Text("t.name"))],           // every other field is a facet
+//!     identifiers: None,                                      // Some(kind) if the table of that name is used
+//!     faceted: true,                                          // the table has a column `facets`
+//!     itself: "t.id",                                         // what is meant by the caller's own id
+//! };
+//!
+//! pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Place>, StoreError> {
+//!     listing::page::<Row, Place>(conn, &LIST, selection, |place| place.stamp.position()).await
+//! }
+//! ```
+//!
+//! The reach of a confined key and `project=` are conditions on `scopes.projects` and `scopes.users`: a table
+//! that is not faceted gives these fields a column or clause. What a path says (`/thngs/:id/actions/scans`)
+//! comes as [`Selection::within`], as fields with the value that they must have.
 
-use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow};
+use shared::{
+    filter::{Expr, Operator, Term, Value},
+    id::AccountId,
+};
+use sqlx::{AssertSqlSafe, FromRow, postgres::PgRow, sqlite::SqliteRow};
 
-use super::{Conn, StoreError, dialect, on_db};
-use crate::domain::{filter::Filter, page::PageRequest};
+use super::{
+    Conn, STATEMENT_TIMEOUT, StoreError,
+    conditions::{Bind, Engine, Statement},
+    on_db,
+    texts::Texts,
+    watch::Watch,
+};
+use crate::domain::{
+    grant::Limit,
+    listing::ListRequest,
+    page::{Page, Position},
+};
 
-/// One statement in both orders.
-pub(super) struct Both {
-    pub(super) ascending: &'static str,
-    pub(super) descending: &'static str,
+pub(super) use super::conditions::Column;
+
+/// A table as lists read it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Table {
+    /// `SELECT … FROM … t`, without conditions.
+    pub(super) select: &'static str,
+    /// The columns of the list's order: a time, and the order of insertion.
+    pub(super) order: (&'static str, &'static str),
+    /// Where fields are found that are no facets.
+    pub(super) columns: &'static [(&'static str, Column)],
+    /// The kind of the rows in the table of identifiers.
+    pub(super) identifiers: Option<&'static str>,
+    /// Whether there is a column `facets`.
+    pub(super) faceted: bool,
+    /// The column that holds the id of a caller who sees only what is its own.
+    pub(super) itself: &'static str,
 }
 
-impl Both {
-    pub(super) const fn ordered(&self, page: PageRequest) -> &'static str {
-        if page.is_ascending() { self.ascending } else { self.descending }
+impl Table {
+    pub(super) fn find_column(&self, field: &str) -> Option<Column> {
+        self.columns.iter().find(|(name, _)| *name == field).map(|(_, column)| *column)
     }
 }
 
-/// A statement over the account's rows of a table `t` that also meet `$condition`, in both orders.
-///
-/// Parameters 1 to 4 are account, position and limit; those of the condition begin at 5.
-macro_rules! both {
-    ($columns:expr, $from:expr, $condition:expr) => {
-        $crate::store::listing::Both {
-            ascending: concat!(
-                $columns,
-                $from,
-                " WHERE t.account_id = $1 AND (t.created_at, t.seq) > ($2, $3)",
-                $condition,
-                " ORDER BY t.created_at, t.seq LIMIT $4"
-            ),
-            descending: concat!(
-                $columns,
-                $from,
-                " WHERE t.account_id = $1 AND (t.created_at, t.seq) < ($2, $3)",
-                $condition,
-                " ORDER BY t.created_at DESC, t.seq DESC LIMIT $4"
-            ),
-        }
-    };
-}
-pub(super) use both;
-
-/// The statements of one table of resources.
-pub(super) struct Statements {
-    /// Kind of the resource in the table of identifiers.
-    pub(super) kind: &'static str,
-    pub(super) all: Both,
-    pub(super) by_name: Both,
-    pub(super) by_identifier: Both,
-    /// `None` where rows have no product.
-    pub(super) by_product: Option<Both>,
-    pub(super) pg_by_ids: Both,
-    pub(super) sqlite_by_ids: Both,
-}
-
-// SQLite has no statistics and would walk the whole account in order to save the sort; CROSS JOIN
-// makes it begin with the few rows that are asked for. Postgres chooses by itself.
-macro_rules! statements {
-    ($kind:expr, $columns:expr, $table:literal, $by_product:expr) => {
-        $crate::store::listing::Statements {
-            kind: $kind,
-            all: both!($columns, concat!(" FROM ", $table, " t"), ""),
-            by_name: both!($columns, concat!(" FROM ", $table, " t"), " AND t.name = $5"),
-            by_identifier: both!(
-                $columns,
-                concat!(" FROM identifiers i CROSS JOIN ", $table, " t"),
-                " AND i.account_id = $1 AND i.kind = $5 AND i.key = $6 AND i.value = $7 AND t.id = i.resource_id"
-            ),
-            by_product: $by_product,
-            pg_by_ids: both!($columns, concat!(" FROM ", $table, " t"), " AND t.id = ANY($5)"),
-            sqlite_by_ids: both!(
-                $columns,
-                concat!(" FROM json_each($5) j CROSS JOIN ", $table, " t"),
-                " AND t.id = j.value"
-            ),
-        }
-    };
-}
-pub(super) use statements;
-
-/// Which rows of an account's resources to list.
+/// Which rows of a table to list.
 #[derive(Debug, Clone, Copy)]
-pub enum Selection<'a> {
-    /// All of them.
-    All,
-    /// Those that a filter lets through.
-    Filtered(&'a Filter),
-    /// Those with one of these ids.
-    Ids(&'a [String]),
+pub struct Selection<'a> {
+    /// The account.
+    pub account: AccountId,
+    /// What the caller's view is limited to.
+    pub limit: &'a Limit,
+    /// What was asked for.
+    pub request: &'a ListRequest,
+    /// Fields with the value that they must have, such as `thng`.
+    pub within: &'a [(&'static str, &'a str)],
 }
 
-/// Up to [`PageRequest::limit`] rows in order of creation; of a list of ids every row after the position.
-pub(super) async fn fetch<R>(
+/// One page of a table.
+///
+/// # Errors
+/// The database failed, or [`StoreError::Timeout`] when too many rows had to be looked at.
+pub(super) async fn page<R, T>(
     conn: &mut Conn,
-    statements: &Statements,
-    account: &str,
-    selection: Selection<'_>,
-    page: PageRequest,
-) -> Result<Vec<R>, StoreError>
+    table: &Table,
+    selection: &Selection<'_>,
+    position: impl Fn(&T) -> Position,
+) -> Result<Page<T>, StoreError>
+where
+    R: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
+    T: TryFrom<R, Error = StoreError>,
+{
+    let engine = match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => Engine::Postgres,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => Engine::Sqlite,
+    };
+    let page = selection.request.page;
+    let conditions = conditions(engine, table, selection)?;
+    let rows: Vec<R> = fetch(conn, ordered(table, conditions.clone(), selection)).await?;
+    let rows = rows.into_iter().map(T::try_from).collect::<Result<Vec<T>, StoreError>>()?;
+    let mut page = Page::cut(rows, page, position);
+    if selection.request.counted {
+        let counts: Vec<(i64,)> = fetch(conn, count(&conditions)).await?;
+        page.total = counts.first().and_then(|(count,)| u64::try_from(*count).ok());
+    }
+    Ok(page)
+}
+
+/// The rows that meet every condition, without order.
+fn conditions(engine: Engine, table: &Table, selection: &Selection<'_>) -> Result<Statement, StoreError> {
+    let request = selection.request;
+    let mut sql = Statement::new(engine);
+    sql.push(table.select);
+    // SQLite has no statistics and would walk the whole account in order to save the sort: the sign takes
+    // the index from it where few rows are named.
+    let sqlite =
+        if names_rows(table, request) { " WHERE +t.account_id = " } else { " WHERE t.account_id = " };
+    sql.push_either(" WHERE t.account_id = ", sqlite);
+    sql.bind(Bind::Text(selection.account.to_string()));
+    if let Some(ids) = &request.ids {
+        sql.push_either(" AND t.id = ANY(", " AND t.id IN (SELECT value FROM json_each(");
+        sql.bind(Bind::Texts(Texts(ids.clone())));
+        sql.push_either(")", "))");
+    }
+    let mut narrow = |field: &str, value: &str| {
+        sql.push(" AND ");
+        sql.condition(table, &Expr::Term(equal(field, value)))
+    };
+    for (field, value) in selection.within {
+        narrow(field, value)?;
+    }
+    if let Some(project) = &request.project {
+        narrow("scopes.projects", project.as_str())?;
+    }
+    match selection.limit {
+        Limit::Account => {}
+        Limit::Project(project) => narrow("scopes.projects", project.as_str())?,
+        Limit::User(user) => narrow("scopes.users", user)?,
+        Limit::Itself(id) => {
+            sql.push(" AND ");
+            sql.push(table.itself);
+            sql.push(" = ");
+            sql.bind(Bind::Text(id.clone()));
+        }
+    }
+    if let Some(filter) = &request.filter {
+        sql.push(" AND ");
+        sql.condition(table, filter.expr())?;
+    }
+    Ok(sql)
+}
+
+/// One page of these rows, in order.
+fn ordered(table: &Table, mut sql: Statement, selection: &Selection<'_>) -> Statement {
+    let page = selection.request.page;
+    let ((at, seq), ascending) = (table.order, page.is_ascending());
+    if let Some(after) = page.after {
+        sql.push(" AND (");
+        sql.push(at);
+        sql.push(", ");
+        sql.push(seq);
+        sql.push(if ascending { ") > (" } else { ") < (" });
+        sql.bind(Bind::Whole(after.at.0));
+        sql.push(", ");
+        sql.bind(Bind::Whole(after.seq));
+        sql.push(")");
+    }
+    sql.push(" ORDER BY ");
+    if sql.engine == Engine::Sqlite && names_rows(table, selection.request) {
+        sql.push("+");
+    }
+    sql.push(at);
+    sql.push(if ascending { ", " } else { " DESC, " });
+    sql.push(seq);
+    sql.push(if ascending { " LIMIT " } else { " DESC LIMIT " });
+    // Numbers of ours: with them in the text, Postgres knows how few rows it has to find.
+    sql.text.push_str(&format!("{} OFFSET {}", page.limit(), page.skipped()));
+    sql
+}
+
+fn count(rows: &Statement) -> Statement {
+    let text = format!("VALUES ((SELECT COUNT(*) FROM ({}) AS listed))", rows.text);
+    Statement { text, ..rows.clone() }
+}
+
+/// Whether the request names a few rows, by id or by an identifier.
+fn names_rows(table: &Table, request: &ListRequest) -> bool {
+    let is_identifier = |expr: &Expr| match expr {
+        Expr::Term(term) => term.operator == Operator::Equal && term.field.starts_with("identifiers."),
+        Expr::And(_) | Expr::Or(_) | Expr::Not(_) => false,
+    };
+    let by_identifier = request.filter.as_ref().is_some_and(|filter| match filter.expr() {
+        Expr::And(branches) => branches.iter().any(is_identifier),
+        other => is_identifier(other),
+    });
+    request.ids.is_some() || (table.identifiers.is_some() && by_identifier)
+}
+
+fn equal(field: &str, value: &str) -> Term {
+    Term { field: field.to_owned(), operator: Operator::Equal, value: Value::new(value) }
+}
+
+/// Runs a statement that is planned for its own values: what is rare and what is common differ too much
+/// for one plan.
+async fn fetch<R>(conn: &mut Conn, sql: Statement) -> Result<Vec<R>, StoreError>
 where
     R: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
 {
-    let (at, seq) = page.start();
-    let limit = i64::from(page.limit());
-    let rows = match selection {
-        Selection::All => {
-            let sql = statements.all.ordered(page);
-            on_db!(conn, |c| sqlx::query_as(sql)
-                .bind(account)
-                .bind(at)
-                .bind(seq)
-                .bind(limit)
-                .fetch_all(c)
-                .await)
-        }
-        Selection::Filtered(Filter::Name(name)) => {
-            let sql = statements.by_name.ordered(page);
-            on_db!(conn, |c| sqlx::query_as(sql)
-                .bind(account)
-                .bind(at)
-                .bind(seq)
-                .bind(limit)
-                .bind(name)
-                .fetch_all(c)
-                .await)
-        }
-        Selection::Filtered(Filter::Identifier(identifier)) => {
-            let sql = statements.by_identifier.ordered(page);
-            on_db!(conn, |c| sqlx::query_as(sql)
-                .bind(account)
-                .bind(at)
-                .bind(seq)
-                .bind(limit)
-                .bind(statements.kind)
-                .bind(&identifier.key)
-                .bind(&identifier.value)
-                .fetch_all(c)
-                .await)
-        }
-        Selection::Filtered(Filter::Product(product)) => {
-            let Some(by_product) = &statements.by_product else { return Ok(Vec::new()) };
-            let sql = by_product.ordered(page);
-            on_db!(conn, |c| sqlx::query_as(sql)
-                .bind(account)
-                .bind(at)
-                .bind(seq)
-                .bind(limit)
-                .bind(product.as_str())
-                .fetch_all(c)
-                .await)
-        }
-        Selection::Ids(ids) => {
-            let (pg, sqlite) = (statements.pg_by_ids.ordered(page), statements.sqlite_by_ids.ordered(page));
-            let limit = ids.len() as i64;
-            dialect::fetch_in_list!(conn, R, pg, sqlite, [account, at, seq, limit], ids)
-        }
-    };
-    Ok(rows?)
+    let _watch = Watch::begin(conn, STATEMENT_TIMEOUT).await?;
+    let rows = on_db!(conn, |c| {
+        let query = sqlx::query_as(AssertSqlSafe(sql.text)).persistent(false);
+        let bound = sql.binds.into_iter().fold(query, |query, bind| match bind {
+            Bind::Text(text) => query.bind(text),
+            Bind::Whole(number) => query.bind(number),
+            Bind::Real(number) => query.bind(number),
+            Bind::Texts(texts) => query.bind(texts),
+        });
+        bound.fetch_all(c).await
+    })?;
+    Ok(rows)
 }

@@ -24,7 +24,9 @@ pub mod actions;
 pub mod app_users;
 pub mod applications;
 pub mod claim;
+mod conditions;
 pub mod dialect;
+mod facets;
 pub mod idempotency;
 pub mod identifiers;
 pub mod keys;
@@ -40,7 +42,9 @@ pub mod scans;
 pub mod scopes;
 pub mod secrets;
 pub mod tenants;
+mod texts;
 pub mod thngs;
+mod watch;
 
 /// Longest run of a statement (design: push, 8).
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -82,8 +86,10 @@ impl From<sqlx::Error> for StoreError {
             sqlx::Error::Database(inner) if inner.is_unique_violation() => {
                 Self::Unique(inner.constraint().unwrap_or_else(|| inner.message()).to_owned())
             }
-            // query_canceled: statement_timeout of Postgres.
-            sqlx::Error::Database(inner) if inner.code().as_deref() == Some("57014") => Self::Timeout,
+            // query_canceled: statement_timeout of Postgres; SQLITE_INTERRUPT: see `watch`.
+            sqlx::Error::Database(inner) if matches!(inner.code().as_deref(), Some("57014" | "9")) => {
+                Self::Timeout
+            }
             sqlx::Error::Database(inner) if inner.code().is_some_and(|code| is_passing(&code)) => {
                 Self::Unavailable(sqlx::Error::Database(inner))
             }
@@ -299,10 +305,12 @@ impl Db {
                 let migrated = sqlx::migrate!("migrations/postgres").run(&mut conn).await;
                 // What it was opened for is done, however the parting goes.
                 let _ = sqlx::Connection::close(conn).await;
-                migrated
+                migrated?;
             }
-            Self::Sqlite { write, .. } => sqlx::migrate!("migrations/sqlite").run(write).await,
+            Self::Sqlite { write, .. } => sqlx::migrate!("migrations/sqlite").run(write).await?,
         }
+        let failed = |error| sqlx::migrate::MigrateError::Source(Box::new(error));
+        facets::fill_missing(self).await.map_err(failed)
     }
 
     /// A connection for reads.

@@ -8,14 +8,14 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect, identifiers,
-    listing::{self, Selection, Statements, both, statements},
+    Conn, StoreError, Tx, dialect, facets, identifiers,
+    listing::{self, Column, Selection, Table},
     on_db, parse,
 };
 use crate::domain::{
     geo::{Bounds, Nearest},
     location::Coordinates,
-    page::PageRequest,
+    page::Page,
     place::{Place, PlaceDetails},
     redirection::Scopes,
     resource::Stamp,
@@ -29,18 +29,25 @@ macro_rules! columns {
     };
 }
 
-const INSERT: &str = "INSERT INTO places (id, account_id, name, latitude, longitude, doc, created_at, updated_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING seq";
+const INSERT: &str = "INSERT INTO places (id, account_id, name, latitude, longitude, doc, facets, created_at, \
+    updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8) RETURNING seq";
 const FIND: &str = concat!(columns!(), " FROM places t WHERE account_id = $1 AND id = $2");
 const PG_FIND_LOCKED: &str =
     concat!(columns!(), " FROM places t WHERE account_id = $1 AND id = $2 FOR UPDATE");
 const PG_FIND_MANY: &str = concat!(columns!(), " FROM places t WHERE account_id = $1 AND id = ANY($2)");
 const SQLITE_FIND_MANY: &str =
     concat!(columns!(), " FROM places t WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))");
-const UPDATE: &str = "UPDATE places SET name = $2, latitude = $3, longitude = $4, doc = $5, updated_at = $6 \
-    WHERE id = $1";
+const UPDATE: &str = "UPDATE places SET name = $2, latitude = $3, longitude = $4, doc = $5, facets = $6, \
+    updated_at = $7 WHERE id = $1";
 const DELETE: &str = "DELETE FROM places WHERE account_id = $1 AND id = $2";
-const LIST: Statements = statements!(KIND, columns!(), "places", None);
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM places t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[("name", Column::Text("t.name"))],
+    identifiers: Some(KIND),
+    faceted: true,
+    itself: "t.id",
+};
 const IN_BOX: &str = "SELECT id, seq, latitude, longitude, doc -> 'scopes' FROM places WHERE account_id = $1 \
     AND latitude >= $2 AND latitude <= $3 AND longitude >= $4 AND longitude <= $5";
 const IN_BOX_OVER_DATE_LINE: &str = "SELECT id, seq, latitude, longitude, doc -> 'scopes' FROM places \
@@ -102,6 +109,7 @@ pub async fn insert(
     details: PlaceDetails,
     now: UnixMillis,
 ) -> Result<Place, StoreError> {
+    let facets = facets::of(&details, facets::RESOURCES)?;
     let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
         .bind(id.as_str())
         .bind(account.as_str())
@@ -109,6 +117,7 @@ pub async fn insert(
         .bind(coordinates.map(Coordinates::latitude))
         .bind(coordinates.map(Coordinates::longitude))
         .bind(Json(&details))
+        .bind(&facets)
         .bind(now.0)
         .fetch_one(c)
         .await)?;
@@ -159,18 +168,12 @@ pub async fn find_many(
     rows.into_iter().map(Place::try_from).collect()
 }
 
-/// Places in order of creation.
+/// A page of places.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    selection: Selection<'_>,
-    page: PageRequest,
-) -> Result<Vec<Place>, StoreError> {
-    let rows: Vec<Row> = listing::fetch(conn, &LIST, account.as_str(), selection, page).await?;
-    rows.into_iter().map(Place::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Place>, StoreError> {
+    listing::page::<Row, Place>(conn, &LIST, selection, |place| place.stamp.position()).await
 }
 
 /// Offers the ids of all places in a box that `admits` lets through; holds one row at a time.
@@ -209,12 +212,14 @@ pub async fn offer_in_box(
 /// # Errors
 /// The database failed.
 pub async fn update(tx: &mut Tx, account: AccountId, place: &Place) -> Result<(), StoreError> {
+    let facets = facets::of(&place.details, facets::RESOURCES)?;
     on_db!(&mut **tx, |c| sqlx::query(UPDATE)
         .bind(place.id.as_str())
         .bind(&place.name)
         .bind(place.coordinates.map(Coordinates::latitude))
         .bind(place.coordinates.map(Coordinates::longitude))
         .bind(Json(&place.details))
+        .bind(&facets)
         .bind(place.stamp.updated_at.0)
         .execute(c)
         .await

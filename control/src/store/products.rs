@@ -9,12 +9,12 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect, identifiers,
-    listing::{self, Selection, Statements, both, statements},
+    Conn, StoreError, Tx, dialect, facets, identifiers,
+    listing::{self, Column, Selection, Table},
     on_db, parse, properties,
 };
 use crate::domain::{
-    page::PageRequest,
+    page::Page,
     resource::{Product, ProductDetails, Stamp},
 };
 
@@ -26,14 +26,22 @@ macro_rules! columns {
     };
 }
 
-const INSERT: &str = "INSERT INTO products (id, account_id, name, doc, created_at, updated_at) \
-    VALUES ($1, $2, $3, $4, $5, $5) RETURNING seq";
+const INSERT: &str = "INSERT INTO products (id, account_id, name, doc, facets, created_at, updated_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING seq";
 const FIND: &str = concat!(columns!(), " FROM products t WHERE account_id = $1 AND id = $2");
 const PG_FIND_LOCKED: &str =
     concat!(columns!(), " FROM products t WHERE account_id = $1 AND id = $2 FOR UPDATE");
-const UPDATE: &str = "UPDATE products SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
+const UPDATE: &str = "UPDATE products SET name = $2, doc = $3, facets = $4, updated_at = $5 \
+    WHERE id = $1";
 const DELETE: &str = "DELETE FROM products WHERE account_id = $1 AND id = $2";
-const LIST: Statements = statements!(KIND, columns!(), "products", None);
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM products t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[("name", Column::Text("t.name"))],
+    identifiers: Some(KIND),
+    faceted: true,
+    itself: "t.id",
+};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -75,11 +83,13 @@ pub async fn insert(
     details: ProductDetails,
     now: UnixMillis,
 ) -> Result<Product, StoreError> {
+    let facets = facets::of(&details, facets::RESOURCES)?;
     let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
         .bind(id.as_str())
         .bind(account.as_str())
         .bind(&name)
         .bind(Json(&details))
+        .bind(&facets)
         .bind(now.0)
         .fetch_one(c)
         .await)?;
@@ -126,18 +136,12 @@ pub async fn find_locked(
     row.map(Product::try_from).transpose()
 }
 
-/// Products in order of creation.
+/// A page of products.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    selection: Selection<'_>,
-    page: PageRequest,
-) -> Result<Vec<Product>, StoreError> {
-    let rows: Vec<Row> = listing::fetch(conn, &LIST, account.as_str(), selection, page).await?;
-    rows.into_iter().map(Product::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Product>, StoreError> {
+    listing::page::<Row, Product>(conn, &LIST, selection, |product| product.stamp.position()).await
 }
 
 /// Writes a product that [`find_locked`] gave, changed.
@@ -145,10 +149,12 @@ pub async fn list(
 /// # Errors
 /// The database failed.
 pub async fn update(tx: &mut Tx, account: AccountId, product: &Product) -> Result<(), StoreError> {
+    let facets = facets::of(&product.details, facets::RESOURCES)?;
     on_db!(&mut **tx, |c| sqlx::query(UPDATE)
         .bind(product.id.as_str())
         .bind(&product.name)
         .bind(Json(&product.details))
+        .bind(&facets)
         .bind(product.stamp.updated_at.0)
         .execute(c)
         .await

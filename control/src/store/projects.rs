@@ -8,11 +8,11 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect,
-    listing::{Both, both},
+    listing::{self, Column, Selection, Table},
     on_db, parse,
 };
 use crate::domain::{
-    page::PageRequest,
+    page::Page,
     project::{Project, ProjectDetails},
     resource::Stamp,
 };
@@ -33,7 +33,14 @@ const PG_HOLD: &str = "SELECT id FROM projects WHERE account_id = $1 AND id = $2
 const HOLD: &str = "SELECT id FROM projects WHERE account_id = $1 AND id = $2";
 const UPDATE: &str = "UPDATE projects SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
 const DELETE: &str = "DELETE FROM projects WHERE account_id = $1 AND id = $2";
-const LIST: Both = both!(columns!(), " FROM projects t", "");
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM projects t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[("name", Column::Text("t.name")), ("scopes.projects", Column::Text("t.id"))],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -134,24 +141,12 @@ pub async fn hold(tx: &mut Tx, account: AccountId, id: ProjectId) -> Result<bool
     Ok(row.is_some())
 }
 
-/// Projects of an account in order of creation.
+/// A page of projects.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    page: PageRequest,
-) -> Result<Vec<Project>, StoreError> {
-    let (at, seq) = page.start();
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST.ordered(page))
-        .bind(account.as_str())
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
-    rows.into_iter().map(Project::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Project>, StoreError> {
+    listing::page::<Row, Project>(conn, &LIST, selection, |row: &Project| row.stamp.position()).await
 }
 
 /// Writes a project that [`find_locked`] gave, changed.

@@ -9,12 +9,12 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect, identifiers,
-    listing::{self, Selection, Statements, both, statements},
+    Conn, StoreError, Tx, dialect, facets, identifiers,
+    listing::{self, Column, Selection, Table},
     on_db, parse, properties,
 };
 use crate::domain::{
-    page::PageRequest,
+    page::Page,
     resource::{Stamp, Thng, ThngDetails},
 };
 
@@ -26,19 +26,26 @@ macro_rules! columns {
     };
 }
 
-const INSERT: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, created_at, updated_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING seq";
+const INSERT: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, facets, created_at, updated_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING seq";
 const FIND: &str = concat!(columns!(), " FROM thngs t WHERE account_id = $1 AND id = $2");
 const PG_FIND_LOCKED: &str =
     concat!(columns!(), " FROM thngs t WHERE account_id = $1 AND id = $2 FOR UPDATE");
-const UPDATE: &str = "UPDATE thngs SET name = $2, product_id = $3, doc = $4, updated_at = $5 WHERE id = $1";
+const UPDATE: &str = "UPDATE thngs SET name = $2, product_id = $3, doc = $4, facets = $5, \
+    updated_at = $6 WHERE id = $1";
 const DELETE: &str = "DELETE FROM thngs WHERE account_id = $1 AND id = $2";
-const LIST: Statements = statements!(
-    KIND,
-    columns!(),
-    "thngs",
-    Some(both!(columns!(), " FROM thngs t", " AND t.product_id = $5"))
-);
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM thngs t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("createdAt", Column::Whole("t.created_at")),
+        ("name", Column::Text("t.name")),
+        ("product", Column::Text("t.product_id")),
+    ],
+    identifiers: Some(KIND),
+    faceted: true,
+    itself: "t.id",
+};
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -83,12 +90,14 @@ pub async fn insert(
     details: ThngDetails,
     now: UnixMillis,
 ) -> Result<Thng, StoreError> {
+    let facets = facets::of(&details, facets::RESOURCES)?;
     let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
         .bind(id.as_str())
         .bind(account.as_str())
         .bind(&name)
         .bind(product.map(|id| id.to_string()))
         .bind(Json(&details))
+        .bind(&facets)
         .bind(now.0)
         .fetch_one(c)
         .await)?;
@@ -132,18 +141,12 @@ pub async fn find_locked(tx: &mut Tx, account: AccountId, id: ThngId) -> Result<
     row.map(Thng::try_from).transpose()
 }
 
-/// Products in order of creation.
+/// A page of Thngs.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(
-    conn: &mut Conn,
-    account: AccountId,
-    selection: Selection<'_>,
-    page: PageRequest,
-) -> Result<Vec<Thng>, StoreError> {
-    let rows: Vec<Row> = listing::fetch(conn, &LIST, account.as_str(), selection, page).await?;
-    rows.into_iter().map(Thng::try_from).collect()
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Thng>, StoreError> {
+    listing::page::<Row, Thng>(conn, &LIST, selection, |thng| thng.stamp.position()).await
 }
 
 /// Writes a Thng that [`find_locked`] gave, changed.
@@ -151,11 +154,13 @@ pub async fn list(
 /// # Errors
 /// The database failed.
 pub async fn update(tx: &mut Tx, account: AccountId, thng: &Thng) -> Result<(), StoreError> {
+    let facets = facets::of(&thng.details, facets::RESOURCES)?;
     on_db!(&mut **tx, |c| sqlx::query(UPDATE)
         .bind(thng.id.as_str())
         .bind(&thng.name)
         .bind(thng.product.map(|id| id.to_string()))
         .bind(Json(&thng.details))
+        .bind(&facets)
         .bind(thng.stamp.updated_at.0)
         .execute(c)
         .await

@@ -96,7 +96,7 @@ pub(super) async fn every_operation_refuses_what_is_wrong_for_all(engine: Engine
             ("withScopes", &["yes"]),
             ("context", &["1"]),
             ("ids", &["x", ",", "UKXAGyEf8SQ5eTDmVgGpHqA"]),
-            ("filter", &["color=red", "x", "name%3C1"]),
+            ("filter", &["color=red", "x", "(name%3D1"]),
         ] {
             if !has_parameter(&operation, name) || method != Method::GET || uri.contains(UNKNOWN) {
                 continue;

@@ -243,6 +243,8 @@ pub(super) async fn lists_are_narrowed(engine: Engine) -> Result<()> {
         (format!("/thngs?ids={a},{b},{c}&filter=identifiers.gs1:21%3D1"), vec!["b", "a"]),
         (format!("/thngs?ids={a},{b},{c}&filter=name%3Dc"), vec!["c"]),
         ("/thngs?unknown=x&perPage=2".to_owned(), vec!["c", "b"]),
+        ("/thngs?filter=name%3Da%26name%3Db".to_owned(), vec![]),
+        ("/thngs?project=UKXAGyEf8SQ5eTDmVgGpHqAa".to_owned(), vec![]),
     ] {
         let answer = api.get(&uri).await?;
         assert_eq!(names(&answer.json()), expected, "{uri}");
@@ -259,9 +261,9 @@ pub(super) async fn lists_are_narrowed(engine: Engine) -> Result<()> {
     );
     for wrong in [
         "/products?filter=product%3Dx",
-        "/thngs?filter=name%3Da%26name%3Db",
-        "/actions/all?filter=type%3Dscans",
-        "/actions/all?ids=UKXAGyEf8SQ5eTDmVgGpHqAa",
+        "/thngs?filter=name%3Da%26color%3Db",
+        "/thngs?project=x",
+        "/actions/all?filter=name%3Dscans",
     ] {
         api.get(wrong).await?.problem(400, 40003);
     }

@@ -382,7 +382,7 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         |rows: &[Redirection]| rows.iter().map(|row| row.redirect.short_id.to_string()).collect::<Vec<_>>();
     for sort in [SortOrder::Ascending, SortOrder::Descending] {
         let mut seen = Vec::new();
-        let mut page = PageRequest { per_page: 3, sort, after: None };
+        let mut page = PageRequest { per_page: 3, sort, ..PageRequest::default() };
         loop {
             let listing = Listing { page, ..Listing::default() };
             let rows = redirections::list(&made.app, &actor(&made), &listing).await?;

@@ -1,0 +1,23 @@
+-- What rows are found by that has no column of its own, as texts `path=value`: tags, custom fields,
+-- identifiers, scopes. Rows of before are filled when the migrations have run.
+ALTER TABLE products ADD COLUMN facets TEXT;
+ALTER TABLE thngs ADD COLUMN facets TEXT;
+ALTER TABLE actions ADD COLUMN facets TEXT;
+CREATE INDEX products_unfilled ON products (seq) WHERE facets IS NULL;
+CREATE INDEX thngs_unfilled ON thngs (seq) WHERE facets IS NULL;
+CREATE INDEX actions_unfilled ON actions (seq) WHERE facets IS NULL;
+
+-- The timestamp stands in the index of the order, so that rows of another time are passed over in it.
+DROP INDEX actions_account;
+CREATE INDEX actions_account ON actions (account_id, created_at, seq, timestamp);
+CREATE INDEX actions_thng_type ON actions (account_id, thng_id, type, created_at, seq) WHERE thng_id IS NOT NULL;
+CREATE INDEX actions_product_type ON actions (account_id, product_id, type, created_at, seq)
+    WHERE product_id IS NOT NULL;
+
+-- Tombstones are in no list, and a million of them cost none anything.
+DROP INDEX redirections_account;
+DROP INDEX redirections_resource;
+CREATE INDEX redirections_account ON redirections (account_id, created_at, seq) WHERE deleted_rev IS NULL;
+CREATE INDEX redirections_domain ON redirections (account_id, domain, created_at, seq) WHERE deleted_rev IS NULL;
+CREATE INDEX redirections_resource ON redirections (account_id, platform_id, created_at, seq)
+    WHERE deleted_rev IS NULL;

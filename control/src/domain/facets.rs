@@ -1,0 +1,113 @@
+//! Facets: what rows are found by that has no column of its own, as texts `path=value`.
+//!
+//! One index over the facets of a table serves every tag, custom field, identifier and scope. A number is
+//! written as in JSON, so that `1` and `"1"` are one facet.
+
+use serde_json::Value;
+
+/// Longest facet that is kept as it is, in bytes: an index entry of Postgres has at most 2,700.
+const MAX_BYTES: usize = 255;
+/// What is kept of a longer one, in bytes, before the hash of the whole; with it, longer than any kept whole.
+const KEPT_BYTES: usize = 200;
+/// Longest path, in bytes; what lies below a longer one has no facet. A key of 128 characters fits.
+const MAX_PATH_BYTES: usize = 1_024;
+
+/// The facets of a document: every scalar at or below one of `paths`, each once, in order.
+#[must_use]
+pub fn of(doc: &Value, paths: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in paths {
+        let value = path.split('.').try_fold(doc, |value, name| value.get(name));
+        if let Some(value) = value {
+            collect(&mut (*path).to_owned(), value, &mut found);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The facet of one value of a field.
+#[must_use]
+pub fn facet(path: &str, value: &str) -> String {
+    let whole = format!("{path}={value}");
+    if whole.len() <= MAX_BYTES {
+        return whole;
+    }
+    let hash = blake3::hash(whole.as_bytes()).to_hex();
+    format!("{}#{hash}", &whole[..whole.floor_char_boundary(KEPT_BYTES)])
+}
+
+/// Whether every facet of the field tells if its value begins so.
+#[must_use]
+pub fn holds_prefix(path: &str, prefix: &str) -> bool {
+    path.len() + 1 + prefix.len() <= KEPT_BYTES - 3
+}
+
+fn collect(path: &mut String, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => found.push(facet(path, if *value { "true" } else { "false" })),
+        Value::Number(value) => found.push(facet(path, &value.to_string())),
+        Value::String(value) => found.push(facet(path, value)),
+        Value::Array(items) => items.iter().for_each(|item| collect(path, item, found)),
+        Value::Object(members) => {
+            let length = path.len();
+            for (key, value) in members {
+                if length + 1 + key.len() <= MAX_PATH_BYTES {
+                    path.push('.');
+                    path.push_str(key);
+                    collect(path, value, found);
+                    path.truncate(length);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_scalar_below_the_paths_is_a_facet() {
+        let doc = json!({
+            "tags": ["b", "a", "b"],
+            "customFields": {"n": 1, "t": "1", "yes": true, "no": null, "deep": {"list": [1.5, {"x": "y"}]}},
+            "context": {"city": "Bern", "userAgent": "left out"},
+            "scopes": {"users": ["all"], "projects": []},
+        });
+        assert_eq!(
+            of(&doc, &["tags", "customFields", "context.city", "context.countryCode", "scopes"]),
+            [
+                "context.city=Bern",
+                "customFields.deep.list.x=y",
+                "customFields.deep.list=1.5",
+                "customFields.n=1",
+                "customFields.t=1",
+                "customFields.yes=true",
+                "scopes.users=all",
+                "tags=a",
+                "tags=b",
+            ]
+        );
+        assert!(of(&json!("x"), &["tags"]).is_empty());
+    }
+
+    #[test]
+    fn a_long_facet_is_cut_and_still_its_own() {
+        let (long, other) = ("ü".repeat(200), format!("{}x", "ü".repeat(199)));
+        let facet_of = |value: &str| facet("tags", value);
+        assert_eq!(facet_of(&long), facet_of(&long));
+        assert_ne!(facet_of(&long), facet_of(&other));
+        assert!((MAX_BYTES + 1..300).contains(&facet_of(&long).len()));
+        assert_eq!(facet_of(&"x".repeat(250)).len(), 255);
+        let longest = "ü".repeat(96);
+        assert!(holds_prefix("tags", &longest) && facet_of(&long).starts_with(&format!("tags={longest}")));
+        assert!(!holds_prefix("tags", &"ü".repeat(97)));
+        let deep = json!({"customFields": {"k".repeat(2_000): 1, "a": 1}});
+        assert_eq!(of(&deep, &["customFields"]), ["customFields.a=1"]);
+    }
+}

@@ -1,0 +1,104 @@
+//! What lists are asked for, and what each type of resource may be asked for (decisions 2).
+
+use shared::id::ProjectId;
+
+use super::{
+    filter::{
+        Field, Filter,
+        Holds::{self, Id, Labels, Millis, Scalars, Text},
+    },
+    page::PageRequest,
+};
+
+/// How the list of one type is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListType {
+    /// The fields that it may be filtered by.
+    pub fields: &'static [Field],
+    /// Whether `page=n` and `x-result-count` are there: the deprecated way, kept where it was.
+    pub numbered: bool,
+}
+
+const fn field(name: &'static str, holds: Holds) -> Field {
+    Field { name, holds }
+}
+
+const fn by(fields: &'static [Field]) -> ListType {
+    ListType { fields, numbered: false }
+}
+
+const fn numbered(fields: &'static [Field]) -> ListType {
+    ListType { fields, numbered: true }
+}
+
+/// A list that takes no filter.
+pub const PLAIN: ListType = by(&[]);
+/// Thngs.
+pub const THNGS: ListType = by(&[
+    field("createdAt", Millis),
+    field("identifiers.*", Labels),
+    field("customFields.*", Scalars),
+    field("name", Text),
+    field("product", Id),
+    field("collections", Id),
+    field("tags", Labels),
+]);
+/// Products.
+pub const PRODUCTS: ListType =
+    by(&[field("name", Text), field("identifiers.*", Labels), field("tags", Labels)]);
+/// Actions.
+pub const ACTIONS: ListType = by(&[
+    field("timestamp", Millis),
+    field("type", Text),
+    field("thng", Id),
+    field("product", Id),
+    field("collection", Id),
+    field("user", Id),
+    field("tags", Labels),
+    field("identifiers.*", Labels),
+    field("customFields.*", Scalars),
+    field("context.city", Labels),
+    field("context.countryCode", Labels),
+]);
+/// Types of actions.
+pub const ACTION_TYPES: ListType = by(&[field("name", Text)]);
+/// Points of a property's history.
+pub const PROPERTIES: ListType = by(&[field("timestamp", Millis)]);
+/// Where a Thng was.
+pub const LOCATIONS: ListType = by(&[field("timestamp", Millis)]);
+/// Redirections.
+pub const REDIRECTIONS: ListType = PLAIN;
+/// Places.
+pub const PLACES: ListType = numbered(PRODUCTS.fields);
+/// Files.
+pub const FILES: ListType = numbered(&[field("name", Text), field("tags", Labels)]);
+// Spec gap: decisions 2 lists no fields of these types; clients look them up by name before they create.
+/// Collections.
+pub const COLLECTIONS: ListType = numbered(PRODUCTS.fields);
+/// Projects.
+pub const PROJECTS: ListType = numbered(&[field("name", Text)]);
+/// Applications.
+pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
+/// Users of applications.
+pub const USERS: ListType = numbered(&[]);
+/// Accounts.
+pub const ACCOUNTS: ListType = numbered(&[]);
+/// Jobs.
+pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
+/// Entries of the logs of jobs.
+pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
+
+/// A request for a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListRequest {
+    /// Which part of it.
+    pub page: PageRequest,
+    /// Only these ids, at most 100.
+    pub ids: Option<Vec<String>>,
+    /// Only rows that meet this.
+    pub filter: Option<Filter>,
+    /// Only what is scoped to this project.
+    pub project: Option<ProjectId>,
+    /// Whether to count the whole list.
+    pub counted: bool,
+}

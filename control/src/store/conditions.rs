@@ -1,0 +1,224 @@
+//! From a filter to SQL: only fixed fragments and placeholders are put together, every value is bound.
+
+use shared::filter::{Expr, Operator, Term, Value};
+
+use super::{StoreError, listing::Table, texts::Texts};
+use crate::domain::facets;
+
+/// The engine that a statement is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    Postgres,
+    Sqlite,
+}
+
+/// What a placeholder stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Bind {
+    Text(String),
+    Whole(i64),
+    Real(f64),
+    Texts(Texts),
+}
+
+/// A statement that grows.
+#[derive(Debug, Clone)]
+pub(super) struct Statement {
+    pub(super) engine: Engine,
+    pub(super) text: String,
+    pub(super) binds: Vec<Bind>,
+}
+
+/// Where a field of a table is found; fields that have no entry are facets.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Column {
+    /// A column of texts.
+    Text(&'static str),
+    /// A column of whole numbers.
+    Whole(&'static str),
+    /// A condition that holds for rows with the value, which stands where `{}` is.
+    #[allow(dead_code, reason = "for tables whose fields stand in others")]
+    Clause { pg: &'static str, sqlite: &'static str },
+}
+
+impl Statement {
+    pub(super) const fn new(engine: Engine) -> Self {
+        Self { engine, text: String::new(), binds: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, fragment: &'static str) {
+        self.text.push_str(fragment);
+    }
+
+    /// A fragment that the engines spell differently.
+    pub(super) fn push_either(&mut self, pg: &'static str, sqlite: &'static str) {
+        self.push(match self.engine {
+            Engine::Postgres => pg,
+            Engine::Sqlite => sqlite,
+        });
+    }
+
+    /// Binds a value; gives its placeholder.
+    fn placeholder(&mut self, bind: Bind) -> String {
+        self.binds.push(bind);
+        format!("${}", self.binds.len())
+    }
+
+    /// Puts a placeholder.
+    pub(super) fn bind(&mut self, bind: Bind) {
+        let placeholder = self.placeholder(bind);
+        self.text.push_str(&placeholder);
+    }
+
+    /// Puts a fragment with a value wherever it says `{}`.
+    fn fill(&mut self, pg: &'static str, sqlite: &'static str, bind: Bind) {
+        let placeholder = self.placeholder(bind);
+        let fragment = if self.engine == Engine::Postgres { pg } else { sqlite };
+        self.text.push_str(&fragment.replace("{}", &placeholder));
+    }
+
+    /// Puts the condition of a filter; `account` is the placeholder of the account's id.
+    pub(super) fn condition(&mut self, table: &Table, expr: &Expr) -> Result<(), StoreError> {
+        match expr {
+            Expr::And(branches) => self.join(table, branches, " AND "),
+            Expr::Or(branches) => self.join(table, branches, " OR "),
+            Expr::Not(one) => {
+                self.push("(");
+                self.condition(table, one)?;
+                // What is unknown does not hold: rows without the field are there.
+                self.push(" IS NOT TRUE)");
+                Ok(())
+            }
+            Expr::Term(term) => self.term(table, term),
+        }
+    }
+
+    fn join(&mut self, table: &Table, branches: &[Expr], sign: &'static str) -> Result<(), StoreError> {
+        self.push("(");
+        for (index, branch) in branches.iter().enumerate() {
+            if index > 0 {
+                self.push(sign);
+            }
+            self.condition(table, branch)?;
+        }
+        self.push(")");
+        Ok(())
+    }
+
+    fn term(&mut self, table: &Table, term: &Term) -> Result<(), StoreError> {
+        let value = term.value.as_str().to_owned();
+        let unfit = || StoreError::Row(format!("{} cannot be filtered so: {term}", table.select));
+        match (table.find_column(&term.field), term.operator) {
+            (Some(Column::Text(column)), operator) => self.text(column, operator, value),
+            (Some(Column::Whole(column)), operator) => {
+                let value = value.parse().map_err(|_| unfit())?;
+                self.push("(");
+                self.push(column);
+                self.push(sign(operator).ok_or_else(unfit)?);
+                self.bind(Bind::Whole(value));
+                self.push(")");
+            }
+            (Some(Column::Clause { pg, sqlite }), Operator::Equal) => {
+                self.fill(pg, sqlite, Bind::Text(value))
+            }
+            (Some(Column::Clause { .. }), _) => return Err(unfit()),
+            (None, operator) => match (table.identifiers, term.field.strip_prefix("identifiers.")) {
+                (Some(kind), Some(key)) => self.identifier(kind, key, operator, value),
+                (Some(_) | None, _) if !table.faceted => return Err(unfit()),
+                (Some(_) | None, _) => self.facet(&term.field, operator, &term.value).ok_or_else(unfit)?,
+            },
+        }
+        Ok(())
+    }
+
+    /// Compares texts, in the order of code points.
+    fn text(&mut self, column: &'static str, operator: Operator, value: String) {
+        self.push("(");
+        match sign(operator) {
+            None => {
+                let value = self.placeholder(Bind::Text(value));
+                let prefix = match self.engine {
+                    Engine::Postgres => format!("starts_with({column}, {value})"),
+                    Engine::Sqlite => format!("substr({column}, 1, length({value})) = {value}"),
+                };
+                self.text.push_str(&prefix);
+            }
+            Some(sign) => {
+                self.push(column);
+                if operator != Operator::Equal {
+                    self.push_either(" COLLATE \"C\"", "");
+                }
+                self.push(sign);
+                self.bind(Bind::Text(value));
+            }
+        }
+        self.push(")");
+    }
+
+    /// Looks into the table of identifiers, whose account is that of the row.
+    fn identifier(&mut self, kind: &'static str, key: &str, operator: Operator, value: String) {
+        self.push("t.id IN (SELECT i.resource_id FROM identifiers i WHERE i.account_id = $1 AND i.kind = ");
+        self.bind(Bind::Text(kind.to_owned()));
+        self.push(" AND i.key = ");
+        self.bind(Bind::Text(key.to_owned()));
+        self.push(" AND ");
+        self.text("i.value", operator, value);
+        self.push(")");
+    }
+
+    fn facet(&mut self, field: &str, operator: Operator, value: &Value) -> Option<()> {
+        match operator {
+            Operator::Equal => {
+                let facet = facets::facet(field, value.as_str());
+                match self.engine {
+                    Engine::Postgres => {
+                        self.push("(t.facets @> ");
+                        self.bind(Bind::Texts(Texts(vec![facet])));
+                        self.push(")");
+                    }
+                    Engine::Sqlite => {
+                        self.push("EXISTS (SELECT 1 FROM json_each(t.facets) f WHERE f.value = ");
+                        self.bind(Bind::Text(facet));
+                        self.push(")");
+                    }
+                }
+            }
+            Operator::Prefix => {
+                let prefix = format!("{field}={}", value.as_str());
+                self.push_either(
+                    "EXISTS (SELECT 1 FROM unnest(t.facets) f (value) WHERE ",
+                    "EXISTS (SELECT 1 FROM json_each(t.facets) f WHERE ",
+                );
+                self.text("f.value", operator, prefix);
+                self.push(")");
+            }
+            // The order of custom fields is that of numbers, which facets do not keep.
+            Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => {
+                let key = field.strip_prefix("customFields.")?;
+                self.fill(
+                    "CASE WHEN jsonb_typeof(t.doc -> 'customFields' -> {}) = 'number' \
+                     THEN (t.doc -> 'customFields' ->> {})::float8",
+                    "EXISTS (SELECT 1 FROM json_each(t.doc, '$.customFields') f WHERE f.key = {} \
+                     AND f.type IN ('integer', 'real') AND f.value",
+                    Bind::Text(key.to_owned()),
+                );
+                self.push(sign(operator)?);
+                self.bind(Bind::Real(value.number()?));
+                self.push_either(" END", ")");
+            }
+        }
+        Some(())
+    }
+}
+
+/// How SQL writes an operator that it has.
+const fn sign(operator: Operator) -> Option<&'static str> {
+    match operator {
+        Operator::Equal => Some(" = "),
+        Operator::Prefix => None,
+        Operator::Less => Some(" < "),
+        Operator::AtMost => Some(" <= "),
+        Operator::Greater => Some(" > "),
+        Operator::AtLeast => Some(" >= "),
+    }
+}
