@@ -156,6 +156,36 @@ async fn development_tls_serves_both_sides() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn trusted_proxies_name_the_client_on_both_sides() {
+    for (trusted, expected) in [("", "127.0.0.1"), ("10.0.0.0/8,127.0.0.1", "203.0.113.7")] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings =
+            Config { trusted_proxies: trusted.parse().unwrap(), ..config(&folder.path().join("data")) };
+        let service = Waymark::start_with(folder, settings).await;
+        let thng = service.thng().await;
+        let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "P"});
+        let (status, _) = service.call("POST", "/redirections?wait=edges", Some(link)).await;
+        assert_eq!(status, 201);
+        let forwarded = ("x-forwarded-for", "6.6.6.6, 203.0.113.7");
+        let scan = format!("http://{}/P", service.running.addresses.edge);
+        let scan = service.http.get(scan).header("host", DOMAIN).header(forwarded.0, forwarded.1);
+        assert_eq!(scan.send().await.unwrap().status(), 307);
+        let action = service.http.post(format!("{}/actions/checkins", service.running.api_url));
+        let action = action.header("authorization", key()).header(forwarded.0, forwarded.1);
+        assert_eq!(action.json(&json!({"thng": thng})).send().await.unwrap().status(), 201);
+        let uri = format!("/thngs/{thng}/actions/all?context=true");
+        let actions = eventually("both are stored", async || {
+            let (_, actions) = service.call("GET", &uri, None).await;
+            Some(actions).filter(|actions| actions.as_array().is_some_and(|all| all.len() == 2))
+        });
+        for action in actions.await.as_array().unwrap() {
+            assert_eq!(action["context"]["ipAddress"], expected, "{trusted:?}: {action}");
+        }
+        service.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_postgres_url_that_nothing_answers_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
