@@ -1,13 +1,9 @@
 //! Limits on misses: guessing short ids costs the guesser, not the store.
 
-use std::{
-    collections::hash_map::RandomState,
-    hash::BuildHasher,
-    net::{IpAddr, Ipv6Addr},
-    num::NonZeroU32,
-};
+use std::{collections::hash_map::RandomState, hash::BuildHasher, net::IpAddr, num::NonZeroU32};
 
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
+use shared::client_address::network;
 
 use crate::config::Limits;
 
@@ -52,14 +48,6 @@ impl Limiter {
     pub(crate) fn forget(&self) {
         self.clients.retain_recent();
         self.clients.shrink_to_fit();
-    }
-}
-
-/// What one client has to itself: an IPv4 address, or a /64 of IPv6.
-fn network(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

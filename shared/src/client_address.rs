@@ -4,7 +4,7 @@
 //! where the other end of the connection is a proxy that the operator named.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     str::FromStr,
 };
 
@@ -80,6 +80,15 @@ impl TrustedProxies {
         }
         let client = chain.iter().rev().find(|ip| !self.trust(**ip)).or(chain.first());
         Ok(client.copied())
+    }
+}
+
+/// What one client has to itself, for limits: an IPv4 address, or a /64 of IPv6.
+#[must_use]
+pub fn network(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

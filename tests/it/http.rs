@@ -6,6 +6,7 @@ mod bad_input;
 mod conventions;
 mod idempotency;
 mod key_flows;
+mod limits;
 mod new_actions;
 mod paging;
 mod places;

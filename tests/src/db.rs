@@ -1,8 +1,11 @@
 //! A fresh database for each test, on SQLite and on Postgres.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
 };
 
 use anyhow::Context;
@@ -11,7 +14,13 @@ use control::{
         hub::Hub,
         writer::{self, WriterTask},
     },
-    service::{App, Random, RandomUnavailable, intake::Counters, passwords::Passwords, prepare},
+    service::{
+        App, Random, RandomUnavailable,
+        intake::Counters,
+        limiter::{Limiter, Limits, Ticks},
+        passwords::Passwords,
+        prepare,
+    },
     store::{Db, StoreError, accounts},
 };
 use serde_json::json;
@@ -175,6 +184,7 @@ impl TestApp {
             // Networks for documentation (RFC 5737): no test connects from there unasked.
             trusted_proxies: "192.0.2.0/24".parse()?,
             edge_token: Some("edge-token".into()),
+            limiter: Limiter::new(&Limits::default(), &Ticks::new(Duration::default)),
             agents: woothee::parser::Parser::new(),
             intake: Counters::default(),
             passwords: Passwords::default(),

@@ -11,12 +11,13 @@ use serde::Serialize;
 use shared::problem::Code;
 use utoipa::ToSchema;
 
-use super::{api_error::ApiError, extract::pairs};
+use super::{api_error::ApiError, extract::pairs, rate_limit};
 use crate::{
     domain::{
-        access::Actor,
+        access::{Actor, hash_key},
         permission::{Subject, Verb},
     },
+    error::ServiceError,
     service::{App, access},
 };
 
@@ -31,8 +32,20 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        let SentKey(key) = SentKey::from_request_parts(parts, app).await?;
-        Ok(Self(access::identify(app, &key).await?))
+        let Some(key) = find_key(&parts.headers, parts.uri.query()) else {
+            let refusal = ServiceError::refused(Code::KeyMissing, "No API key was sent.");
+            return Err(rate_limit::count_refusal(app, parts, refusal).into());
+        };
+        match access::identify(app, &key).await {
+            Ok(actor) => {
+                rate_limit::count(app, parts, &hash_key(&key))?;
+                Ok(Self(actor))
+            }
+            Err(error) if error.code() == Code::KeyUnknown => {
+                Err(rate_limit::count_refusal(app, parts, error).into())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -21,7 +21,12 @@ use futures_util::FutureExt;
 use shared::{id::ActionId, problem::Code};
 use tracing::Instrument;
 
-use super::{api_error::Refusal, client, cors, serve::Connection};
+use super::{
+    api_error::Refusal,
+    client, cors,
+    rate_limit::{self, Ledger},
+    serve::Connection,
+};
 use crate::service::App;
 
 /// Longest handling of a request: above the store's own limits, below what proxies wait for.
@@ -79,11 +84,18 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     }
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display));
+    let ledger = Ledger::default();
+    let limited = rate_limit::count_login(&app, request.method(), &info.path, info.client, &ledger);
     request.extensions_mut().insert(info);
+    request.extensions_mut().insert(ledger.clone());
     let is_options = *request.method() == Method::OPTIONS;
-    let response = guard(next.run(request), REQUEST_TIMEOUT).instrument(span.clone()).await;
+    let response = match limited {
+        Some(refusal) => refusal.into_response(),
+        None => guard(next.run(request), REQUEST_TIMEOUT).instrument(span.clone()).await,
+    };
     let response = if is_options { cors::preflight(response) } else { response };
     let mut response = span.in_scope(|| complete(response, &app.docs_url));
+    ledger.write(&mut response);
     cors::open(response.headers_mut());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);

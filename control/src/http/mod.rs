@@ -24,6 +24,7 @@ mod places;
 mod products;
 mod projects;
 mod properties;
+mod rate_limit;
 mod redirection_answers;
 mod redirections;
 mod router;

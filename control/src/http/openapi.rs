@@ -146,7 +146,14 @@ fn operations_mut(item: &mut PathItem) -> Vec<(HttpMethod, &mut Operation)> {
 }
 
 fn add_errors(method: &HttpMethod, operation: &mut Operation) {
-    let always = [Code::KeyUnknown, Code::Forbidden, Code::NotFound, Code::Internal, Code::Unavailable];
+    let always = [
+        Code::KeyUnknown,
+        Code::Forbidden,
+        Code::NotFound,
+        Code::TooManyRequests,
+        Code::Internal,
+        Code::Unavailable,
+    ];
     let body = [Code::Invalid, Code::TooLarge, Code::UnsupportedMediaType];
     let has_body = matches!(method, HttpMethod::Post | HttpMethod::Put);
     let has_query = parameters(operation).iter().any(|one| matches!(one.parameter_in, ParameterIn::Query));

@@ -7,6 +7,7 @@ pub mod actions;
 pub mod applications;
 pub mod idempotency;
 pub mod intake;
+pub mod limiter;
 pub mod passwords;
 pub mod places;
 pub mod products;
@@ -82,6 +83,8 @@ pub struct App {
     pub trusted_proxies: TrustedProxies,
     /// What edges show to be believed about the client; `None` when there is no edge.
     pub edge_token: Option<Arc<str>>,
+    /// How many requests keys and addresses may make.
+    pub limiter: limiter::Limiter,
     /// Reads user agents.
     pub agents: woothee::parser::Parser,
     /// What the intake of scans counted.

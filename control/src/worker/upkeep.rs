@@ -30,6 +30,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "upkeep failed and is tried again later"),
         }
+        app.limiter.forget();
         match properties::sweep(&app).await {
             Ok(0) => {}
             Ok(points) => tracing::info!(points, "removed the points of properties that are gone"),

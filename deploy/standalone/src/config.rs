@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control::domain::access;
+use control::{domain::access, service::limiter::Limits};
 use shared::{
     client_address::TrustedProxies,
     short_url::{Scheme, ShortDomain},
@@ -94,6 +94,8 @@ pub struct Config {
     pub behind_tls_proxy: bool,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
+    /// How many requests keys and addresses may make.
+    pub limits: Limits,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
@@ -123,6 +125,7 @@ impl Config {
             tls: Tls::Off,
             behind_tls_proxy: false,
             trusted_proxies: TrustedProxies::default(),
+            limits: Limits::default(),
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
             log: "info".to_owned(),
@@ -177,6 +180,23 @@ impl Config {
             tls: tls(settings.tls_dir, dev_tls)?,
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
             trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
+            limits: Limits {
+                requests_per_key: count(
+                    "WAYMARK_REQUESTS_PER_KEY",
+                    settings.requests_per_key.as_deref(),
+                    defaults.limits.requests_per_key,
+                )?,
+                refusals_per_address: count(
+                    "WAYMARK_REFUSALS_PER_ADDRESS",
+                    settings.refusals_per_address.as_deref(),
+                    defaults.limits.refusals_per_address,
+                )?,
+                logins_per_address: count(
+                    "WAYMARK_LOGINS_PER_ADDRESS",
+                    settings.logins_per_address.as_deref(),
+                    defaults.limits.logins_per_address,
+                )?,
+            },
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             log: settings.log.unwrap_or(defaults.log),
@@ -330,6 +350,13 @@ fn domains(text: &str) -> Result<Vec<DomainSetting>, ConfigError> {
         out.push(DomainSetting { scheme, host });
     }
     Ok(out)
+}
+
+fn count(key: &'static str, text: Option<&str>, default: u32) -> Result<u32, ConfigError> {
+    const MAX: u32 = 1_000_000;
+    let Some(text) = text else { return Ok(default) };
+    let wrong = || ConfigError::new(key, format!("{text:?} is no whole number from 0 (off) to {MAX}"));
+    text.parse().ok().filter(|count| *count <= MAX).ok_or_else(wrong)
 }
 
 fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {

@@ -1,8 +1,8 @@
 //! The system's clock and its source of random bits.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use control::service::{Random, RandomUnavailable};
+use control::service::{Random, RandomUnavailable, limiter::Ticks};
 use shared::time::{Clock, UnixMillis};
 
 /// The system's clock.
@@ -25,6 +25,13 @@ impl Random for SystemRandom {
     fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable> {
         getrandom::fill(out).map_err(|_| RandomUnavailable)
     }
+}
+
+/// The time since now, which never goes back.
+#[must_use]
+pub fn system_ticks() -> Ticks {
+    let start = Instant::now();
+    Ticks::new(move || start.elapsed())
 }
 
 /// A random name of 16 hexadecimal digits.

@@ -11,7 +11,7 @@ use control::{
         hub::Hub,
         writer::{self, WriterTask},
     },
-    service::{self, App},
+    service::{self, App, limiter::Limiter},
     store::{Db, StoreError},
     worker,
 };
@@ -30,7 +30,7 @@ use crate::{
     failure::Failure,
     seed::{self, Seeded},
     serve,
-    system::{SystemClock, SystemRandom, random_name},
+    system::{SystemClock, SystemRandom, random_name, system_ticks},
 };
 
 /// The addresses that are really bound.
@@ -134,6 +134,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         geo_ip: files.geo.clone().map_or_else(|| Arc::new(NoGeoIp) as Arc<dyn GeoIp>, |geo| Arc::new(geo)),
         trusted_proxies: config.trusted_proxies.clone(),
         edge_token: Some(edge_token.into()),
+        limiter: Limiter::new(&config.limits, &system_ticks()),
         agents: woothee::parser::Parser::new(),
         intake: service::intake::Counters::default(),
         passwords: service::passwords::Passwords::default(),

@@ -97,6 +97,22 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub trusted_proxies: Option<String>,
 
+    /// Requests of one key a second, with bursts of twice as many; 0 is no limit [default: 2000]
+    #[arg(long, env = "WAYMARK_REQUESTS_PER_KEY", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub requests_per_key: Option<String>,
+
+    /// Requests of one address without a known key a second, with bursts of ten times as many; 0 is no
+    /// limit [default: 5]
+    #[arg(long, env = "WAYMARK_REFUSALS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub refusals_per_address: Option<String>,
+
+    /// Logins, registrations and activations of one address a minute; 0 is no limit [default: 30]
+    #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub logins_per_address: Option<String>,
+
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
@@ -156,6 +172,9 @@ impl Settings {
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             dev_tls: or(self.dev_tls, file.dev_tls),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
+            requests_per_key: or(self.requests_per_key, file.requests_per_key),
+            refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
+            logins_per_address: or(self.logins_per_address, file.logins_per_address),
             geoip_db: or(self.geoip_db, file.geoip_db),
             database_url: or(self.database_url, file.database_url),
             redis_url: or(self.redis_url, file.redis_url),

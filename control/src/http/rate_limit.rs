@@ -1,0 +1,136 @@
+//! What clients hear of the limits: `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` as in
+//! draft-ietf-httpapi-ratelimit-headers-06, the last with three fields, and `Retry-After`.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts, response::Response};
+use shared::problem::Code;
+
+use super::{api_error::Refusal, middleware::RequestInfo};
+use crate::{
+    error::ServiceError,
+    service::{App, limiter::Verdict},
+};
+
+/// What the limits said of a request, from wherever they are asked to the layer that answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ledger(Arc<Mutex<Option<Verdict>>>);
+
+impl Ledger {
+    /// Keeps a verdict; of several the tightest one.
+    fn note(&self, verdict: Verdict) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none_or(|kept| (verdict.is_allowed, verdict.remaining) < (kept.is_allowed, kept.remaining))
+        {
+            *kept = Some(verdict);
+        }
+    }
+
+    /// Adds the fields to an answer.
+    pub(super) fn write<B>(&self, response: &mut Response<B>) {
+        let Some(verdict) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) else { return };
+        let headers = response.headers_mut();
+        headers.insert(HeaderName::from_static("ratelimit-limit"), verdict.limit.into());
+        headers.insert(HeaderName::from_static("ratelimit-remaining"), verdict.remaining.into());
+        headers.insert(HeaderName::from_static("ratelimit-reset"), verdict.reset_seconds.into());
+        if !verdict.is_allowed {
+            // The draft has both name the same moment.
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(verdict.reset_seconds.max(1)));
+        }
+    }
+}
+
+/// Counts a request with a known key.
+pub(super) fn count(app: &App, parts: &Parts, key: &[u8; 32]) -> Result<(), ServiceError> {
+    check(app.limiter.request(key), parts.extensions.get(), "with this key")
+}
+
+/// Counts a request that is refused for want of a key; gives the refusal that goes out.
+pub(super) fn count_refusal(app: &App, parts: &Parts, refusal: ServiceError) -> ServiceError {
+    let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
+    match check(app.limiter.refusal(client), parts.extensions.get(), "without a key that is known") {
+        Ok(()) => refusal,
+        Err(limited) => limited,
+    }
+}
+
+/// Counts a request by which passwords and codes could be guessed; gives the refusal when there were too many.
+pub(super) fn count_login(
+    app: &App,
+    method: &Method,
+    path: &str,
+    client: Option<IpAddr>,
+    ledger: &Ledger,
+) -> Option<Refusal> {
+    if *method != Method::POST || !is_login(path) {
+        return None;
+    }
+    check(app.limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
+}
+
+/// Whether a path, without the version prefix, takes passwords or codes, or makes users.
+fn is_login(path: &str) -> bool {
+    // Decoded as the router will: what is encoded reaches the same operation.
+    let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let path = path.trim_end_matches('/');
+    ["/users/login", "/auth/evrythng", "/auth/evrythng/users"].contains(&path)
+        || path.starts_with("/auth/evrythng/users/")
+}
+
+fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &str) -> Result<(), ServiceError> {
+    let Some(verdict) = verdict else { return Ok(()) };
+    if let Some(ledger) = ledger {
+        ledger.note(verdict);
+    }
+    if verdict.is_allowed {
+        return Ok(());
+    }
+    let seconds = verdict.reset_seconds.max(1);
+    let text = format!("Too many requests {what}; try again in {seconds} s.");
+    Err(ServiceError::refused(Code::TooManyRequests, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_are_known_by_their_paths() {
+        for (path, expected) in [
+            ("/users/login", true),
+            ("/users/login/", true),
+            ("/users/%6Cogin", true),
+            ("/auth/evrythng/users", true),
+            ("/auth/evrythng/users/UKXAGyEf8SQ5eTDmVgGpHqAa/validate", true),
+            ("/auth/evrythng", true),
+            ("/auth/evrythng/thngs", false),
+            ("/auth/all/logout", false),
+            ("/users/loginx", false),
+            ("/users", false),
+            ("/auth/evrythng/usersx", false),
+        ] {
+            assert_eq!(is_login(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_tightest_limit_is_told() {
+        let verdict = |is_allowed, remaining| Verdict { is_allowed, limit: 10, remaining, reset_seconds: 3 };
+        let ledger = Ledger::default();
+        let mut response = Response::new(());
+        ledger.write(&mut response);
+        assert!(response.headers().is_empty());
+        for next in [verdict(true, 5), verdict(false, 0), verdict(true, 7)] {
+            ledger.note(next);
+        }
+        ledger.write(&mut response);
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        assert_eq!(header("ratelimit-limit"), Some("10"));
+        assert_eq!(header("ratelimit-remaining"), Some("0"));
+        assert_eq!(header("ratelimit-reset"), Some("3"));
+        assert_eq!(header("retry-after"), Some("3"));
+    }
+}

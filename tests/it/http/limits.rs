@@ -1,0 +1,188 @@
+//! Rate limits over real sockets: what clients hear, whom a limit holds back and whom not, and when it ends.
+
+use std::{net::TcpListener, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use control::{
+    domain::access::ActorKind,
+    http::{ApiListeners, run},
+    service::limiter::{Limiter, Limits, Ticks},
+    store::keys,
+};
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use shared::time::{Clock, ManualClock, UnixMillis};
+use tests::db::{Engine, TestApp};
+use tokio_util::sync::CancellationToken;
+
+/// An API on a socket whose limits are small and whose time stands still.
+struct Limited {
+    base: String,
+    http: Client,
+    keys: [String; 2],
+    clock: Arc<ManualClock>,
+    _made: TestApp,
+    shutdown: CancellationToken,
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+impl Limited {
+    async fn new(engine: Engine) -> Result<Self> {
+        // A second installation in one process is refused, and is no harm.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut made = TestApp::new(engine).await?;
+        let clock = Arc::new(ManualClock::new(UnixMillis(0)));
+        let ticks = clock.clone();
+        let ticks = Ticks::new(move || Duration::from_millis(ticks.now().0.unsigned_abs()));
+        let limits = Limits { requests_per_key: 3, refusals_per_address: 1, logins_per_address: 2 };
+        Arc::get_mut(&mut made.app).context("shared")?.limiter = Limiter::new(&limits, &ticks);
+        let keys = ["K".repeat(80), "L".repeat(80)];
+        let mut tx = made.app.db.begin().await?;
+        for key in &keys {
+            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+            keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1)
+                .await?;
+        }
+        tx.commit().await?;
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let base = format!("http://{}", listener.local_addr()?);
+        let shutdown = CancellationToken::new();
+        let listeners = ApiListeners { plain: vec![listener], tls: None };
+        tokio::spawn(run(listeners, made.app.clone(), shutdown.clone()));
+        Ok(Self { base, http: Client::new(), keys, clock, _made: made, shutdown })
+    }
+
+    /// A request of a client behind the edge, which shows who it is.
+    async fn send(&self, method: Method, path: &str, key: Option<&str>, client: &str) -> Result<Response> {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        request = request.header("x-waymark-edge", "edge-token").header("x-forwarded-for", client);
+        if let Some(key) = key {
+            request = request.header("authorization", key);
+        }
+        Ok(request.json(&json!({})).send().await?)
+    }
+}
+
+/// Status, and `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` where they are.
+fn told(response: &Response) -> (u16, Vec<u64>) {
+    let names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
+    let header = |name: &str| response.headers().get(name)?.to_str().ok()?.parse().ok();
+    (response.status().as_u16(), names.into_iter().filter_map(header).collect())
+}
+
+/// Checks the refusal whole.
+async fn check_limited(response: Response, seconds: u64) -> Result<()> {
+    ensure!(response.status() == 429, "{response:?}");
+    ensure!(response.headers()["retry-after"] == seconds.to_string().as_str(), "{response:?}");
+    ensure!(response.headers()["ratelimit-reset"] == seconds.to_string().as_str(), "{response:?}");
+    ensure!(response.headers()["ratelimit-remaining"] == "0", "{response:?}");
+    let body: Value = response.json().await?;
+    let errors = body["errors"].as_array().context("errors")?;
+    ensure!(body["status"] == 429 && body["code"] == 42_901 && errors.len() == 1, "{body}");
+    ensure!(
+        errors[0].as_str().is_some_and(|text| text.ends_with(&format!("try again in {seconds} s."))),
+        "{body}"
+    );
+    Ok(())
+}
+
+async fn a_key_is_limited_and_another_is_not(engine: Engine) -> Result<()> {
+    let api = Limited::new(engine).await?;
+    let [one, other] = &api.keys;
+    for remaining in (0..6_u64).rev() {
+        let response = api.send(Method::GET, "/access", Some(one), "198.51.100.1").await?;
+        let reset = (6 - remaining).div_ceil(3);
+        ensure!(told(&response) == (200, vec![6, remaining, reset]), "{response:?}");
+        ensure!(!response.headers().contains_key("retry-after"));
+    }
+    // Wherever it comes from, and whatever it asks for.
+    for (client, path) in
+        [("198.51.100.1", "/access"), ("198.51.100.2", "/v2/thngs"), ("127.0.0.1", "/thngs/x")]
+    {
+        check_limited(api.send(Method::GET, path, Some(one), client).await?, 2).await?;
+    }
+    let response = api.send(Method::GET, "/access", Some(other), "198.51.100.1").await?;
+    ensure!(told(&response) == (200, vec![6, 5, 1]), "{response:?}");
+    // The docs and unknown paths need no key and have no limit.
+    for path in ["/docs", "/nothing"] {
+        let response = api.send(Method::GET, path, Some(one), "198.51.100.1").await?;
+        ensure!(told(&response).1.is_empty() && response.status() != 429, "{response:?}");
+    }
+    api.clock.set(UnixMillis(333));
+    check_limited(api.send(Method::GET, "/access", Some(one), "198.51.100.1").await?, 2).await?;
+    api.clock.set(UnixMillis(334));
+    let response = api.send(Method::GET, "/access", Some(one), "198.51.100.1").await?;
+    ensure!(told(&response) == (200, vec![6, 0, 2]), "{response:?}");
+    api.clock.set(UnixMillis(3_000));
+    let response = api.send(Method::GET, "/access", Some(one), "198.51.100.1").await?;
+    ensure!(told(&response) == (200, vec![6, 5, 1]), "{response:?}");
+    Ok(())
+}
+
+async fn guesses_are_limited_by_address(engine: Engine) -> Result<()> {
+    let api = Limited::new(engine).await?;
+    let unknown = "U".repeat(80);
+    for n in 0..10_u64 {
+        let key = [Some(unknown.as_str()), Some("short"), None][(n % 3) as usize];
+        let response = api.send(Method::GET, "/access", key, "198.51.100.1").await?;
+        ensure!(told(&response) == (401, vec![10, 9 - n, n + 1]), "{response:?}");
+    }
+    for key in [Some(unknown.as_str()), None] {
+        check_limited(api.send(Method::GET, "/thngs", key, "198.51.100.1").await?, 10).await?;
+    }
+    // A known key goes on from the same address, and other addresses are free; a /64 is one address.
+    let response = api.send(Method::GET, "/access", Some(&api.keys[0]), "198.51.100.1").await?;
+    ensure!(told(&response).0 == 200, "{response:?}");
+    for (client, status) in [("198.51.100.2", 401), ("2001:db8::1", 401), ("127.0.0.1", 401)] {
+        let response = api.send(Method::GET, "/access", None, client).await?;
+        ensure!(response.status() == status, "{client}: {response:?}");
+    }
+    for n in 2..11 {
+        api.send(Method::GET, "/access", None, &format!("2001:db8::{n:x}")).await?;
+    }
+    check_limited(api.send(Method::GET, "/access", None, "2001:db8::ffff").await?, 10).await?;
+    api.clock.set(UnixMillis(1_000));
+    let response = api.send(Method::GET, "/access", None, "198.51.100.1").await?;
+    ensure!(told(&response) == (401, vec![10, 0, 10]), "{response:?}");
+    Ok(())
+}
+
+async fn logins_are_limited_by_address(engine: Engine) -> Result<()> {
+    let api = Limited::new(engine).await?;
+    for path in ["/users/login", "/v2/auth/evrythng/users"] {
+        let response = api.send(Method::POST, path, Some(&api.keys[0]), "198.51.100.1").await?;
+        ensure!(response.status() != 429, "{path}: {response:?}");
+    }
+    for (path, key) in [
+        ("/users/login", Some(&api.keys[0])),
+        ("/users/%6Cogin", Some(&api.keys[1])),
+        ("/auth/evrythng/users/UKXAGyEf8SQ5eTDmVgGpHqAa/validate", None),
+        ("/auth/evrythng/users?anonymous=true", None),
+    ] {
+        check_limited(api.send(Method::POST, path, key.map(String::as_str), "198.51.100.1").await?, 60)
+            .await?;
+    }
+    // Everything else goes on, and so do others.
+    for (method, path, client) in
+        [(Method::GET, "/access", "198.51.100.1"), (Method::POST, "/users/login", "198.51.100.2")]
+    {
+        let response = api.send(method, path, Some(&api.keys[1]), client).await?;
+        ensure!(response.status() != 429, "{path}: {response:?}");
+    }
+    api.clock.set(UnixMillis(30_000));
+    let response = api.send(Method::POST, "/users/login", Some(&api.keys[1]), "198.51.100.1").await?;
+    ensure!(response.status() != 429, "{response:?}");
+    check_limited(api.send(Method::POST, "/users/login", Some(&api.keys[1]), "198.51.100.1").await?, 60).await
+}
+
+crate::on_both_engines!(
+    a_key_is_limited_and_another_is_not,
+    guesses_are_limited_by_address,
+    logins_are_limited_by_address,
+);
