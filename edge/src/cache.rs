@@ -2,6 +2,9 @@
 //!
 //! Invariants: no entry is older than `applied` says (I3); a deleted id is never served after the ack
 //! (I5); reads never go back (I6); duplicates and reorders change nothing (I8).
+//!
+//! Rules of redirection are held whole instead of being filled in: a snapshot brings those of all accounts,
+//! events change them, so they are the fold of the log up to `applied`, and the same invariants hold at once.
 
 mod flight;
 mod generation;
@@ -14,7 +17,9 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use http::HeaderValue;
 use shared::{
+    id::AccountId,
     redirect::{Redirect, RedirectKey},
+    rules::AccountRules,
     target::{TagValues, Target},
     wire::stream::{Change, Epoch, Events, Fill, Rejected, Rev},
 };
@@ -24,7 +29,12 @@ use self::{
     flight::{Flights, Landing},
     generation::{Generation, Offer},
 };
-use crate::{backing::Backing, domains::Domains, metrics::Metrics};
+use crate::{
+    backing::Backing,
+    domains::Domains,
+    metrics::Metrics,
+    rules::{self, RuleSet, RuleTable},
+};
 
 /// Reads of the backing for one miss before the edge gives up with 503.
 const FILL_ATTEMPTS: u32 = 4;
@@ -55,14 +65,23 @@ impl Served {
             return Err(format!("the record of {}/{} has another key", key.domain, key.folded));
         }
         let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
-        let location = target.expand(&TagValues {
-            short_id: record.short_id.as_str(),
-            platform_id: record.platform_id.as_str(),
-            thng_id: record.thng_id.as_ref().map(|id| id.as_str()),
-            product_id: record.product_id.as_ref().map(|id| id.as_str()),
-        });
+        let location = target.expand(&tag_values(&record));
         let location = HeaderValue::try_from(location).map_err(|_| "the target is no header value")?;
         Ok(Self { key: key.clone(), record, location })
+    }
+
+    /// Where a target of a rule leads for this redirection.
+    pub(crate) fn expand(&self, target: &Target) -> String {
+        target.expand(&tag_values(&self.record))
+    }
+}
+
+fn tag_values(record: &Redirect) -> TagValues<'_> {
+    TagValues {
+        short_id: record.short_id.as_str(),
+        platform_id: record.platform_id.as_str(),
+        thng_id: record.thng_id.as_ref().map(|id| id.as_str()),
+        product_id: record.product_id.as_ref().map(|id| id.as_str()),
     }
 }
 
@@ -138,7 +157,7 @@ impl EdgeCache {
     /// An empty cache of no epoch: it holds nothing until the first contact.
     pub(crate) fn new(capacity_bytes: u64) -> Self {
         Self {
-            generation: ArcSwap::from_pointee(Generation::new(None, 0, capacity_bytes)),
+            generation: ArcSwap::from_pointee(Generation::new(None, 0, RuleTable::new(), capacity_bytes)),
             flights: Flights::new(MAX_FLIGHTS),
             capacity_bytes,
         }
@@ -160,16 +179,32 @@ impl EdgeCache {
         self.generation.load().size()
     }
 
-    /// Goes on in `epoch` from `at_rev`: in the same epoch all older entries become stale, else the cache
-    /// is replaced by an empty one.
-    pub(crate) fn snapshot(&self, epoch: &Epoch, at_rev: Rev) {
+    /// Looks at the rules of an account, if it has some; never waits, as those of every account are held.
+    pub(crate) fn with_rules<R>(&self, account: &AccountId, look: impl FnOnce(&RuleSet) -> R) -> Option<R> {
+        self.generation.load().with_rules(account, look)
+    }
+
+    /// Goes on in `epoch` from `at_rev`, where `sets` are the rules of all accounts: in the same epoch all older
+    /// entries become stale, else the cache is replaced by an empty one.
+    ///
+    /// Rules that cannot be used are refused; their accounts have none until the next change.
+    pub(crate) fn snapshot(&self, epoch: &Epoch, at_rev: Rev, sets: &[Arc<AccountRules>]) -> Vec<Rejected> {
+        let (mut table, mut rejected) = (RuleTable::new(), Vec::new());
+        for set in sets {
+            match rules::read(set) {
+                Ok(Some(ready)) => drop(table.insert(set.account, Arc::new(ready))),
+                Ok(None) => {}
+                Err(reason) => rejected.push(Rejected { rev: at_rev, reason }),
+            }
+        }
         let generation = self.generation.load();
         if generation.epoch() == Some(epoch) {
-            generation.snapshot(at_rev);
+            generation.snapshot(at_rev, table);
         } else {
-            let fresh = Generation::new(Some(epoch.clone()), at_rev, self.capacity_bytes);
+            let fresh = Generation::new(Some(epoch.clone()), at_rev, table, self.capacity_bytes);
             self.generation.store(Arc::new(fresh));
         }
+        rejected
     }
 
     /// Applies a run of events; a run seen before changes nothing.
@@ -193,6 +228,11 @@ impl EdgeCache {
                 Change::Domain(domain) => {
                     domains.upsert(domain);
                     generation.pass(event.rev);
+                }
+                Change::Rules(sets) => {
+                    if let Err(reason) = generation.change_rules(event.rev, sets) {
+                        rejected.push(Rejected { rev: event.rev, reason });
+                    }
                 }
                 Change::Redirect(key, value) => {
                     if let Err(reason) = generation.event(event.rev, key, value.as_ref()) {

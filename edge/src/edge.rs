@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admin::{self, EdgeHandle},
+    agents::Agents,
     backing::Backing,
     cache::EdgeCache,
     config::{EdgeConfig, Listeners},
@@ -72,6 +73,7 @@ impl<B: Backing> Edge<B> {
             proxy,
             metrics,
             clock,
+            agents: Agents::new(),
             ids: RequestIds::new(),
             config,
         });

@@ -23,11 +23,12 @@ use shared::{
     qr::{self, Ecl},
     redirect::RedirectKey,
     short_url::ShortDomain,
-    time::Clock,
+    time::{Clock, UnixMillis},
     wire::scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, cut},
 };
 
 use crate::{
+    agents::Agents,
     backing::Backing,
     cache::{CacheStatus, EdgeCache, Held, Served},
     config::EdgeConfig,
@@ -39,7 +40,8 @@ use crate::{
     proxy::Proxy,
     response::{self, Body, Errors},
     route::{self, Ask, Route},
-    scans::{Recorder, Scan},
+    rules::{Scene, Sources},
+    scans::{Fired, Recorder, Scan},
     sync::SyncStatus,
 };
 
@@ -58,6 +60,7 @@ pub(crate) struct App<B> {
     pub(crate) proxy: Proxy,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) agents: Agents,
     pub(crate) ids: RequestIds,
 }
 
@@ -279,16 +282,30 @@ impl<B: Backing> App<B> {
         domain: &ShortDomain,
         served: Arc<Served>,
     ) -> Response<Body> {
+        let mut at = None;
+        let decided = domain.account.as_ref().and_then(|account| {
+            self.cache.with_rules(account, |rules| {
+                let now = *at.insert(self.clock.now());
+                let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
+                rules.decide(&Scene::new(&served, request.headers(), client.ip, now, sources))
+            })
+        });
+        let (rule, target) = match decided.flatten() {
+            None => (None, served.location.clone()),
+            Some((rule, target)) => (Some(rule), target),
+        };
         let location = match request.uri().query().filter(|_| served.record.forward_query) {
-            None => served.location.clone(),
+            None => target,
             Some(query) => {
-                // Both parts are printable ASCII, so neither conversion fails; the stored target would do.
-                let location = route::forward_query(served.location.to_str().unwrap_or_default(), query);
-                HeaderValue::try_from(location).unwrap_or_else(|_| served.location.clone())
+                // Both parts are printable ASCII, so neither conversion fails; the target alone would do.
+                let location = route::forward_query(target.to_str().unwrap_or_default(), query);
+                HeaderValue::try_from(location).unwrap_or(target)
             }
         };
         if *request.method() == Method::GET {
-            self.recorder.record(self.scan(client, request, domain, served));
+            let fired = rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
+            let at = at.unwrap_or_else(|| self.clock.now());
+            self.recorder.record(self.scan(client, request, domain, served, at, fired));
         }
         response::redirect(location)
     }
@@ -299,6 +316,8 @@ impl<B: Backing> App<B> {
         request: &Request<Incoming>,
         domain: &ShortDomain,
         served: Arc<Served>,
+        at: UnixMillis,
+        fired: Option<Box<Fired>>,
     ) -> Scan {
         let uri = request.uri();
         let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
@@ -320,8 +339,8 @@ impl<B: Backing> App<B> {
         texts.push_str(agent);
         let referer_at = u16::try_from(texts.len()).unwrap_or_default();
         texts.push_str(referer);
-        let (at, cuts) = (self.clock.now(), (agent_at, referer_at));
-        Scan { at, served, ip: client.ip, texts: texts.into_boxed_str(), cuts }
+        let cuts = (agent_at, referer_at);
+        Scan { at, served, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
     }
 
     fn errors<'a>(&'a self, request: &'a Request<Incoming>) -> Errors<'a> {

@@ -8,6 +8,7 @@
 //! Floors: `edge -> server -> handler -> {route, response, cache, backing, scans} -> shared`.
 
 mod admin;
+mod agents;
 pub mod backing;
 mod cache;
 mod config;
@@ -23,6 +24,7 @@ mod metrics;
 mod proxy;
 mod response;
 mod route;
+mod rules;
 mod scans;
 mod server;
 mod sync;

@@ -17,10 +17,13 @@ use std::{
 };
 
 use crossbeam_queue::ArrayQueue;
+use http::HeaderValue;
 use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
-use crate::{backing::Backing, cache::Served, config::EdgeConfig, error::EdgeError, metrics::Metrics};
+use crate::{
+    backing::Backing, cache::Served, config::EdgeConfig, error::EdgeError, metrics::Metrics, rules::EdgeRule,
+};
 
 /// Scans that may wait for the writer: at 100,000 redirects a second, 0.65 s of a stalled disk.
 const RING: usize = 65_536;
@@ -35,6 +38,16 @@ pub(crate) struct Scan {
     pub(crate) texts: Box<str>,
     /// Where the user agent begins in `texts`, and the referer; absent ones are empty.
     pub(crate) cuts: (u16, u16),
+    /// The rule by which it went, if one fired.
+    pub(crate) fired: Option<Box<Fired>>,
+}
+
+/// A rule that decided a redirect, as the request path hands it over.
+#[derive(Debug)]
+pub(crate) struct Fired {
+    pub(crate) rule: Arc<EdgeRule>,
+    /// What was sent.
+    pub(crate) location: HeaderValue,
 }
 
 /// Scans between the request path and the writer.

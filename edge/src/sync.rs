@@ -241,11 +241,7 @@ impl<'a, B: Backing> Link<'a, B> {
             ToEdge::Events(events) => {
                 match self.follower.cache.apply(&events, &self.follower.domains) {
                     Ok(rejected) => {
-                        for item in &rejected {
-                            tracing::error!(rev = item.rev, reason = %item.reason, "a change was refused");
-                            self.follower.metrics.rejected_events.inc();
-                        }
-                        self.rejected.extend(rejected);
+                        self.reject(rejected);
                         self.resyncing = None;
                         self.see_head(events.last);
                     }
@@ -287,15 +283,28 @@ impl<'a, B: Backing> Link<'a, B> {
     fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
         let (epoch, applied) = self.follower.cache.position();
         match welcome.start {
-            Start::Snapshot { at_rev } => self.follower.cache.snapshot(&welcome.epoch, at_rev),
+            Start::Snapshot { at_rev } => self.begin_anew(welcome, at_rev),
             Start::Resume if epoch.as_ref() == Some(&welcome.epoch) => {}
             // An edge that has applied nothing continues anybody's history from its beginning.
-            Start::Resume if applied == 0 => self.follower.cache.snapshot(&welcome.epoch, 0),
+            Start::Resume if applied == 0 => self.begin_anew(welcome, 0),
             Start::Resume => return Err(Ended::Broken("a resume into another epoch".to_owned())),
         }
         self.follower.domains.replace(&welcome.domains);
         self.follower.status.head.store(welcome.head, SeqCst);
         Ok(())
+    }
+
+    fn begin_anew(&mut self, welcome: &Welcome, at_rev: u64) {
+        let rejected = self.follower.cache.snapshot(&welcome.epoch, at_rev, &welcome.rules);
+        self.reject(rejected);
+    }
+
+    fn reject(&mut self, rejected: Vec<Rejected>) {
+        for item in &rejected {
+            tracing::error!(rev = item.rev, reason = %item.reason, "a change was refused");
+            self.follower.metrics.rejected_events.inc();
+        }
+        self.rejected.extend(rejected);
     }
 
     async fn acknowledge(&mut self, changes: &mut B::Changes) -> Result<(), Ended> {

@@ -13,6 +13,7 @@ pub mod negotiate;
 pub mod problem;
 pub mod qr;
 pub mod redirect;
+pub mod rules;
 pub mod short_id;
 pub mod short_url;
 pub mod target;

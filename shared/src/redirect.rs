@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::{ProductId, ResourceId, ThngId},
+    id::{ProductId, ProjectId, ResourceId, ThngId},
     short_id::ShortId,
     short_url::Host,
     time::UnixMillis,
@@ -88,6 +88,12 @@ pub struct Redirect {
     /// The product behind (the Thng's own, when it has one), for `{productId}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_id: Option<ProductId>,
+    /// Name of the Thng behind, for rules that go by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thng_name: Option<Box<str>>,
+    /// Projects that its scopes name: the rules of their applications hold for it.
+    #[serde(default, skip_serializing_if = "<[ProjectId]>::is_empty")]
+    pub projects: Box<[ProjectId]>,
     /// The target as stored, tags not expanded; validated when it was written.
     pub target: Box<str>,
     /// Whether the request's query is appended to the target.

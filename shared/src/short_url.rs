@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::short_id::ShortId;
+use crate::{id::AccountId, short_id::ShortId};
 
 /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -122,16 +122,19 @@ pub struct ShortDomain {
     pub scheme: Scheme,
     /// Imported mixed-case ids: exact match only, and the QR payload is in byte mode.
     pub case_sensitive: bool,
+    /// The account it belongs to, whose rules of redirection hold on it; `None` from an older control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<AccountId>,
 }
 
 impl ShortDomain {
-    /// A domain that ignores case; a default port in `host` is cut.
+    /// A domain of no account that ignores case; a default port in `host` is cut.
     ///
     /// # Errors
     /// Refuses what is not a host.
     pub fn new(scheme: Scheme, host: &str) -> Result<Self, InvalidHost> {
         let host = host.strip_suffix(scheme.default_port()).unwrap_or(host).parse()?;
-        Ok(Self { host, scheme, case_sensitive: false })
+        Ok(Self { host, scheme, case_sensitive: false, account: None })
     }
 
     /// The text by which a short id is looked up on this domain.

@@ -9,6 +9,7 @@ mod decode;
 mod geo;
 mod http;
 mod kill;
+mod rules;
 mod statements;
 mod store;
 mod tidy;

@@ -25,5 +25,6 @@ pub mod redirection;
 pub mod reference;
 pub mod resource;
 pub mod resource_body;
+pub mod rules;
 pub mod scan;
 pub mod tenant;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
-    id::{AccountId, ResourceId},
+    id::{AccountId, ProjectId, ResourceId},
     redirect::{Redirect, ResourceType},
     short_id::ShortId,
     short_url::ShortDomain,
@@ -32,6 +32,14 @@ pub struct Scopes {
     /// Projects.
     #[serde(default)]
     pub projects: Vec<String>,
+}
+
+impl Scopes {
+    /// The projects, as edges hold them: texts that are no ids name none.
+    #[must_use]
+    pub fn project_ids(&self) -> Box<[ProjectId]> {
+        self.projects.iter().filter_map(|id| id.parse().ok()).collect()
+    }
 }
 
 /// A redirection with what only control holds.

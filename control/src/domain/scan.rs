@@ -1,7 +1,11 @@
 //! What a scan becomes: the `implicitScans` action with its context (decisions 5, "A redirect is recorded").
 
 use serde_json::{Value, json};
-use shared::{geo::Locality, id::ActionId, wire::scan::ScanRecord};
+use shared::{
+    geo::Locality,
+    id::ActionId,
+    wire::scan::{FiredRule, ScanRecord},
+};
 
 use super::{
     context::{self, Agent, Origin},
@@ -48,6 +52,9 @@ pub fn document(
         "locationSource": "unknown",
         "reactions": [],
     });
+    if let Some(fired) = &record.rule {
+        document["reactions"] = json!([reaction(fired)]);
+    }
     if let Some(location) = context::location(locality) {
         document["locationSource"] = "geoIp".into();
         document["location"] = Value::Object(location);
@@ -56,6 +63,19 @@ pub fn document(
         document["scopes"] = json!(scopes);
     }
     document
+}
+
+// Spec gap: the members of a reaction are not shown beside its type.
+/// The reaction of a redirect by a rule: which rule fired, and where it led.
+fn reaction(fired: &FiredRule) -> Value {
+    let mut rule = json!({"index": fired.index});
+    if let Some(name) = &fired.name {
+        rule["name"] = json!(name);
+    }
+    if let Some(application) = &fired.application {
+        rule["application"] = json!(application);
+    }
+    json!({"type": "redirection", "rule": rule, "redirectUrl": fired.redirect_url})
 }
 
 #[cfg(test)]
@@ -73,6 +93,7 @@ mod tests {
             user_agent: Some("Mozilla/5.0".into()),
             referer: None,
             entry_url: "https://tn.gg/abc".into(),
+            rule: None,
         }
     }
 
@@ -106,5 +127,26 @@ mod tests {
         assert_eq!(full["locationSource"], "geoIp");
         assert_eq!(full["location"]["position"]["coordinates"], json!([13.4, 52.5]));
         assert_eq!(full["customFields"]["bot"], true);
+        assert_eq!(full["reactions"], json!([]));
+    }
+
+    #[test]
+    fn the_rule_that_fired_is_a_reaction() {
+        let redirect_url: Box<str> = "https://example.com/de".into();
+        let rule = FiredRule { application: None, index: 3, name: None, redirect_url };
+        let reactions = |rule| {
+            let record = ScanRecord { rule: Some(Box::new(rule)), ..record() };
+            let (scopes, agent, locality) = (Scopes::default(), Agent::default(), Locality::default());
+            document(&record, "abc", &scopes, agent, &locality)["reactions"].take()
+        };
+        let url = "https://example.com/de";
+        assert_eq!(
+            reactions(rule.clone()),
+            json!([{"type": "redirection", "rule": {"index": 3}, "redirectUrl": url}])
+        );
+        let id = "U5Gq8sKVBfgRtKRaagBefgwk";
+        let named = FiredRule { application: id.parse().ok(), name: Some("Germany".into()), ..rule };
+        let expected = json!({"index": 3, "name": "Germany", "application": id});
+        assert_eq!(reactions(named)[0]["rule"], expected);
     }
 }

@@ -28,6 +28,7 @@ mod rate_limit;
 mod redirection_answers;
 mod redirections;
 mod router;
+mod rules;
 mod serve;
 mod service_info;
 mod status;

@@ -9,7 +9,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::places;
 use super::{
     access, action_types, actions, applications, logins, middleware, new_actions, openapi, products,
-    projects, properties, redirections, service_info, status, tenants, thng_keys, thngs, users,
+    projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs, users,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
@@ -91,6 +91,12 @@ fn table() -> OpenApiRouter<Arc<App>> {
             properties::of_product::read_one,
             properties::of_product::update_one,
             properties::of_product::delete_one
+        ))
+        .routes(routes!(rules::of_account::read, rules::of_account::replace, rules::of_account::delete))
+        .routes(routes!(
+            rules::of_application::read,
+            rules::of_application::replace,
+            rules::of_application::delete
         ))
         .routes(routes!(status::read))
 }

@@ -17,7 +17,7 @@ use shared::{
 use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Db, StoreError, Tx, accounts, dialect, log};
+use crate::store::{Db, StoreError, Tx, accounts, dialect, log, rules};
 
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(25);
@@ -231,10 +231,12 @@ impl Hub {
         let resumes = hello.epoch.as_ref() == Some(&head.epoch)
             && head.compacted <= hello.applied
             && hello.applied <= head.head;
-        let (start, cursor) = if resumes {
-            (Start::Resume, hello.applied)
+        let (start, cursor, rules) = if resumes {
+            (Start::Resume, hello.applied, Vec::new())
         } else {
-            (Start::Snapshot { at_rev: head.head }, head.head)
+            // Rules are held whole by the edge: they must be those of the very revision it starts from.
+            let (at_rev, rules) = rules::list_with_head(&mut conn).await?;
+            (Start::Snapshot { at_rev }, at_rev, rules)
         };
         let session = self.0.sessions.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.members().insert(
@@ -249,7 +251,7 @@ impl Hub {
             },
         );
         let welcome =
-            Welcome { epoch: head.epoch, head: head.head, compacted: head.compacted, start, domains };
+            Welcome { epoch: head.epoch, head: head.head, compacted: head.compacted, start, domains, rules };
         let mut heartbeat = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
         heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         Ok(EdgeSession {

@@ -1,12 +1,16 @@
 //! Applications of projects, and their keys (decisions 3).
 
-use shared::id::{ApplicationId, ProjectId};
+use shared::{
+    id::{AccountId, ApplicationId, ProjectId},
+    time::UnixMillis,
+};
 use tracing::instrument;
 
 use super::{
     App,
     access::{derived_key, require},
     projects::{self, project_id},
+    rules,
 };
 use crate::{
     domain::{
@@ -145,16 +149,26 @@ pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result
     applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
         .await?
         .ok_or_else(|| not_found(id))?;
-    remove(&mut tx, parsed).await?;
-    Ok(tx.commit().await?)
+    let had_rules = remove(&mut tx, actor.account, parsed, app.clock.now()).await?;
+    tx.commit().await?;
+    if had_rules {
+        app.hub.wake();
+    }
+    Ok(())
 }
 
-/// Removes an application that is known to be the account's, with what belongs to it.
-pub(super) async fn remove(tx: &mut Tx, id: ApplicationId) -> Result<(), ServiceError> {
+/// Removes an application that is known to be the account's, with what belongs to it; `true` when edges are to
+/// hear of its rules.
+pub(super) async fn remove(
+    tx: &mut Tx,
+    account: AccountId,
+    id: ApplicationId,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
     applications::delete(tx, id).await?;
     app_users::delete_of_app(tx, id).await?;
     keys::delete_of_app(tx, id).await?;
-    Ok(())
+    rules::forget(tx, account, id, now).await
 }
 
 /// The public key of an application.
@@ -187,7 +201,8 @@ async fn load(app: &App, actor: &Actor, project: &str, id: &str) -> Result<Appli
     applications::find(&mut conn, actor.account, parsed_project, parsed).await?.ok_or_else(|| not_found(id))
 }
 
-fn ids(project: &str, id: &str) -> Result<(ProjectId, ApplicationId), ServiceError> {
+/// The project and application that a path names; a text that is no id names none.
+pub(super) fn ids(project: &str, id: &str) -> Result<(ProjectId, ApplicationId), ServiceError> {
     match (project.parse(), id.parse()) {
         (Ok(project), Ok(id)) => Ok((project, id)),
         (Err(_), _) => Err(projects::not_found(project)),

@@ -15,6 +15,7 @@ pub mod projects;
 pub mod properties;
 pub mod redirections;
 pub mod references;
+pub mod rules;
 pub mod scopes;
 pub mod tenants;
 pub mod thng_keys;

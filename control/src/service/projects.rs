@@ -93,10 +93,15 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     if !projects::delete(&mut tx, actor.account, parsed).await? {
         return Err(not_found(id));
     }
+    let mut had_rules = false;
     for application in applications::list_ids(&mut tx, actor.account, parsed).await? {
-        remove(&mut tx, application).await?;
+        had_rules |= remove(&mut tx, actor.account, application, app.clock.now()).await?;
     }
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    if had_rules {
+        app.hub.wake();
+    }
+    Ok(())
 }
 
 /// The project that a path names; a text that is no id names none.

@@ -7,8 +7,7 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    App, access::require, properties, redirections::follow_product, references::resolve_thng,
-    scopes::scopes_for,
+    App, access::require, properties, redirections::follow_thng, references::resolve_thng, scopes::scopes_for,
 };
 use crate::{
     domain::{
@@ -110,12 +109,13 @@ pub async fn update(
     if change.product != stored.product {
         check_product(&mut tx, actor, change.product).await?;
     }
-    let (product, now) = (stored.product, app.clock.now());
+    let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
     let mut thng = stored.apply(change, now);
     thngs::update(&mut tx, actor.account, &thng).await?;
     thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
-    let followed =
-        thng.product != product && follow_product(&mut tx, actor.account, id, thng.product, now).await?;
+    let was_renamed = thng.name != name;
+    let followed = (was_renamed || thng.product != product)
+        && follow_thng(&mut tx, actor.account, id, thng.product, was_renamed, now).await?;
     tx.commit().await?;
     if followed {
         app.hub.wake();
@@ -132,13 +132,18 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     let grant = require(actor, Verb::Delete, Thngs)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, reference).await?;
-    thngs::find_locked(&mut tx, actor.account, id)
+    let stored = thngs::find_locked(&mut tx, actor.account, id)
         .await?
         .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
         .ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))?;
     thngs::delete(&mut tx, actor.account, id).await?;
     keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
+    // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
+    let followed = follow_thng(&mut tx, actor.account, id, stored.product, true, app.clock.now()).await?;
     tx.commit().await?;
+    if followed {
+        app.hub.wake();
+    }
     properties::sweep_once(app).await;
     Ok(())
 }

@@ -15,11 +15,11 @@ const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, fir
 const FIRST_OPERATOR: &str = "SELECT id, account_id FROM operators ORDER BY seq LIMIT 1";
 const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
     VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
-const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive FROM short_domains WHERE account_id = $1 \
+const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains WHERE account_id = $1 \
     ORDER BY position";
-const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive FROM short_domains ORDER BY host";
+const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains ORDER BY host";
 
-type DomainRow = (String, String, bool);
+type DomainRow = (String, String, bool, String);
 
 /// Adds an account.
 ///
@@ -122,6 +122,11 @@ pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, Store
     rows.into_iter().map(domain).collect()
 }
 
-fn domain((host, scheme, case_sensitive): DomainRow) -> Result<ShortDomain, StoreError> {
-    Ok(ShortDomain { host: parse("host", &host)?, scheme: parse("scheme", &scheme)?, case_sensitive })
+fn domain((host, scheme, case_sensitive, account): DomainRow) -> Result<ShortDomain, StoreError> {
+    Ok(ShortDomain {
+        host: parse("host", &host)?,
+        scheme: parse("scheme", &scheme)?,
+        case_sensitive,
+        account: Some(parse("account_id", &account)?),
+    })
 }

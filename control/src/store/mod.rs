@@ -38,6 +38,7 @@ pub mod projects;
 pub mod properties;
 pub mod redirections;
 pub mod resources;
+pub mod rules;
 pub mod scans;
 pub mod scopes;
 pub mod secrets;

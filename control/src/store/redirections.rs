@@ -28,7 +28,8 @@ macro_rules! select {
         concat!(
             "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
              r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, \
-             r.updated_at, r.rev FROM redirections r JOIN short_domains d ON d.host = r.domain ",
+             r.updated_at, r.rev, t.name AS thng_name FROM redirections r JOIN short_domains d ON d.host = r.domain \
+             LEFT JOIN thngs t ON t.id = r.thng_id ",
             $rest
         )
     };
@@ -72,8 +73,9 @@ const UPDATE: &str = "UPDATE redirections SET target = $3, forward_query = $4, s
 const DELETE: &str = "UPDATE redirections SET deleted_rev = $3, rev = $3, updated_at = $4 \
     WHERE domain = $1 AND folded = $2 AND deleted_rev IS NULL";
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.created_at, r.updated_at FROM log_head h LEFT JOIN redirections r \
-    ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL WHERE h.id = 1";
+    r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name FROM log_head h \
+    LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
+    LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -86,6 +88,7 @@ struct Row {
     r#type: String,
     platform_id: String,
     thng_id: Option<String>,
+    thng_name: Option<String>,
     product_id: Option<String>,
     target: String,
     forward_query: bool,
@@ -107,6 +110,7 @@ impl TryFrom<Row> for Redirection {
                 host: host.clone(),
                 scheme: parse("scheme", &row.scheme)?,
                 case_sensitive: row.case_sensitive,
+                account: Some(parse("account_id", &row.account_id)?),
             },
             redirect: Redirect {
                 domain: host,
@@ -115,6 +119,8 @@ impl TryFrom<Row> for Redirection {
                 platform_id: parse("platform_id", &row.platform_id)?,
                 thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
                 product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+                thng_name: row.thng_name.map(Into::into),
+                projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
                 created_at: UnixMillis(row.created_at),
@@ -323,6 +329,8 @@ struct FillRow {
     product_id: Option<String>,
     target: Option<String>,
     forward_query: Option<bool>,
+    scopes: Option<Json<Scopes>>,
+    thng_name: Option<String>,
     created_at: Option<i64>,
     updated_at: Option<i64>,
 }
@@ -345,6 +353,8 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 platform_id: parse("platform_id", &row.platform_id.ok_or_else(missing)?)?,
                 thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
                 product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+                thng_name: row.thng_name.map(Into::into),
+                projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),

@@ -7,15 +7,14 @@ use shared::{
 
 use super::{Conn, StoreError, dialect, parse};
 
-const PG_THNGS: &str = "SELECT id, product_id FROM thngs WHERE account_id = $1 AND id = ANY($2)";
-const SQLITE_THNGS: &str =
-    "SELECT id, product_id FROM thngs WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+const PG_THNGS: &str = "SELECT id, product_id, name FROM thngs WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_THNGS: &str = "SELECT id, product_id, name FROM thngs WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
 const PG_PRODUCTS: &str = "SELECT id FROM products WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_PRODUCTS: &str =
     "SELECT id FROM products WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
 
 /// A resource that exists in the account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
     /// Its id.
     pub id: ResourceId,
@@ -23,6 +22,8 @@ pub struct Resource {
     pub kind: ResourceType,
     /// The Thng, if it is one.
     pub thng: Option<ThngId>,
+    /// The Thng's name.
+    pub thng_name: Option<Box<str>>,
     /// The product, or the Thng's product.
     pub product: Option<ProductId>,
 }
@@ -33,13 +34,25 @@ pub struct Resource {
 /// The database failed.
 pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result<Vec<Resource>, StoreError> {
     let account = account.as_str();
-    let thngs =
-        dialect::fetch_in_list!(conn, (String, Option<String>), PG_THNGS, SQLITE_THNGS, [account], ids)?;
+    let thngs = dialect::fetch_in_list!(
+        conn,
+        (String, Option<String>, String),
+        PG_THNGS,
+        SQLITE_THNGS,
+        [account],
+        ids
+    )?;
     let mut found = Vec::with_capacity(ids.len());
-    for (id, product) in thngs {
+    for (id, product, name) in thngs {
         let thng: ThngId = parse("id", &id)?;
         let product = product.as_deref().map(|id| parse("product_id", id)).transpose()?;
-        found.push(Resource { id: thng.into(), kind: ResourceType::Thng, thng: Some(thng), product });
+        found.push(Resource {
+            id: thng.into(),
+            kind: ResourceType::Thng,
+            thng: Some(thng),
+            thng_name: Some(name.into()),
+            product,
+        });
     }
     if found.len() < ids.len() {
         let products =
@@ -50,6 +63,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
                 id: product.into(),
                 kind: ResourceType::Product,
                 thng: None,
+                thng_name: None,
                 product: Some(product),
             });
         }

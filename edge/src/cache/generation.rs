@@ -9,9 +9,12 @@ use std::{
     },
 };
 
+use arc_swap::ArcSwap;
 use moka::{Equivalent, ops::compute::Op, sync::Cache};
 use shared::{
+    id::AccountId,
     redirect::{Redirect, RedirectKey},
+    rules::AccountRules,
     wire::stream::{Epoch, Rev},
 };
 
@@ -19,13 +22,15 @@ use super::{
     Found, Held, Served,
     tail::{self, Last, Resolved, Tail},
 };
+use crate::rules::{self, RuleSet, RuleTable};
 
 /// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
 const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };
 /// What a remembered absence costs: key, moka's nodes and queues (measured: 431 bytes at 300,000).
 const ABSENT_BYTES: usize = 430;
-/// What a redirection costs beside its texts (measured: 1,012 bytes with a target of 63 characters).
-const PRESENT_BYTES: usize = 870;
+/// What a redirection costs beside its texts: measured 1,012 bytes with a target of 63 characters, and since
+/// then two slices came in.
+const PRESENT_BYTES: usize = 900;
 
 /// A redirection with the revision that made it.
 pub(super) type Versioned = (Rev, Arc<Served>);
@@ -85,11 +90,13 @@ pub(super) struct Generation {
     snap_floor: AtomicU64,
     applied: AtomicU64,
     tail: Mutex<Tail>,
+    /// The rules of every account, exactly as of `applied`: never a part, so that nothing has to be fetched.
+    rules: ArcSwap<RuleTable>,
 }
 
 impl Generation {
-    /// An empty cache that continues from `at_rev`.
-    pub(super) fn new(epoch: Option<Epoch>, at_rev: Rev, capacity_bytes: u64) -> Self {
+    /// A cache without redirections that continues from `at_rev`, where the rules are these.
+    pub(super) fn new(epoch: Option<Epoch>, at_rev: Rev, rules: RuleTable, capacity_bytes: u64) -> Self {
         let entries =
             Cache::builder().max_capacity(capacity_bytes).weigher(|_, entry: &Entry| weigh(entry)).build();
         Self {
@@ -100,6 +107,7 @@ impl Generation {
             snap_floor: AtomicU64::new(at_rev),
             applied: AtomicU64::new(at_rev),
             tail: Mutex::new(Tail::new(at_rev, tail::CAPACITY)),
+            rules: ArcSwap::from_pointee(rules),
         }
     }
 
@@ -176,8 +184,33 @@ impl Generation {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(rev, key, last);
     }
 
-    /// Continues from `at_rev` without the events before it; `applied` never falls.
-    pub(super) fn snapshot(&self, at_rev: Rev) {
+    /// Looks at the rules of an account; `None` without a search as long as no account has some.
+    pub(super) fn with_rules<R>(&self, account: &AccountId, look: impl FnOnce(&RuleSet) -> R) -> Option<R> {
+        let table = self.rules.load();
+        if table.is_empty() { None } else { table.get(account).map(|set| look(set)) }
+    }
+
+    /// Applies one change of an account's rules; a set that cannot be used is refused and leaves the old one.
+    ///
+    /// Only the one task that follows the stream calls this and [`Self::snapshot`].
+    pub(super) fn change_rules(&self, rev: Rev, sets: &AccountRules) -> Result<(), String> {
+        self.pass(rev);
+        let set = rules::read(sets)?;
+        let mut table = RuleTable::clone(&self.rules.load());
+        match set {
+            Some(set) => table.insert(sets.account, Arc::new(set)),
+            None => table.remove(&sets.account),
+        };
+        self.rules.store(Arc::new(table));
+        Ok(())
+    }
+
+    /// Continues from `at_rev` without the events before it; `applied` never falls, and with a snapshot
+    /// older than it the rules stay as well.
+    pub(super) fn snapshot(&self, at_rev: Rev, rules: RuleTable) {
+        if at_rev >= self.applied() {
+            self.rules.store(Arc::new(rules));
+        }
         let at_rev = at_rev.max(self.applied());
         for floor in &self.floors {
             floor.fetch_max(at_rev, SeqCst);
@@ -250,7 +283,11 @@ impl Generation {
 fn weigh(entry: &Entry) -> u32 {
     let bytes = match &entry.found {
         None => ABSENT_BYTES,
-        Some(served) => PRESENT_BYTES + served.location.len() + served.record.target.len(),
+        Some(served) => {
+            let record = &served.record;
+            let scope = record.thng_name.as_ref().map_or(0, |name| name.len()) + 24 * record.projects.len();
+            PRESENT_BYTES + served.location.len() + record.target.len() + scope
+        }
     };
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

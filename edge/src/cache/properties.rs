@@ -3,7 +3,8 @@
 //! The world writes a log; the edge is sent parts of it late, twice, or out of order, and reads views
 //! that lag. After each step the invariants are checked: what is served is the truth at some revision
 //! not before what was acknowledged (I3), nor before what was served already (I6); so a deleted id is
-//! never served after its ack (I5), and duplicates and reorders change nothing (I8).
+//! never served after its ack (I5), and duplicates and reorders change nothing (I8). The rules of redirection
+//! are at each moment exactly those of the revision that is applied.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,13 +13,20 @@ use std::{
 
 use proptest::prelude::*;
 use shared::{
+    geo::NoGeoIp,
+    id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
+    rules::{AccountRules, Rule, RuleList},
     time::UnixMillis,
     wire::stream::{Change, Epoch, Event, Events, Fill, Rev},
 };
 
-use super::{EdgeCache, Found, Gap, Held, KeyRef};
-use crate::domains::Domains;
+use super::{EdgeCache, Found, Gap, Held, KeyRef, Served};
+use crate::{
+    agents::Agents,
+    domains::Domains,
+    rules::{Scene, Sources},
+};
 
 const KEYS: u8 = 3;
 
@@ -26,6 +34,8 @@ const KEYS: u8 = 3;
 enum Step {
     /// Control commits a new target, or a delete.
     Write { key: u8, delete: bool },
+    /// Control commits other rules of the account, or none.
+    Rules { delete: bool },
     /// The stream sends the next events.
     Deliver { count: u8 },
     /// The stream sends a run that begins elsewhere: a duplicate, a reorder or a gap.
@@ -36,8 +46,8 @@ enum Step {
     Finish { which: u8 },
     /// A client asks.
     Ask { key: u8 },
-    /// The stream begins anew by a snapshot.
-    Snapshot,
+    /// The stream begins anew by a snapshot, which may be older than what was applied.
+    Snapshot { back: u8 },
     /// History was cut: control begins an epoch with the state of `back` writes ago.
     Epoch { back: u8 },
     /// Memory pressure.
@@ -48,18 +58,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let key = 0..KEYS;
     let step = prop_oneof![
         6 => (key.clone(), any::<bool>()).prop_map(|(key, delete)| Step::Write { key, delete }),
-        2 => (1..4u8).prop_map(|count| Step::Deliver { count }),
+        2 => prop::bool::weighted(0.3).prop_map(|delete| Step::Rules { delete }),
+        3 => (1..4u8).prop_map(|count| Step::Deliver { count }),
         1 => (0..5u8, 1..4u8).prop_map(|(back, count)| Step::Stray { back, count }),
         8 => (key.clone(), 0..5u8, prop::bool::weighted(0.9))
             .prop_map(|(key, lag, complete)| Step::Read { key, lag, complete }),
         10 => any::<u8>().prop_map(|which| Step::Finish { which }),
         6 => key.clone().prop_map(|key| Step::Ask { key }),
-        1 => Just(Step::Snapshot),
+        1 => (0..4u8).prop_map(|back| Step::Snapshot { back: back.saturating_sub(1) }),
         1 => (0..4u8).prop_map(|back| Step::Epoch { back }),
         5 => key.prop_map(|key| Step::Evict { key }),
     ];
     prop::collection::vec(step, 1..120)
 }
+
+/// Where the revision of the account's rules stands among those of the keys.
+const RULES: u8 = KEYS;
 
 type State = BTreeMap<u8, Rev>;
 
@@ -76,6 +90,7 @@ struct World {
     /// The revision that the edge may not fall behind, for each key: acked or served.
     promised: HashMap<u8, Rev>,
     flights: Vec<(u8, Fill)>,
+    agents: Agents,
 }
 
 fn key(n: u8) -> RedirectKey {
@@ -92,10 +107,27 @@ fn record(n: u8, rev: Rev) -> Arc<Redirect> {
         thng_id: None,
         product_id: None,
         target: format!("https://example.com/{rev}").into(),
+        thng_name: None,
+        projects: Box::default(),
         forward_query: false,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })
+}
+
+fn account() -> AccountId {
+    "U0000000000000000000000a".parse().unwrap()
+}
+
+/// The rules that revision `rev` wrote; their target tells the revision.
+fn rules(rev: Option<Rev>) -> Arc<AccountRules> {
+    let rule = |rev| Rule {
+        name: None,
+        condition: "hour>=0".into(),
+        redirect_url: Some(format!("https://example.com/{rev}").into()),
+    };
+    let rules = rev.map(rule).into_iter().collect();
+    Arc::new(AccountRules::new(account(), vec![RuleList { owner: None, rules }]))
 }
 
 fn rev_of(found: &Found) -> Option<Rev> {
@@ -106,7 +138,7 @@ impl World {
     fn new() -> Self {
         let cache = EdgeCache::new(1 << 20);
         let epoch: Epoch = "e0".into();
-        cache.snapshot(&epoch, 0);
+        cache.snapshot(&epoch, 0, &[]);
         Self {
             cache,
             epoch,
@@ -117,6 +149,7 @@ impl World {
             applied: 0,
             promised: HashMap::new(),
             flights: Vec::new(),
+            agents: Agents::new(),
         }
     }
 
@@ -143,6 +176,32 @@ impl World {
         }
     }
 
+    fn sets(&self, rev: Rev) -> Vec<Arc<AccountRules>> {
+        self.state(rev).get(&RULES).map(|rev| rules(Some(*rev))).into_iter().collect()
+    }
+
+    /// The revision whose rules hold on the edge.
+    fn rules_held(&self) -> Option<Rev> {
+        let served = Served::new(&key(0), record(0, 0)).unwrap();
+        let headers = http::HeaderMap::new();
+        let sources = Sources { agents: &self.agents, geo: &NoGeoIp };
+        let scene = Scene::new(&served, &headers, [127, 0, 0, 1].into(), UnixMillis(0), sources);
+        let location = self.cache.with_rules(&account(), |rules| rules.decide(&scene).unwrap().1)?;
+        location.to_str().unwrap().rsplit('/').next().unwrap().parse().ok()
+    }
+
+    fn commit(&mut self, entry: u8, delete: bool, change: Change) {
+        let rev = self.head() + 1;
+        let mut state = self.history.last().unwrap().clone();
+        if delete {
+            state.remove(&entry);
+        } else {
+            state.insert(entry, rev);
+        }
+        self.history.push(state);
+        self.log.push(Event { rev, change });
+    }
+
     /// Checks an answer: the truth at some revision from what was promised before it on.
     fn serve(&mut self, n: u8, found: &Found, promised: Rev) {
         let shown = rev_of(found);
@@ -157,16 +216,12 @@ impl World {
     fn step(&mut self, step: Step) {
         match step {
             Step::Write { key: n, delete } => {
-                let rev = self.head() + 1;
-                let mut state = self.history.last().unwrap().clone();
-                let value = (!delete).then(|| record(n, rev));
-                if delete {
-                    state.remove(&n);
-                } else {
-                    state.insert(n, rev);
-                }
-                self.history.push(state);
-                self.log.push(Event { rev, change: Change::Redirect(key(n), value) });
+                let value = (!delete).then(|| record(n, self.head() + 1));
+                self.commit(n, delete, Change::Redirect(key(n), value));
+            }
+            Step::Rules { delete } => {
+                let sets = rules((!delete).then(|| self.head() + 1));
+                self.commit(RULES, delete, Change::Rules(sets));
             }
             Step::Deliver { count } => {
                 let events = self.run(self.applied, count);
@@ -213,9 +268,10 @@ impl World {
                     Held::Stale | Held::Nothing => {}
                 }
             }
-            Step::Snapshot => {
-                self.cache.snapshot(&self.epoch, self.head());
-                self.ack(self.head());
+            Step::Snapshot { back } => {
+                let at_rev = self.head().saturating_sub(back.into()).max(self.base);
+                assert_eq!(self.cache.snapshot(&self.epoch, at_rev, &self.sets(at_rev)), []);
+                self.ack(at_rev.max(self.applied));
             }
             Step::Epoch { back } => {
                 // A database that was restored: its head is lower, its history another one.
@@ -225,7 +281,7 @@ impl World {
                 self.epoch = format!("e{}", self.epochs).into();
                 (self.base, self.history, self.log) = (head, vec![state], Vec::new());
                 self.promised.clear();
-                self.cache.snapshot(&self.epoch, head);
+                assert_eq!(self.cache.snapshot(&self.epoch, head, &self.sets(head)), []);
                 self.ack(head);
             }
             Step::Evict { key: n } => self.cache.evict(&key(n)),
@@ -247,6 +303,8 @@ proptest! {
         let mut world = World::new();
         for step in steps {
             world.step(step);
+            let rules = world.state(world.applied).get(&RULES).copied();
+            prop_assert_eq!(world.rules_held(), rules, "the rules are those of {}", world.applied);
             for n in 0..KEYS {
                 world.step(Step::Ask { key: n });
             }
@@ -305,7 +363,7 @@ fn a_refused_record_leaves_the_old_value() {
 #[test]
 fn a_run_with_a_hole_is_a_gap() {
     let cache = EdgeCache::new(1 << 20);
-    cache.snapshot(&"e".into(), 0);
+    cache.snapshot(&"e".into(), 0, &[]);
     let item = |rev| Event { rev, change: Change::Redirect(key(0), None) };
     for (prev, revs, last) in [(0, vec![1, 3], 3), (0, vec![1], 2), (1, vec![2], 2)] {
         let events = Events { prev, items: revs.into_iter().map(item).collect(), last };

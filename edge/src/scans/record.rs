@@ -2,19 +2,25 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use shared::{time::UnixMillis, wire::scan::ScanRecord};
+use shared::{
+    time::UnixMillis,
+    wire::scan::{FiredRule, ScanRecord, cut},
+};
 
 use super::Scan;
 
-/// First byte of every record; another one belongs to a later version.
-const VERSION: u8 = 1;
+/// First byte of a record without a rule; an edge of the version before reads it too.
+const PLAIN: u8 = 1;
+/// First byte of a record with a rule; another one belongs to a later version.
+const WITH_RULE: u8 = 2;
 
 /// Appends the record of a scan to `out`.
 ///
 /// `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`; each
-/// text has a 16-bit length before it, numbers are little-endian.
+/// text has a 16-bit length before it, numbers are little-endian. A rule that fired follows as
+/// `application | index u16 | name | location`, where an empty text is none.
 pub(super) fn encode(scan: &Scan, out: &mut Vec<u8>) {
-    out.push(VERSION);
+    out.push(if scan.fired.is_some() { WITH_RULE } else { PLAIN });
     out.extend(scan.at.0.to_le_bytes());
     match scan.ip {
         IpAddr::V4(ip) => {
@@ -35,19 +41,32 @@ pub(super) fn encode(scan: &Scan, out: &mut Vec<u8>) {
         scan.texts.get(referer..),
     ];
     for text in texts {
-        let text = text.unwrap_or_default();
-        // All texts are cut to a few hundred bytes before they come here.
-        out.extend(u16::try_from(text.len()).unwrap_or(0).to_le_bytes());
-        out.extend(text.as_bytes());
+        put(text.unwrap_or_default(), out);
     }
+    if let Some(fired) = &scan.fired {
+        put(fired.rule.application.as_ref().map_or("", |id| id.as_str()), out);
+        out.extend(fired.rule.index.to_le_bytes());
+        put(fired.rule.name.as_deref().unwrap_or_default(), out);
+        // Printable ASCII: a target, and a query that was encoded.
+        put(fired.location.to_str().unwrap_or_default(), out);
+    }
+}
+
+/// Appends a text of at most a few thousand bytes: all are bounded before they come here.
+fn put(text: &str, out: &mut Vec<u8>) {
+    let text = cut(text, usize::from(u16::MAX));
+    out.extend(u16::try_from(text.len()).unwrap_or(0).to_le_bytes());
+    out.extend(text.as_bytes());
 }
 
 /// Reads a record; `None` when it is not one.
 pub(super) fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let input = &mut bytes;
-    if take::<1>(input)? != [VERSION] {
-        return None;
-    }
+    let has_rule = match take::<1>(input)? {
+        [PLAIN] => false,
+        [WITH_RULE] => true,
+        _ => return None,
+    };
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
     let ip = match take::<1>(input)? {
         [4] => IpAddr::V4(Ipv4Addr::from(take::<4>(input)?)),
@@ -59,7 +78,19 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let entry_url = text(input)?.into();
     let user_agent = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
     let referer = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
-    input.is_empty().then_some(ScanRecord { at, domain, folded, ip, user_agent, referer, entry_url })
+    let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
+    input.is_empty().then_some(ScanRecord { at, domain, folded, ip, user_agent, referer, entry_url, rule })
+}
+
+fn rule(input: &mut &[u8]) -> Option<FiredRule> {
+    let application = match text(input)? {
+        "" => None,
+        id => Some(id.parse().ok()?),
+    };
+    let index = u16::from_le_bytes(take(input)?);
+    let name = Some(text(input)?).filter(|name| !name.is_empty()).map(Into::into);
+    let redirect_url = text(input)?.into();
+    Some(FiredRule { application, index, name, redirect_url })
 }
 
 fn take<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
@@ -81,12 +112,22 @@ pub(super) mod tests {
 
     use proptest::prelude::*;
     use shared::{
+        geo::NoGeoIp,
         redirect::{Redirect, RedirectKey, ResourceType},
+        rules::{AccountRules, MAX_NAME, Owner, Rule, RuleList},
         time::UnixMillis,
     };
 
     use super::*;
-    use crate::cache::Served;
+    use crate::{
+        agents::Agents,
+        cache::Served,
+        rules::{self, Scene, Sources},
+        scans::Fired,
+    };
+
+    const APPLICATION: &str = "U5Gq8sKVBfgRtKRaagBefgwk";
+    const PROJECT: &str = "UMe8gsKVBfgRtKRaagBefgwk";
 
     /// A scan of one short id.
     pub(in crate::scans) fn scan(at: i64, entry_url: &str, agent: &str, referer: &str) -> Scan {
@@ -98,6 +139,8 @@ pub(super) mod tests {
             thng_id: None,
             product_id: None,
             target: "https://example.com/".into(),
+            thng_name: None,
+            projects: Box::default(),
             forward_query: false,
             created_at: UnixMillis(0),
             updated_at: UnixMillis(0),
@@ -105,7 +148,14 @@ pub(super) mod tests {
         let served = Served::new(&RedirectKey::new("tn.gg", "ABC"), Arc::new(record)).unwrap();
         let texts = format!("{entry_url}{agent}{referer}").into_boxed_str();
         let cuts = (entry_url.len() as u16, (entry_url.len() + agent.len()) as u16);
-        Scan { at: UnixMillis(at), served: Arc::new(served), ip: [127, 0, 0, 1].into(), texts, cuts }
+        Scan {
+            at: UnixMillis(at),
+            served: Arc::new(served),
+            ip: [127, 0, 0, 1].into(),
+            texts,
+            cuts,
+            fired: None,
+        }
     }
 
     proptest! {
@@ -128,9 +178,58 @@ pub(super) mod tests {
         }
 
         #[test]
+        fn a_rule_is_written_and_read(named: bool, own: bool, name in ".{1,40}", path in "[a-z]{0,2000}") {
+            let location = format!("https://example.com/{path}");
+            let lists = vec![RuleList {
+                owner: (!own).then(|| Owner { application: APPLICATION.parse().unwrap(), project: PROJECT.parse().unwrap() }),
+                rules: vec![
+                    Rule { name: None, condition: "hour<0".into(), redirect_url: None },
+                    Rule {
+                        name: named.then(|| cut(&name, MAX_NAME).into()),
+                        condition: "hour>=0".into(),
+                        redirect_url: Some(location.as_str().into()),
+                    },
+                ],
+            }];
+            let set = rules::read(&AccountRules::new(APPLICATION.parse().unwrap(), lists)).unwrap().unwrap();
+            let mut scan = scan(1, "https://tn.gg/ABC", "", "");
+            let record = Redirect { projects: [PROJECT.parse().unwrap()].into(), ..(*scan.served.record).clone() };
+            scan.served = Arc::new(Served::new(&scan.served.key, Arc::new(record)).unwrap());
+            let (headers, agents) = (http::HeaderMap::new(), Agents::new());
+            let sources = Sources { agents: &agents, geo: &NoGeoIp };
+            let scene = Scene::new(&scan.served, &headers, scan.ip, scan.at, sources);
+            let (rule, location) = set.decide(&scene).unwrap();
+            scan.fired = Some(Box::new(Fired { rule, location: location.clone() }));
+            let mut bytes = Vec::new();
+            encode(&scan, &mut bytes);
+            let fired = decode(&bytes).unwrap().rule.unwrap();
+            prop_assert_eq!(fired.application, (!own).then(|| APPLICATION.parse().unwrap()));
+            prop_assert_eq!((fired.index, &*fired.redirect_url), (1, location.to_str().unwrap()));
+            prop_assert_eq!(fired.name, named.then(|| cut(&name, MAX_NAME).into()));
+            for cut in 0..bytes.len() {
+                prop_assert!(decode(&bytes[..cut]).is_none());
+            }
+        }
+
+        #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
             let _ = decode(&bytes);
         }
+    }
+
+    #[test]
+    fn a_record_of_the_version_before_is_read() {
+        let mut bytes = vec![1, 0xe8, 3, 0, 0, 0, 0, 0, 0, 4, 192, 0, 2, 7];
+        for text in ["tn.gg", "ABC", "https://tn.gg/abc", "", "https://shop.example/"] {
+            bytes.push(text.len() as u8);
+            bytes.push(0);
+            bytes.extend(text.as_bytes());
+        }
+        let record = decode(&bytes).unwrap();
+        assert_eq!((record.at, record.ip), (UnixMillis(1_000), [192, 0, 2, 7].into()));
+        assert_eq!((&*record.folded, &*record.entry_url), ("ABC", "https://tn.gg/abc"));
+        assert_eq!((record.user_agent, record.rule), (None, None));
+        assert_eq!(record.referer.as_deref(), Some("https://shop.example/"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod limits;
 mod management;
 mod proxies;
 mod representations;
+mod rules;
 mod scans;
 mod stream;
 mod support;

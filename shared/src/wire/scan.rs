@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::UnixMillis;
+use crate::{id::ApplicationId, time::UnixMillis};
 
 /// Longest user agent kept, in bytes; phones send 110 to 180.
 pub const MAX_USER_AGENT: usize = 256;
@@ -15,7 +15,8 @@ pub const MAX_ENTRY_URL: usize = 256;
 
 /// One redirect as an edge saw it.
 ///
-/// Texts are cut to the maxima above, so a record takes at most 0.8 KiB and typically under 200 bytes.
+/// Texts are cut to the maxima above, so a record takes at most 0.8 KiB and typically under 200 bytes. A rule
+/// that fired adds its name and the whole `Location`: at most some 5 KiB, typically 100 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScanRecord {
@@ -35,6 +36,25 @@ pub struct ScanRecord {
     pub referer: Option<Box<str>>,
     /// The short URL as requested, without `access_token`.
     pub entry_url: Box<str>,
+    /// The rule by which the redirect went, if one fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Box<FiredRule>>,
+}
+
+/// The rule that decided a redirect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FiredRule {
+    /// The application whose rule it was; `None` for the account's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationId>,
+    /// Its place among the rules of its owner at that moment, from 0.
+    pub index: u16,
+    /// Its name, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Box<str>>,
+    /// The `Location` that was sent.
+    pub redirect_url: Box<str>,
 }
 
 /// A run of records of one boot of an edge, in order and without a gap.

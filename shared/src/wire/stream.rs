@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     redirect::{Redirect, RedirectKey},
+    rules::AccountRules,
     short_url::ShortDomain,
 };
 
@@ -43,6 +44,8 @@ pub enum Change {
     Redirect(RedirectKey, Option<Arc<Redirect>>),
     /// A short domain was added or changed.
     Domain(ShortDomain),
+    /// The rules of an account were changed; without a list they are gone.
+    Rules(Arc<AccountRules>),
 }
 
 /// One revision of the change log.
@@ -91,6 +94,10 @@ pub struct Welcome {
     pub start: Start,
     /// Every short domain, as of some revision at or after the start.
     pub domains: Vec<ShortDomain>,
+    /// The rules of every account that has some, exactly as of the `at_rev` of a snapshot; empty on a resume,
+    /// where the edge has those of `applied` and the events bring the rest.
+    #[serde(default)]
+    pub rules: Vec<Arc<AccountRules>>,
 }
 
 /// Messages from control to an edge.

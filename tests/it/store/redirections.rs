@@ -20,7 +20,7 @@ use shared::{
     id::{AccountId, ResourceId},
     problem::Code,
     short_url::{Scheme, ShortDomain},
-    wire::stream::Change,
+    wire::stream::{Change, Event},
 };
 use sqlx::AssertSqlSafe;
 use tests::db::{Engine, Location, TestApp, random16};
@@ -153,7 +153,7 @@ async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
         .iter()
         .map(|event| match &event.change {
             Change::Redirect(_, value) => value.as_ref().map(|redirect| &*redirect.target),
-            Change::Domain(_) => panic!("no domain was changed"),
+            Change::Domain(_) | Change::Rules(_) => panic!("only redirections were changed"),
         })
         .collect();
     assert_eq!(values, [Some("https://example.com/a"), Some("https://example.com/b"), None]);
@@ -419,13 +419,31 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
     .await?;
     let one = create(&made, thng.id.into(), "https://example.com/{productId}", Some("ONE")).await?;
     assert_eq!(one.redirect.product_id.map(Into::into), Some(first));
-    thngs::update(app, &actor, thng.id.as_str(), change(json!({"name": "Bag one"}), Purpose::Update)?)
-        .await?;
+    let other = json!({"description": "red", "name": "Bag 1"});
+    thngs::update(app, &actor, thng.id.as_str(), change(other, Purpose::Update)?).await?;
     assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 1, "another member changes nothing");
     thngs::update(app, &actor, thng.id.as_str(), change(json!({"product": second}), Purpose::Update)?)
         .await?;
     let found = redirections::find(app, &actor, DomainChoice::default(), "ONE").await?;
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
     assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 2);
+    // The name goes along for the rules, and with the Thng; the product stays.
+    for (step, expected) in [(3, Some("Bag one")), (4, None)] {
+        match expected {
+            Some(name) => {
+                let renamed = change(json!({"name": name}), Purpose::Update)?;
+                drop(thngs::update(app, &actor, thng.id.as_str(), renamed).await?);
+            }
+            None => thngs::delete(app, &actor, thng.id.as_str()).await?,
+        }
+        let events = log::list_after(&mut app.db.read().await?, step - 1, 10).await?;
+        let [Event { rev, change: Change::Redirect(_, Some(told)) }] = &events[..] else {
+            panic!("one redirection is told anew: {events:?}")
+        };
+        assert_eq!((*rev, told.thng_name.as_deref()), (step, expected));
+        assert_eq!(told.product_id.map(Into::into), Some(second));
+        let found = redirections::find(app, &actor, DomainChoice::default(), "ONE").await?;
+        assert_eq!(found.redirect, **told, "what is read is what edges were told");
+    }
     Ok(())
 }

@@ -25,6 +25,7 @@ fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
         user_agent: Some(user_agent.into()),
         referer: None,
         entry_url: format!("https://tn.gg/{folded}").into(),
+        rule: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Redirections follow their Thng: when its product changes, so does what `{productId}` expands to.
+//! Redirections follow their Thng: its product is what `{productId}` expands to, its name is what rules ask for.
 
 use shared::{
     id::{AccountId, ProductId, ThngId},
@@ -18,14 +18,16 @@ use crate::{
 /// Redirections read at a time.
 const STEP: u32 = 100;
 
-/// Writes a Thng's product into its redirections; gives whether one changed.
+/// Writes a Thng's product and name into its redirections; gives whether one changed.
 ///
-/// Runs in the transaction that changes the Thng: edges hear of it once both stand.
-pub(crate) async fn follow_product(
+/// Runs in the transaction that changes the Thng, behind the change: edges hear of it once both stand. A name
+/// is read with the redirection, so here it is told that it was changed.
+pub(crate) async fn follow_thng(
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
     product: Option<ProductId>,
+    was_renamed: bool,
     at: UnixMillis,
 ) -> Result<bool, ServiceError> {
     // Before the look: whole rows are written back, and a target may change until then.
@@ -44,7 +46,7 @@ pub(crate) async fn follow_product(
         let rows = table::list(tx, selection).await?;
         let found = Page::cut(rows, page, |row| Position { at: row.redirect.created_at, seq: row.seq });
         for mut item in found.items {
-            if item.redirect.product_id != product {
+            if was_renamed || item.redirect.product_id != product {
                 item.redirect.product_id = product;
                 changed.push((key_of(&item.domain, &item.redirect.short_id), item));
             }

@@ -19,7 +19,7 @@ use shared::{
 };
 
 pub use self::by_resource::{newest, owner};
-pub(crate) use self::follow::follow_product;
+pub(crate) use self::follow::follow_thng;
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan};
 use super::{
     App,
@@ -270,6 +270,7 @@ pub async fn replace(
                     if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
                         item.scopes = scopes;
                     }
+                    item.redirect.projects = item.scopes.project_ids();
                     item.redirect.updated_at = at;
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;

@@ -164,6 +164,8 @@ fn redirect(
         platform_id: draft.platform_id,
         thng_id: owner.thng,
         product_id: owner.product,
+        thng_name: owner.thng_name.clone(),
+        projects: draft.writable.scopes.project_ids(),
         target: draft.writable.target.as_str().into(),
         forward_query: draft.writable.forward_query,
         created_at: at,

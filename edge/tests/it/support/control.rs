@@ -8,7 +8,9 @@ use std::{
 
 use edge::backing::{Backing, BackingError, Changes};
 use shared::{
+    id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
+    rules::{AccountRules, Rule, RuleList},
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,
@@ -73,7 +75,10 @@ impl Control {
             base: 0,
             log: Vec::new(),
             compacted: 0,
-            domains: vec![ShortDomain::new(Scheme::Https, HOST).unwrap()],
+            domains: vec![ShortDomain {
+                account: Some(account()),
+                ..ShortDomain::new(Scheme::Https, HOST).unwrap()
+            }],
             acked: HashMap::new(),
             rejected: Vec::new(),
             hellos: Vec::new(),
@@ -126,6 +131,24 @@ impl Control {
         self.commit([Change::Redirect(key(short_id), None)])
     }
 
+    /// Replaces the rules of the test domain's account: condition and target of each.
+    pub(crate) fn put_rules(&self, rules: &[(&str, Option<&str>)]) -> Rev {
+        let rules = rules
+            .iter()
+            .map(|(condition, url)| Rule {
+                name: None,
+                condition: (*condition).into(),
+                redirect_url: url.map(Into::into),
+            })
+            .collect();
+        self.put_lists(vec![RuleList { owner: None, rules }])
+    }
+
+    /// Replaces every list of rules of the test domain's account.
+    pub(crate) fn put_lists(&self, lists: Vec<RuleList>) -> Rev {
+        self.commit([Change::Rules(Arc::new(AccountRules::new(account(), lists)))])
+    }
+
     /// Waits until the edge has acknowledged a revision.
     pub(crate) async fn acked(&self, rev: Rev) {
         let mut changed = self.changed.subscribe();
@@ -152,6 +175,17 @@ impl Control {
         self.state().view(rev).get(&key(short_id)).map(|(rev, _)| *rev)
     }
 
+    /// The revision that made the rules which held at `rev`; `None` where none held.
+    pub(crate) fn rules_at(&self, rev: Rev) -> Option<Rev> {
+        let state = self.state();
+        let mut events = state.log.iter().rev().skip_while(|event| event.rev > rev);
+        let last = events.find_map(|event| match &event.change {
+            Change::Rules(sets) => Some((event.rev, !sets.lists.is_empty())),
+            Change::Redirect(..) | Change::Domain(_) => None,
+        });
+        last.filter(|(_, has_rules)| *has_rules).map(|(rev, _)| rev)
+    }
+
     /// Ends every stream.
     pub(crate) fn break_streams(&self) {
         self.state().breaks += 1;
@@ -168,11 +202,16 @@ impl Control {
     pub(crate) fn new_epoch(&self, epoch: &str) {
         let mut state = self.state();
         let everything: Vec<_> = state.view(state.head()).into_iter().collect();
+        let rules = state.rules(state.head());
         state.epoch = epoch.into();
         state.base = 0;
         state.log.clear();
         for (rev, (key, (_, record))) in (1..).zip(everything) {
             state.log.push(Event { rev, change: Change::Redirect(key, Some(record)) });
+        }
+        for set in rules {
+            let rev = state.head() + 1;
+            state.log.push(Event { rev, change: Change::Rules(set) });
         }
         state.acked.clear();
         drop(state);
@@ -213,6 +252,17 @@ impl State {
         self.base + self.log.len() as Rev
     }
 
+    /// The rules of all accounts at a revision.
+    fn rules(&self, rev: Rev) -> Vec<Arc<AccountRules>> {
+        let mut sets = BTreeMap::new();
+        for event in self.log.iter().filter(|event| event.rev <= rev) {
+            if let Change::Rules(set) = &event.change {
+                sets.insert(set.account, set.clone());
+            }
+        }
+        sets.into_values().filter(|set| !set.lists.is_empty()).collect()
+    }
+
     fn view(&self, rev: Rev) -> BTreeMap<RedirectKey, (Rev, Arc<Redirect>)> {
         let mut view = BTreeMap::new();
         for event in self.log.iter().filter(|event| event.rev <= rev) {
@@ -221,11 +271,16 @@ impl State {
                     view.insert(key.clone(), (event.rev, record.clone()));
                 }
                 Change::Redirect(key, None) => drop(view.remove(key)),
-                Change::Domain(_) => {}
+                Change::Domain(_) | Change::Rules(_) => {}
             }
         }
         view
     }
+}
+
+/// The account of the test domain.
+pub(crate) fn account() -> AccountId {
+    "U0000000000000000000000a".parse().unwrap()
 }
 
 fn down() -> BackingError {
@@ -270,6 +325,7 @@ impl Backing for Control {
             compacted: state.compacted,
             start,
             domains: state.domains.clone(),
+            rules: state.rules(head),
         };
         let edge = hello.edge_id.clone();
         state.hellos.push(hello);
@@ -399,6 +455,8 @@ pub(crate) fn redirect(short_id: &str, target: &str) -> Redirect {
         thng_id: None,
         product_id: Some("U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap()),
         target: target.into(),
+        thng_name: None,
+        projects: Box::default(),
         forward_query: false,
         created_at: UnixMillis(1_700_000_000_000),
         updated_at: UnixMillis(1_700_000_000_001),

@@ -1,0 +1,161 @@
+//! Rules of redirection as a request gives them, and what they must be like.
+
+use serde_json::Value;
+use shared::{
+    rules::{MAX_CONDITIONS, MAX_RULES, Rule},
+    target::{TagValues, Target},
+    time::UnixMillis,
+};
+
+use super::members::Members;
+
+/// The list of an account or application.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredRules {
+    /// In the order in which they are tried.
+    pub rules: Vec<Rule>,
+    /// When the list was made.
+    pub created_at: UnixMillis,
+    /// When it was last replaced.
+    pub updated_at: UnixMillis,
+}
+
+// Spec gap: the body is not shown; clients send `rules` with `match` and, it may be, without `redirectUrl`.
+/// Reads the body of a PUT: the whole list.
+///
+/// # Errors
+/// Every fault found, each naming its member.
+pub fn parse(body: &Value) -> Result<Vec<Rule>, Vec<String>> {
+    let mut members = Members::of(body)?;
+    let rules = match members.raw("rules") {
+        None => {
+            members.fault("rules is required.");
+            None
+        }
+        Some(Value::Array(items)) if items.len() > MAX_RULES => {
+            members.fault(format!("rules must hold at most {MAX_RULES} rules, not {}.", items.len()));
+            None
+        }
+        Some(Value::Array(items)) => read_all(items, &mut members),
+        Some(_) => {
+            members.fault("rules must be an array.");
+            None
+        }
+    };
+    members.finish(rules)
+}
+
+fn read_all(items: &[Value], members: &mut Members<'_>) -> Option<Vec<Rule>> {
+    let (mut rules, mut conditions) = (Vec::with_capacity(items.len()), 0);
+    for (index, item) in items.iter().enumerate() {
+        match read(item) {
+            Ok((rule, count)) => {
+                conditions += count;
+                rules.push(rule);
+            }
+            Err(faults) => {
+                faults.into_iter().for_each(|fault| members.fault(format!("rules[{index}].{fault}")));
+            }
+        }
+    }
+    if conditions > MAX_CONDITIONS {
+        members.fault(format!("rules must hold at most {MAX_CONDITIONS} conditions, not {conditions}."));
+    }
+    (rules.len() == items.len()).then_some(rules)
+}
+
+/// Reads one rule, and how many conditions it has.
+fn read(item: &Value) -> Result<(Rule, usize), Vec<String>> {
+    let mut members = Members::of(item).map_err(|_| vec!["must be an object.".to_owned()])?;
+    let name = members.text("name").map(Into::into);
+    if members.raw("match").is_none() {
+        members.fault("match is required.");
+    }
+    let condition = members.text("match").map(Into::into);
+    let redirect_url = members.text("redirectUrl").map(Into::into);
+    let rule = members.finish(condition.map(|condition| Rule { name, condition, redirect_url }))?;
+    match rule.check() {
+        Ok((matcher, _)) => Ok((rule, matcher.conditions())),
+        Err(faults) => Err(faults.iter().map(|fault| format!("{fault}.")).collect()),
+    }
+}
+
+/// The faults of rules that lead to one of our own short URLs: a scan could go round in a circle.
+#[must_use]
+pub fn leading_back(rules: &[Rule], is_ours: impl Fn(&str) -> bool) -> Vec<String> {
+    // Stand-ins: where a short URL is meant, the tags make up one segment whatever they hold.
+    let values = TagValues { short_id: "0", platform_id: "0", thng_id: Some("0"), product_id: Some("0") };
+    let is_back = |rule: &Rule| {
+        let target = rule.redirect_url.as_deref().and_then(|url| Target::parse(url).ok());
+        target.and_then(|target| target.as_short_url(&values)).is_some_and(|(host, _)| is_ours(&host))
+    };
+    let back = rules.iter().enumerate().filter(|(_, rule)| is_back(rule));
+    back.map(|(index, _)| format!("rules[{index}].redirectUrl must not lead to a short URL.")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_is_named_with_its_place() {
+        let many = vec![json!({"match": "hour=1"}); MAX_RULES + 1];
+        let five = ["hour=1"; 5].join("|");
+        let heavy = vec![json!({"match": five}); MAX_RULES];
+        for (body, expected) in [
+            (json!({"rules": []}), vec![]),
+            (json!({"rules": [{"match": "thng.name=test"}], "other": 1}), vec![]),
+            (json!({"rules": [{"match": "hour=1", "name": null, "redirectUrl": null, "x": {}}]}), vec![]),
+            (json!([]), vec!["The body must be a JSON object."]),
+            (json!({}), vec!["rules is required."]),
+            (json!({"rules": null}), vec!["rules is required."]),
+            (json!({"rules": {}}), vec!["rules must be an array."]),
+            (json!({"rules": [1]}), vec!["rules[0].must be an object."]),
+            (json!({"rules": [{}]}), vec!["rules[0].match is required."]),
+            (
+                json!({"rules": [{"match": 1, "name": 2}, {"match": "hour=1"}, {"match": "x=1"}]}),
+                vec![
+                    "rules[0].name must be a string.",
+                    "rules[0].match must be a string.",
+                    "rules[2].match: there is no field x",
+                ],
+            ),
+            (
+                json!({"rules": [{"match": "hour", "redirectUrl": "ftp://x"}]}),
+                vec!["rules[0].match: expected one of", "rules[0].redirectUrl must be an absolute"],
+            ),
+            (json!({"rules": many}), vec!["rules must hold at most 100 rules, not 101."]),
+            (json!({"rules": heavy}), vec!["rules must hold at most 400 conditions, not 500."]),
+        ] {
+            let faults = parse(&body).err().unwrap_or_default();
+            assert_eq!(faults.len(), expected.len(), "{body}: {faults:?}");
+            for (fault, start) in faults.iter().zip(&expected) {
+                assert!(fault.starts_with(start), "{body}: {fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn targets_that_are_short_urls_are_found() {
+        let rule = |url: Option<&str>| Rule {
+            name: None,
+            condition: "hour=1".into(),
+            redirect_url: url.map(Into::into),
+        };
+        let rules = [
+            None,
+            Some("https://example.com/ABC"),
+            Some("https://tn.gg/ABC"),
+            Some("https://TN.gg/{shortId}?x=1"),
+            Some("https://tn.gg/{thngId}{productId}"),
+            Some("https://tn.gg/a/b"),
+            Some("https://tn.gg/"),
+        ]
+        .map(rule);
+        let faults = leading_back(&rules, |host| host == "tn.gg");
+        let place = |n| format!("rules[{n}].redirectUrl must not lead to a short URL.");
+        assert_eq!(faults, [place(2), place(3), place(4)]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Reads user agents for rules, and remembers what the last ones were.
+
+use std::sync::Arc;
+
+use arc_swap::{ArcSwapOption, Guard};
+
+/// User agents remembered: each takes some 300 bytes; browsers of one country send a few hundred kinds.
+const SLOTS: usize = 1_024;
+
+/// A parser with a memory; a look-up takes no lock.
+pub(crate) struct Agents {
+    parser: woothee::parser::Parser,
+    /// Each user agent has one slot, and pushes another out of it.
+    slots: Box<[ArcSwapOption<Agent>]>,
+}
+
+/// What a user agent tells.
+#[derive(Debug, Default)]
+pub(crate) struct Agent {
+    sent: Box<str>,
+    /// Name of the browser or program.
+    pub(crate) name: Option<Box<str>>,
+    /// Name of the operating system.
+    pub(crate) system: Option<Box<str>>,
+}
+
+impl Agents {
+    /// Remembers nothing yet.
+    pub(crate) fn new() -> Self {
+        let slots = (0..SLOTS).map(|_| ArcSwapOption::empty()).collect();
+        Self { parser: woothee::parser::Parser::new(), slots }
+    }
+
+    /// Reads a user agent.
+    pub(crate) fn read(&self, sent: &str) -> Guard<Option<Arc<Agent>>> {
+        // The remainder is below the number of slots.
+        let slot = &self.slots[crc32fast::hash(sent.as_bytes()) as usize % SLOTS];
+        let held = slot.load();
+        if held.as_ref().is_some_and(|agent| *agent.sent == *sent) {
+            return held;
+        }
+        let agent = Arc::new(self.parse(sent));
+        slot.store(Some(agent.clone()));
+        Guard::from_inner(Some(agent))
+    }
+
+    fn parse(&self, sent: &str) -> Agent {
+        let known = |text: &str| Some(text).filter(|text| *text != "UNKNOWN").map(Into::into);
+        match self.parser.parse(sent) {
+            None => Agent { sent: sent.into(), ..Agent::default() },
+            Some(found) => Agent { sent: sent.into(), name: known(found.name), system: known(found.os) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_what_was_read() {
+        let agents = Agents::new();
+        let firefox = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
+        let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 \
+            (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
+        let read = |sent: &str| {
+            let agent = agents.read(sent);
+            let agent = agent.as_ref().unwrap();
+            (agent.name.clone().unwrap_or_default().to_string(), agent.system.is_some())
+        };
+        // More kinds than slots, so that some push others out.
+        for round in 0..3 {
+            for n in 0..2 * SLOTS {
+                assert!(!read(&format!("unheard-of/{n}")).1, "{round}");
+            }
+            for _ in 0..2 {
+                assert_eq!(read(firefox), ("Firefox".to_owned(), true));
+                assert_eq!(read(phone), ("Safari".to_owned(), true));
+                assert_eq!(read(""), (String::new(), false));
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The rules of redirection as the edge holds them, and what it knows of a request to try them on.
+
+use std::{cell::OnceCell, collections::HashMap, net::IpAddr, sync::Arc};
+
+use arc_swap::Guard;
+use http::{
+    HeaderMap, HeaderValue,
+    header::{ACCEPT_LANGUAGE, USER_AGENT},
+};
+use shared::{
+    geo::{GeoIp, Locality},
+    id::{AccountId, ApplicationId, ProjectId},
+    redirect::Redirect,
+    rules::{AccountRules, Compiled, Facts, Text},
+    target::Target,
+    time::UnixMillis,
+    wire::scan::{MAX_USER_AGENT, cut},
+};
+
+use crate::{
+    agents::{Agent, Agents},
+    cache::Served,
+};
+
+/// What a redirect is recorded as.
+const ACTION_TYPE: &str = "implicitScans";
+
+/// The rules of every account that has some.
+pub(crate) type RuleTable = HashMap<AccountId, Arc<RuleSet>>;
+
+/// The rules of one account, read and ready to be tried.
+#[derive(Debug)]
+pub(crate) struct RuleSet(Compiled<Arc<EdgeRule>>);
+
+/// One rule with what a redirect by it needs.
+#[derive(Debug)]
+pub(crate) struct EdgeRule {
+    /// The application whose rule it is; `None` for the account's own.
+    pub(crate) application: Option<ApplicationId>,
+    /// Its place in its list, from 0.
+    pub(crate) index: u16,
+    /// Its name.
+    pub(crate) name: Option<Box<str>>,
+    destination: Destination,
+}
+
+#[derive(Debug)]
+enum Destination {
+    /// Where the redirection leads without rules.
+    Own,
+    /// The same for every link.
+    Fixed(HeaderValue),
+    /// With tags, which each link fills in.
+    Template(Target),
+}
+
+/// Reads the rules of an account; `None` when it has none, the reason when one cannot be used.
+pub(crate) fn read(rules: &AccountRules) -> Result<Option<RuleSet>, String> {
+    if rules.lists.is_empty() {
+        return Ok(None);
+    }
+    let compiled = Compiled::new(rules, |owner, index, rule, target| {
+        let destination = match target {
+            None => Destination::Own,
+            Some(target) if target.as_str().contains('{') => Destination::Template(target),
+            Some(target) => HeaderValue::try_from(target.as_str())
+                .map(Destination::Fixed)
+                .map_err(|_| "redirectUrl is no header value".to_owned())?,
+        };
+        Ok(Arc::new(EdgeRule {
+            application: owner.map(|owner| owner.application),
+            index: u16::try_from(index).unwrap_or(u16::MAX),
+            name: rule.name.clone(),
+            destination,
+        }))
+    });
+    compiled.map(RuleSet).map(Some).map_err(|reason| format!("the rules of {}: {reason}", rules.account))
+}
+
+impl RuleSet {
+    /// The first rule that holds, and where it leads.
+    pub(crate) fn decide(&self, scene: &Scene<'_>) -> Option<(Arc<EdgeRule>, HeaderValue)> {
+        let hit = self.0.first(scene)?;
+        let location = match &hit.made.destination {
+            Destination::Own => scene.served.location.clone(),
+            Destination::Fixed(location) => location.clone(),
+            // Values of tags are percent-encoded, so the text is a header value.
+            Destination::Template(target) => HeaderValue::try_from(scene.served.expand(target)).ok()?,
+        };
+        Some((hit.made.clone(), location))
+    }
+}
+
+/// What is known of one request; what costs time is found out once, when a rule asks for it.
+pub(crate) struct Scene<'a> {
+    served: &'a Served,
+    headers: &'a HeaderMap,
+    ip: IpAddr,
+    at: UnixMillis,
+    sources: Sources<'a>,
+    agent: OnceCell<Guard<Option<Arc<Agent>>>>,
+    place: OnceCell<Locality>,
+}
+
+/// What the edge knows beyond the request.
+#[derive(Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    /// Reads user agents.
+    pub(crate) agents: &'a Agents,
+    /// Tells where addresses are.
+    pub(crate) geo: &'a dyn GeoIp,
+}
+
+impl<'a> Scene<'a> {
+    /// A request for a redirection.
+    pub(crate) fn new(
+        served: &'a Served,
+        headers: &'a HeaderMap,
+        ip: IpAddr,
+        at: UnixMillis,
+        sources: Sources<'a>,
+    ) -> Self {
+        Self { served, headers, ip, at, sources, agent: OnceCell::new(), place: OnceCell::new() }
+    }
+
+    fn record(&self) -> &Redirect {
+        &self.served.record
+    }
+
+    fn place(&self) -> &Locality {
+        self.place.get_or_init(|| self.sources.geo.find(self.ip))
+    }
+
+    fn agent(&self) -> Option<&Agent> {
+        let guard = self.agent.get_or_init(|| {
+            let sent = self.headers.get(USER_AGENT).and_then(|agent| str::from_utf8(agent.as_bytes()).ok());
+            // Cut as the scan record is, so that control reads the same names from it.
+            self.sources.agents.read(cut(sent.unwrap_or_default(), MAX_USER_AGENT))
+        });
+        guard.as_deref()
+    }
+}
+
+impl Facts for Scene<'_> {
+    fn text(&self, field: Text) -> Option<&str> {
+        let record = self.record();
+        match field {
+            Text::Thng => record.thng_id.as_ref().map(|id| id.as_str()),
+            Text::ThngName => record.thng_name.as_deref(),
+            Text::Product => record.product_id.as_ref().map(|id| id.as_str()),
+            Text::ActionType => Some(ACTION_TYPE),
+            Text::Country => self.place().country_code.as_deref(),
+            Text::City => self.place().city.as_deref(),
+            Text::AgentName => self.agent()?.name.as_deref(),
+            Text::SystemName => self.agent()?.system.as_deref(),
+            Text::ShortDomain => Some(record.domain.as_str()),
+            Text::ShortId => Some(record.short_id.as_str()),
+        }
+    }
+
+    fn projects(&self) -> &[ProjectId] {
+        &self.record().projects
+    }
+
+    fn language(&self) -> Option<&str> {
+        let sent = self.headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
+        // By the order of the text, as browsers write it; qualities are theirs to keep in step.
+        let first = sent.split([',', ';']).next().unwrap_or_default().trim();
+        Some(first).filter(|tag| !tag.is_empty() && *tag != "*")
+    }
+
+    fn time(&self) -> UnixMillis {
+        self.at
+    }
+}

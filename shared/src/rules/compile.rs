@@ -1,0 +1,189 @@
+//! From texts to what is evaluated: parsed once when a set arrives, then only compared.
+
+use super::{AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule};
+use crate::{
+    filter::{Expr, Fact, Operator, Term, Value},
+    id::{ApplicationId, ProjectId},
+    target::Target,
+    time::UnixMillis,
+};
+
+/// Milliseconds of an hour and of a day.
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// Why a rule cannot be used: the member, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{member}{separator}{what}", separator = if what.starts_with("must") { " " } else { ": " })]
+pub struct InvalidRule {
+    /// The member of the rule: `name`, `match` or `redirectUrl`.
+    pub member: &'static str,
+    /// What is wrong there, without a full stop.
+    pub what: String,
+}
+
+/// The condition of a rule, ready to be tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matcher(Expr<Field>);
+
+impl Matcher {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// It is not in the filter language, names a field that rules do not have, or compares it wrongly.
+    pub fn parse(text: &str) -> Result<Self, InvalidRule> {
+        let invalid = |what: String| InvalidRule { member: "match", what };
+        let expr: Expr = text.parse().map_err(|fault| invalid(format!("{fault}")))?;
+        let compiled = expr.try_map(&mut |term: Term| {
+            let field = Field::parse(&term.field)?;
+            if !field.takes(term.operator) {
+                return Err(format!("the field {} cannot be compared in this way", term.field));
+            }
+            if field.is_number() && term.value.number().is_none() {
+                return Err(format!("the field {} is compared with a number", term.field));
+            }
+            let value = Value::new(field.fold(term.value.as_str()));
+            Ok(Term { field, operator: term.operator, value })
+        });
+        compiled.map(Self).map_err(invalid)
+    }
+
+    /// How many conditions it has.
+    #[must_use]
+    pub fn conditions(&self) -> usize {
+        self.0.terms().len()
+    }
+
+    /// Whether it holds; asks for no more facts than it needs.
+    #[must_use]
+    pub fn holds(&self, facts: &impl Facts) -> bool {
+        self.0.eval(&mut |term| holds(term, facts))
+    }
+}
+
+fn holds(term: &Term<Field>, facts: &impl Facts) -> bool {
+    let number = |number: i64| {
+        // Milliseconds of this age are exact as a float up to the year 287,396.
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
+        term.admits(Fact::Number(number as f64))
+    };
+    match term.field {
+        Field::Text(text) => facts.text(text).is_some_and(|text| term.admits(Fact::Text(text))),
+        Field::Project => facts.projects().iter().any(|id| term.admits(Fact::Text(id.as_str()))),
+        Field::Language => facts.language().is_some_and(|tag| speaks(term, tag)),
+        Field::Timestamp => number(facts.time().0),
+        Field::Hour => number(facts.time().0.rem_euclid(DAY_MS) / HOUR_MS),
+        Field::Weekday => number(weekday(facts.time())),
+    }
+}
+
+/// Whether a language tag meets a condition whose value is in lower case; `en` is met by `en-GB`.
+fn speaks(term: &Term<Field>, tag: &str) -> bool {
+    let (tag, value) = (tag.as_bytes(), term.value.as_str().as_bytes());
+    let Some((head, rest)) = tag.split_at_checked(value.len()) else { return false };
+    let begins = head.eq_ignore_ascii_case(value);
+    match term.operator {
+        Operator::Prefix => begins,
+        Operator::Equal => begins && !value.is_empty() && (rest.is_empty() || rest.starts_with(b"-")),
+        // Refused when the rule is read.
+        Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => false,
+    }
+}
+
+/// 1 on Mondays to 7 on Sundays; the first day of 1970 was a Thursday.
+const fn weekday(at: UnixMillis) -> i64 {
+    (at.0.div_euclid(DAY_MS) + 3).rem_euclid(7) + 1
+}
+
+/// The rules of an account, ready to be tried; `T` is what the holder makes of each rule.
+#[derive(Debug)]
+pub struct Compiled<T>(Vec<List<T>>);
+
+#[derive(Debug)]
+struct List<T> {
+    owner: Option<Owner>,
+    rules: Vec<(Matcher, T)>,
+}
+
+/// The rule that fired.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Hit<'a, T> {
+    /// The application whose list it stands in; `None` for the account's own.
+    pub application: Option<ApplicationId>,
+    /// Its place in the list, from 0.
+    pub index: usize,
+    /// What was made of it.
+    pub made: &'a T,
+}
+
+impl<T> Compiled<T> {
+    /// Reads every rule; `make` gives what is kept of each, by its place in its list and its target.
+    ///
+    /// # Errors
+    /// The first rule that cannot be used, with its place; or a list that is too long.
+    pub fn new(
+        rules: &AccountRules,
+        mut make: impl FnMut(Option<&Owner>, usize, &Rule, Option<Target>) -> Result<T, String>,
+    ) -> Result<Self, String> {
+        let mut lists = Vec::with_capacity(rules.lists.len());
+        for list in &rules.lists {
+            if list.rules.len() > MAX_RULES {
+                return Err(format!("rules: at most {MAX_RULES}, not {}", list.rules.len()));
+            }
+            let mut compiled = Vec::with_capacity(list.rules.len());
+            for (index, rule) in list.rules.iter().enumerate() {
+                let place = |fault: String| format!("rules[{index}].{fault}");
+                let (matcher, target) = rule.check().map_err(|faults| {
+                    place(faults.into_iter().next().map(|fault| fault.to_string()).unwrap_or_default())
+                })?;
+                let made = make(list.owner.as_ref(), index, rule, target).map_err(place)?;
+                compiled.push((matcher, made));
+            }
+            let conditions: usize = compiled.iter().map(|(matcher, _)| matcher.conditions()).sum();
+            if conditions > MAX_CONDITIONS {
+                return Err(format!("rules: at most {MAX_CONDITIONS} conditions, not {conditions}"));
+            }
+            lists.push(List { owner: list.owner, rules: compiled });
+        }
+        Ok(Self(lists))
+    }
+
+    /// The first rule that holds for a scan of a redirection.
+    #[must_use]
+    pub fn first(&self, facts: &impl Facts) -> Option<Hit<'_, T>> {
+        let is_for = |owner: &Owner, projects: &[ProjectId]| projects.contains(&owner.project);
+        let lists = self
+            .0
+            .iter()
+            .filter(|list| list.owner.as_ref().is_none_or(|owner| is_for(owner, facts.projects())));
+        for list in lists {
+            let found = list.rules.iter().enumerate().find(|(_, (matcher, _))| matcher.holds(facts));
+            if let Some((index, (_, made))) = found {
+                return Some(Hit { application: list.owner.map(|owner| owner.application), index, made });
+            }
+        }
+        None
+    }
+}
+
+impl Rule {
+    /// Reads the rule: its condition, and its target if it has one.
+    ///
+    /// # Errors
+    /// Every fault found.
+    pub fn check(&self) -> Result<(Matcher, Option<Target>), Vec<InvalidRule>> {
+        let mut faults = Vec::new();
+        if self.name.as_ref().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME) {
+            faults.push(InvalidRule { member: "name", what: format!("must have 1 to {MAX_NAME} bytes") });
+        }
+        let matcher = Matcher::parse(&self.condition).map_err(|fault| faults.push(fault)).ok();
+        let target = self.redirect_url.as_deref().map(|url| {
+            let invalid = |fault| InvalidRule { member: "redirectUrl", what: format!("{fault}") };
+            Target::parse(url).map_err(|fault| faults.push(invalid(fault))).ok()
+        });
+        match matcher {
+            Some(matcher) if faults.is_empty() => Ok((matcher, target.flatten())),
+            Some(_) | None => Err(faults),
+        }
+    }
+}

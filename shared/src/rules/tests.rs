@@ -1,0 +1,273 @@
+use std::cell::Cell;
+
+use super::*;
+use crate::time::UnixMillis;
+
+const THNG: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+const PROJECT: &str = "UMe8gsKVBfgRtKRaagBefgwk";
+const OTHER: &str = "UMe8gsKVBfgRtKRaagBefgwm";
+
+/// A scan of which everything is known, or nothing but what always is.
+struct Scan {
+    projects: Vec<ProjectId>,
+    language: Option<&'static str>,
+    at: i64,
+    knows_place: bool,
+    asked: Cell<u32>,
+}
+
+impl Facts for Scan {
+    fn text(&self, field: Text) -> Option<&str> {
+        self.asked.set(self.asked.get() + 1);
+        match field {
+            Text::Thng => Some(THNG),
+            Text::ThngName => Some("Left shoe (red)"),
+            Text::Product => None,
+            Text::ActionType => Some("implicitScans"),
+            Text::Country => Some("DE").filter(|_| self.knows_place),
+            Text::City => Some("Köln").filter(|_| self.knows_place),
+            Text::AgentName => Some("Safari"),
+            Text::SystemName => Some("iPhone"),
+            Text::ShortDomain => Some("tn.gg"),
+            Text::ShortId => Some("K7Q2M4XA9R"),
+        }
+    }
+
+    fn projects(&self) -> &[ProjectId] {
+        &self.projects
+    }
+
+    fn language(&self) -> Option<&str> {
+        self.language
+    }
+
+    fn time(&self) -> UnixMillis {
+        UnixMillis(self.at)
+    }
+}
+
+/// Monday, 2026-09-21, 23:46:40 UTC.
+fn scan() -> Scan {
+    Scan {
+        projects: vec![PROJECT.parse().unwrap()],
+        language: Some("de-AT"),
+        at: 1_790_034_400_000,
+        knows_place: true,
+        asked: Cell::new(0),
+    }
+}
+
+#[test]
+fn conditions_hold_by_what_is_known() {
+    let nowhere = Scan { knows_place: false, language: None, projects: Vec::new(), ..scan() };
+    for (condition, known, unknown) in [
+        (format!("thng={THNG}"), true, true),
+        (format!("thng.id={OTHER}"), false, false),
+        ("thng.name=Left shoe (red)".to_owned(), true, true),
+        ("thng.name=left shoe (red)".to_owned(), false, false),
+        ("thng.name~Left".to_owned(), true, true),
+        (format!("product={THNG}"), false, false),
+        (format!("product!={THNG}"), true, true),
+        (format!("project={PROJECT}"), true, false),
+        (format!("project={OTHER}"), false, false),
+        ("type=implicitScans".to_owned(), true, true),
+        ("type=scans".to_owned(), false, false),
+        ("country=DE".to_owned(), true, false),
+        ("country=de".to_owned(), true, false),
+        ("country!=FR".to_owned(), true, true),
+        ("context.countryCode=DE&city=Köln".to_owned(), true, false),
+        ("city=köln".to_owned(), false, false),
+        ("context.city~Kö|country=FR".to_owned(), true, false),
+        ("userAgentName=Safari&operatingSystemName=iPhone".to_owned(), true, true),
+        ("context.userAgentName=Chrome".to_owned(), false, false),
+        ("language=de".to_owned(), true, false),
+        ("language=DE-at".to_owned(), true, false),
+        ("language=de-a".to_owned(), false, false),
+        ("language~de-a".to_owned(), true, false),
+        ("language=d".to_owned(), false, false),
+        ("language=de-AT-1996".to_owned(), false, false),
+        ("language=".to_owned(), false, false),
+        ("timestamp>1790034399999&timestamp<1790034400001".to_owned(), true, true),
+        ("timestamp=1790034400000".to_owned(), true, true),
+        ("timestamp<1790034400000".to_owned(), false, false),
+        ("hour=23".to_owned(), true, true),
+        ("hour>=8&hour<18".to_owned(), false, false),
+        ("weekday=1".to_owned(), true, true),
+        ("weekday>5".to_owned(), false, false),
+        ("shortDomain=TN.gg&shortId=K7Q2M4XA9R".to_owned(), true, true),
+        ("shortId=k7q2m4xa9r".to_owned(), false, false),
+        ("!(country=DE|country=AT)".to_owned(), false, true),
+    ] {
+        let matcher = Matcher::parse(&condition).unwrap();
+        assert_eq!(matcher.holds(&scan()), known, "{condition}");
+        assert_eq!(matcher.holds(&nowhere), unknown, "{condition}, of which little is known");
+    }
+}
+
+#[test]
+fn hours_and_days_are_those_of_utc() {
+    for (at, hour, weekday) in [
+        (0, 0, 4),
+        (3_600_000, 1, 4),
+        (86_399_999, 23, 4),
+        (86_400_000, 0, 5),
+        (-1, 23, 3),
+        (-86_400_001, 23, 2),
+        // 2024-02-29 12:00:00, a Thursday.
+        (1_709_208_000_000, 12, 4),
+        // 2026-11-22 00:00:00, a Sunday.
+        (1_795_305_600_000, 0, 7),
+    ] {
+        let facts = Scan { at, ..scan() };
+        let matcher = Matcher::parse(&format!("hour={hour}&weekday={weekday}")).unwrap();
+        assert!(matcher.holds(&facts), "{at}: {hour} {weekday}");
+    }
+}
+
+#[test]
+fn conditions_that_could_never_hold_are_refused() {
+    for (condition, expected) in [
+        ("", "match: expected the name of a field"),
+        ("country", "match: expected one of"),
+        ("country=DE&", "match: expected the name of a field"),
+        ("Country=DE", "match: there is no field Country; rules may use thng, "),
+        ("customFields.a=1", "match: there is no field customFields.a"),
+        ("thng.tags=x", "match: there is no field thng.tags"),
+        ("product.name=x", "match: there is no field product.name"),
+        ("commissionState=commissioned", "match: the field commissionState is reserved"),
+        ("assessment.status=x", "match: the field assessment.status is reserved"),
+        ("country<DE", "match: the field country cannot be compared in this way"),
+        ("language>de", "match: the field language cannot be compared in this way"),
+        ("hour~1", "match: the field hour cannot be compared in this way"),
+        ("hour=noon", "match: the field hour is compared with a number"),
+        ("timestamp<2026-01-01", "match: the field timestamp is compared with a number"),
+    ] {
+        let fault = Matcher::parse(condition).unwrap_err().to_string();
+        assert!(fault.starts_with(expected), "{condition}: {fault}");
+    }
+}
+
+fn rule(condition: &str, url: Option<&str>) -> Rule {
+    Rule { name: None, condition: condition.into(), redirect_url: url.map(Into::into) }
+}
+
+fn account() -> AccountId {
+    "U000000000000000000000aa".parse().unwrap()
+}
+
+fn owner(application: &str, project: &str) -> Option<Owner> {
+    Some(Owner { application: application.parse().unwrap(), project: project.parse().unwrap() })
+}
+
+/// Compiles; each rule is made into its target.
+fn compile(lists: Vec<RuleList>) -> Compiled<Option<String>> {
+    let rules = AccountRules::new(account(), lists);
+    Compiled::new(&rules, |_, _, _, target| Ok(target.map(|target| target.as_str().to_owned()))).unwrap()
+}
+
+#[test]
+fn the_first_rule_that_matches_wins() {
+    let url = |n: u8| format!("https://example.com/{n}");
+    let list = |conditions: &[&str]| RuleList {
+        owner: None,
+        rules: conditions.iter().zip(0..).map(|(condition, n)| rule(condition, Some(&url(n)))).collect(),
+    };
+    for (conditions, expected) in [
+        (&["country=FR", "country=DE", "country=DE"][..], Some(1)),
+        (&["hour=23", "country=DE"], Some(0)),
+        (&["country=FR", "hour=1"], None),
+        (&[], None),
+    ] {
+        let compiled = compile(vec![list(conditions)]);
+        let hit = compiled.first(&scan());
+        assert_eq!(hit.as_ref().map(|hit| hit.index), expected, "{conditions:?}");
+        if let Some(hit) = hit {
+            let expected = expected.map(|index| url(u8::try_from(index).unwrap()));
+            assert_eq!((hit.made, hit.application), (&expected, None));
+        }
+    }
+    let kept = compile(vec![RuleList {
+        owner: None,
+        rules: vec![rule("country=DE", None), rule("hour=23", Some("https://example.com/"))],
+    }]);
+    assert_eq!(kept.first(&scan()).unwrap().made, &None, "a rule without a target wins too");
+}
+
+#[test]
+fn applications_of_the_projects_come_first_in_order_of_creation() {
+    let own = |owner| RuleList { owner, rules: vec![rule("hour=23", None)] };
+    let (early, late) = ("U10000000000000000000000", "U20000000000000000000000");
+    let lists = vec![own(None), own(owner(late, PROJECT)), own(owner(early, PROJECT))];
+    let compiled = compile(lists);
+    assert_eq!(compiled.first(&scan()).unwrap().application, Some(early.parse().unwrap()));
+    let elsewhere = Scan { projects: vec![OTHER.parse().unwrap()], ..scan() };
+    assert_eq!(compiled.first(&elsewhere).unwrap().application, None, "another project's rules do not hold");
+    let compiled = compile(vec![own(None), own(owner(early, OTHER)), own(owner(late, PROJECT))]);
+    assert_eq!(compiled.first(&scan()).unwrap().application, Some(late.parse().unwrap()));
+}
+
+#[test]
+fn no_fact_is_asked_for_without_need() {
+    let scan = scan();
+    let compiled = compile(vec![RuleList {
+        owner: None,
+        rules: vec![rule("hour=1&country=DE", None), rule("weekday=1|city=Köln", None)],
+    }]);
+    assert_eq!(compiled.first(&scan).unwrap().index, 1);
+    assert_eq!(scan.asked.get(), 0);
+}
+
+#[test]
+fn rules_are_checked_whole() {
+    let long = "n".repeat(MAX_NAME + 1);
+    for (name, condition, url, expected) in [
+        (None, "hour=1", None, &[][..]),
+        (Some("n"), "hour=1", Some("https://example.com/{shortId}"), &[]),
+        (Some(""), "hour=1", None, &["name must have 1 to 128 bytes"]),
+        (Some(&*long), "hour", None, &["name must have 1 to 128 bytes", "match: expected one of"]),
+        (None, "hour=1", Some("javascript:alert(1)"), &["redirectUrl must be an absolute http"]),
+        (None, "hour=1", Some("https://example.com/{colour}"), &["redirectUrl: holds an unknown tag"]),
+    ] {
+        let rule = Rule { name: name.map(Into::into), ..rule(condition, url) };
+        let faults: Vec<String> =
+            rule.check().err().unwrap_or_default().iter().map(ToString::to_string).collect();
+        assert_eq!(faults.len(), expected.len(), "{rule:?}: {faults:?}");
+        for (fault, expected) in faults.iter().zip(expected) {
+            assert!(fault.starts_with(expected), "{rule:?}: {fault}");
+        }
+    }
+}
+
+#[test]
+fn sets_are_bounded() {
+    let new = |rules: Vec<Rule>| {
+        let rules = AccountRules::new(account(), vec![RuleList { owner: None, rules }]);
+        Compiled::new(&rules, |_, _, _, _| Ok(())).map(|_| ())
+    };
+    assert_eq!(new(vec![rule("hour=1", None); MAX_RULES]), Ok(()));
+    assert_eq!(new(vec![rule("hour=1", None); MAX_RULES + 1]).unwrap_err(), "rules: at most 100, not 101");
+    let five = ["hour=1"; 5].join("|");
+    let fault = new(vec![rule(&five, None); MAX_RULES]).unwrap_err();
+    assert_eq!(fault, "rules: at most 400 conditions, not 500");
+    let fault = new(vec![rule("hour=1", None), rule("nope=1", None)]).unwrap_err();
+    assert!(fault.starts_with("rules[1].match: there is no field nope"), "{fault}");
+}
+
+#[test]
+fn sets_travel() {
+    let rules = AccountRules::new(
+        account(),
+        vec![
+            RuleList { owner: None, rules: vec![rule("hour=1", Some("https://example.com/"))] },
+            RuleList { owner: owner(THNG, PROJECT), rules: vec![] },
+        ],
+    );
+    let text = serde_json::to_string(&rules).unwrap();
+    assert_eq!(
+        text,
+        "{\"account\":\"U000000000000000000000aa\",\"lists\":[{\"rules\":[{\"match\":\"hour=1\",\
+         \"redirectUrl\":\"https://example.com/\"}]}]}"
+    );
+    assert_eq!(serde_json::from_str::<AccountRules>(&text).unwrap(), rules);
+    assert_eq!(rules.bytes(), text.len());
+}
