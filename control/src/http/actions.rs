@@ -15,6 +15,7 @@ use super::{
     listing::{Listing, flag},
     middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    wire::ScopesDocument,
 };
 use crate::{
     domain::{access::Actor, action::Action, listing::ACTIONS},
@@ -45,6 +46,9 @@ pub(super) struct ActionDocument {
     /// The product it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     product: Option<String>,
+    /// Shown with `withScopes=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scopes: Option<ScopesDocument>,
     /// `collection`, `customFields`, `tags`, `identifiers`, `location`, `locationSource`, `user`,
     /// `createdByProject`, `createdByApp`, `reactions`; `context` with `context=true`.
     #[serde(flatten)]
@@ -52,15 +56,25 @@ pub(super) struct ActionDocument {
     members: Map<String, Value>,
 }
 
+/// What is shown of an action beside the rest.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shown {
+    /// `context`.
+    pub(super) context: bool,
+    /// `scopes`.
+    pub(super) scopes: bool,
+}
+
 impl ActionDocument {
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    pub(super) fn new(action: Action, with_context: bool) -> Self {
+    pub(super) fn new(action: Action, shown: Shown) -> Self {
+        let scopes = shown.scopes.then(|| action.scopes().unwrap_or_default().into());
         let mut members = action.members;
         members.remove("scopes");
-        if !with_context {
+        if !shown.context {
             members.remove("context");
         }
         // The columns win over what a document may hold under the same name.
@@ -74,6 +88,7 @@ impl ActionDocument {
             kind: action.kind,
             thng: action.thng.map(|id| id.to_string()),
             product: action.product.map(|id| id.to_string()),
+            scopes,
             members,
         }
     }
@@ -133,6 +148,7 @@ pub(super) async fn list_of_product(
 #[utoipa::path(get, path = "/actions/{type}/{action}", tag = "Actions", operation_id = "readAction",
     params(("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -150,6 +166,7 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -168,6 +185,7 @@ pub(super) async fn read_of_thng(
     params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
         ("context" = Option<bool>, Query, description = "Show `context`")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -190,7 +208,8 @@ async fn list_in(
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(app, actor, info, query, &ACTIONS)?;
     let page = actions::list(app, actor, scope, kind, &listing.request).await?;
-    Ok(listing.answer(app, page, |action| ActionDocument::new(action, listing.with_context)))
+    let shown = Shown { context: listing.with_context, scopes: listing.with_scopes };
+    Ok(listing.answer(app, page, |action| ActionDocument::new(action, shown)))
 }
 
 async fn read_in(
@@ -202,10 +221,13 @@ async fn read_in(
     id: &str,
 ) -> Result<Json<ActionDocument>, ApiError> {
     let mut faults = Vec::new();
-    let with_context = flag(query, "context", &mut faults);
+    let shown = Shown {
+        context: flag(query, "context", &mut faults),
+        scopes: flag(query, "withScopes", &mut faults),
+    };
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let action = actions::read(app, actor, scope, kind, id).await?;
-    Ok(Json(ActionDocument::new(action, with_context)))
+    Ok(Json(ActionDocument::new(action, shown)))
 }

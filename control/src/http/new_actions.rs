@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::{
     access::Caller,
-    actions::ActionDocument,
+    actions::{ActionDocument, Shown},
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     middleware::RequestInfo,
@@ -176,8 +176,10 @@ async fn create_in(
         Drafts::Many(drafts) => (drafts, true),
     };
     let made = action_creation::create(app, actor, scope, kind, &drafts, around).await?;
-    let mut documents: Vec<ActionDocument> =
-        made.into_iter().map(|action| ActionDocument::new(action, true)).collect();
+    let mut documents: Vec<ActionDocument> = made
+        .into_iter()
+        .map(|action| ActionDocument::new(action, Shown { context: true, scopes: false }))
+        .collect();
     match documents.pop() {
         Some(document) if !is_array => {
             let id = document.id().to_owned();

@@ -335,6 +335,27 @@ pub(super) async fn each_key_makes_what_it_may(engine: Engine) -> Result<()> {
         // Neither users nor Thngs remove actions.
         api.call_as(key, Method::DELETE, &uri, None).await?.problem(403, 40301);
     }
+    // Lists show the same.
+    for (key, seen, unseen) in [
+        (secret, vec![&of_app, &of_user, &of_thng, &inside, &asked], vec![&hidden]),
+        (user_key, vec![&of_app, &of_user, &of_thng, &inside, &asked], vec![&hidden]),
+        (own, vec![&of_thng, &inside], vec![&of_app, &of_user, &hidden, &asked]),
+        (&api.key, vec![&of_app, &of_user, &of_thng, &inside, &asked, &hidden], vec![]),
+        (&api.other_key, vec![], vec![&of_app, &of_user, &of_thng, &inside, &asked, &hidden]),
+    ] {
+        let listed =
+            api.call_as(key, Method::GET, "/actions/all?perPage=100&withScopes=true", None).await?.json();
+        let listed = listed.as_array().context("array")?;
+        let has = |action: &Value| listed.iter().any(|row| row["id"] == action["id"]);
+        assert!(
+            seen.iter().all(|action| has(action)) && !unseen.iter().any(|action| has(action)),
+            "{listed:?}"
+        );
+        assert!(listed.iter().all(|row| row["scopes"]["projects"].is_array()), "{listed:?}");
+    }
+    let read = api.get(&format!("/actions/all/{}?withScopes=true", id(&of_user))).await?.json();
+    assert_eq!(read["scopes"], json!({"users": [user["evrythngUser"]], "projects": [project]}));
+
     api.call_as(secret, Method::DELETE, &format!("/actions/all/{}", id(&hidden)), None)
         .await?
         .problem(404, 40401);
