@@ -14,7 +14,7 @@ use super::{
     property_body,
     redirection::read_scopes,
     resource::{Common, ProductChange, ProductDetails, ThngChange, ThngDetails},
-    tenant::{AccountChange, OperatorChange},
+    tenant::{AccessChange, AccountChange, OperatorChange},
 };
 
 /// Whether a body makes a resource or changes one.
@@ -71,6 +71,18 @@ impl AccountChange {
         let mut members = Members::of(body)?;
         let change =
             Self { name: name(&mut members, Purpose::Update), custom_fields: custom_fields(&mut members) };
+        members.finish(Some(change))
+    }
+}
+
+impl AccessChange {
+    /// Reads the body of `PUT /accounts/:id/accesses/:id`.
+    ///
+    /// # Errors
+    /// The role is no text of 1 to 256 characters.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let change = Self { role: text(&mut members, "role", 1, MAX_NAME) };
         members.finish(Some(change))
     }
 }

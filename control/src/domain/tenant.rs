@@ -60,6 +60,8 @@ pub struct Operator {
     pub first_name: String,
     /// Last name.
     pub last_name: String,
+    /// What its access to the account is called; every operator may do the same.
+    pub role: String,
     /// The caller's own members.
     pub custom_fields: Option<Map<String, Value>>,
     /// When it was created.
@@ -87,6 +89,29 @@ impl Operator {
             first_name: change.first_name.unwrap_or(self.first_name),
             last_name: change.last_name.unwrap_or(self.last_name),
             custom_fields: change.custom_fields.or(self.custom_fields),
+            updated_at: updated_at(now, self.created_at, self.updated_at),
+            ..self
+        }
+    }
+}
+
+// Spec gap: roles are not shown. A role is kept and given back; it decides nothing.
+/// The role of an operator to whom none was given.
+pub const DEFAULT_ROLE: &str = "admin";
+
+/// What an update of an access says; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccessChange {
+    /// The role.
+    pub role: Option<String>,
+}
+
+impl Operator {
+    /// The operator after a change of its access at `now`.
+    #[must_use]
+    pub fn apply_access(self, change: AccessChange, now: UnixMillis) -> Self {
+        Self {
+            role: change.role.unwrap_or(self.role),
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self
         }

@@ -4,6 +4,7 @@
 //! (ids, the `/v2` prefix, limits, panics) is in `middleware`.
 
 mod access;
+mod accesses;
 mod action_types;
 mod actions;
 mod api_error;

@@ -8,8 +8,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::places;
 use super::{
-    access, action_types, actions, applications, logins, middleware, new_actions, openapi, products,
-    projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs, users,
+    access, accesses, action_types, actions, applications, logins, middleware, new_actions, openapi,
+    products, projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs,
+    users,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
@@ -22,6 +23,11 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(tenants::list_short_domains))
         .routes(routes!(tenants::list_domains))
         .routes(routes!(tenants::read_operator, tenants::update_operator))
+        .routes(routes!(tenants::read_me))
+        .routes(routes!(accesses::by_older_name::list))
+        .routes(routes!(accesses::by_older_name::read, accesses::by_older_name::update))
+        .routes(routes!(accesses::by_newer_name::list))
+        .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update))
         .routes(routes!(projects::list, projects::create))
         .routes(routes!(projects::read, projects::update, projects::delete))
         .routes(routes!(applications::list, applications::create))

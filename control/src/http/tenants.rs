@@ -210,6 +210,17 @@ pub(super) async fn read_operator(
     Ok(Json(tenants::read_operator(&app, &actor, &id).await?.into()))
 }
 
+/// Reads the operator whose key it is.
+#[utoipa::path(get, path = "/me", tag = "Accounts", operation_id = "readMe",
+    responses((status = 200, description = "The operator", body = OperatorDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_me(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+) -> Result<Json<OperatorDocument>, ApiError> {
+    Ok(Json(tenants::read_operator(&app, &actor, &actor.id).await?.into()))
+}
+
 /// Changes the members given; the others stay.
 #[utoipa::path(put, path = "/operators/{id}", tag = "Accounts", operation_id = "updateOperator",
     params(("id" = String, Path, description = "Id of the operator")),

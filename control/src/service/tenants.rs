@@ -1,17 +1,22 @@
 //! Accounts, their domains and their operators.
 
-use shared::{id::AccountId, short_url::ShortDomain};
+use shared::{
+    id::{AccountId, OperatorId},
+    short_url::ShortDomain,
+};
 use tracing::instrument;
 
 use super::{App, access::require};
 use crate::{
     domain::{
         access::Actor,
+        limits::shorten,
+        page::{Page, PageRequest},
         permission::{
             Subject::{Accounts, Operators},
             Verb,
         },
-        tenant::{Account, AccountChange, Operator, OperatorChange},
+        tenant::{AccessChange, Account, AccountChange, Operator, OperatorChange},
     },
     error::ServiceError,
     store::{accounts, tenants},
@@ -114,9 +119,70 @@ pub async fn update_operator(
     Ok(operator)
 }
 
+/// The operators who have access to an account.
+///
+/// # Errors
+/// It is another account, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_accesses(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    page: PageRequest,
+) -> Result<Page<Operator>, ServiceError> {
+    let _ = require(actor, Verb::Read, Accounts)?;
+    let id = own_account(actor, id)?;
+    let mut conn = app.db.read().await?;
+    Ok(Page::of_list(tenants::list_operators(&mut conn, id).await?, page))
+}
+
+/// Reads the access of an operator: its id is the operator's.
+///
+/// # Errors
+/// It is another account, there is no such access, or the database failed.
+#[instrument(skip_all)]
+pub async fn read_access(app: &App, actor: &Actor, id: &str, access: &str) -> Result<Operator, ServiceError> {
+    let _ = require(actor, Verb::Read, Accounts)?;
+    let (id, operator) = (own_account(actor, id)?, access_id(access)?);
+    let mut conn = app.db.read().await?;
+    tenants::find_operator(&mut conn, id, operator).await?.ok_or_else(|| no_access(access))
+}
+
+/// Changes the access of an operator.
+///
+/// # Errors
+/// It is another account, there is no such access, or the database failed.
+#[instrument(skip_all)]
+pub async fn update_access(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    access: &str,
+    change: AccessChange,
+) -> Result<Operator, ServiceError> {
+    let _ = require(actor, Verb::Update, Accounts)?;
+    let (id, operator) = (own_account(actor, id)?, access_id(access)?);
+    let mut tx = app.db.begin().await?;
+    let operator = tenants::find_operator_locked(&mut tx, id, operator)
+        .await?
+        .ok_or_else(|| no_access(access))?
+        .apply_access(change, app.clock.now());
+    tenants::update_operator(&mut tx, &operator).await?;
+    tx.commit().await?;
+    Ok(operator)
+}
+
+fn access_id(text: &str) -> Result<OperatorId, ServiceError> {
+    text.parse().map_err(|_| no_access(text))
+}
+
+fn no_access(id: &str) -> ServiceError {
+    ServiceError::not_found("access", shorten(id))
+}
+
 fn own_account(actor: &Actor, id: &str) -> Result<AccountId, ServiceError> {
     match id.parse::<AccountId>() {
         Ok(id) if id == actor.account => Ok(id),
-        Ok(_) | Err(_) => Err(ServiceError::not_found("account", crate::domain::limits::shorten(id))),
+        Ok(_) | Err(_) => Err(ServiceError::not_found("account", shorten(id))),
     }
 }

@@ -9,7 +9,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::tenant::{Account, Operator};
+use crate::domain::tenant::{Account, DEFAULT_ROLE, Operator};
 
 macro_rules! select_account {
     ($rest:literal) => {
@@ -20,7 +20,7 @@ macro_rules! select_operator {
     ($rest:literal) => {
         concat!(
             "SELECT id, account_id, email, first_name, last_name, doc, created_at, updated_at FROM operators \
-             WHERE account_id = $1 AND id = $2",
+             WHERE account_id = $1",
             $rest
         )
     };
@@ -29,8 +29,10 @@ macro_rules! select_operator {
 const FIND_ACCOUNT: &str = select_account!("");
 const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
 const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
-const FIND_OPERATOR: &str = select_operator!("");
-const PG_FIND_OPERATOR_LOCKED: &str = select_operator!(" FOR UPDATE");
+const FIND_OPERATOR: &str = select_operator!(" AND id = $2");
+const PG_FIND_OPERATOR_LOCKED: &str = select_operator!(" AND id = $2 FOR UPDATE");
+// Operators are people who were let in one by one.
+const LIST_OPERATORS: &str = select_operator!(" ORDER BY created_at, seq LIMIT 1000");
 const UPDATE_OPERATOR: &str =
     "UPDATE operators SET first_name = $2, last_name = $3, doc = $4, updated_at = $5 WHERE id = $1";
 
@@ -40,6 +42,8 @@ const UPDATE_OPERATOR: &str =
 struct Doc {
     #[serde(skip_serializing_if = "Option::is_none")]
     custom_fields: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -89,6 +93,7 @@ impl TryFrom<OperatorRow> for Operator {
             email: row.email,
             first_name: row.first_name,
             last_name: row.last_name,
+            role: row.doc.0.role.unwrap_or_else(|| DEFAULT_ROLE.to_owned()),
             custom_fields: row.doc.0.custom_fields,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
@@ -128,7 +133,7 @@ async fn fetch_account(
 /// # Errors
 /// The database failed.
 pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreError> {
-    let doc = Json(Doc { custom_fields: account.custom_fields.clone() });
+    let doc = Json(Doc { custom_fields: account.custom_fields.clone(), role: None });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
         .bind(account.id.as_str())
         .bind(&account.name)
@@ -179,12 +184,22 @@ async fn fetch_operator(
     row.map(Operator::try_from).transpose()
 }
 
+/// The operators of an account, oldest first; at most 1,000.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_operators(conn: &mut Conn, account: AccountId) -> Result<Vec<Operator>, StoreError> {
+    let rows: Vec<OperatorRow> =
+        on_db!(conn, |c| sqlx::query_as(LIST_OPERATORS).bind(account.as_str()).fetch_all(c).await)?;
+    rows.into_iter().map(Operator::try_from).collect()
+}
+
 /// Writes an operator that [`find_operator_locked`] gave, changed.
 ///
 /// # Errors
 /// The database failed.
 pub async fn update_operator(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
-    let doc = Json(Doc { custom_fields: operator.custom_fields.clone() });
+    let doc = Json(Doc { custom_fields: operator.custom_fields.clone(), role: Some(operator.role.clone()) });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_OPERATOR)
         .bind(operator.id.as_str())
         .bind(&operator.first_name)
