@@ -17,6 +17,7 @@ mod resources;
 mod scoping;
 mod serve;
 mod users;
+mod walk;
 
 use std::collections::BTreeMap;
 

@@ -65,7 +65,7 @@ macro_rules! accesses {
 
             use super::OperatorAccessDocument;
             use crate::{
-                domain::tenant::AccessChange,
+                domain::{listing::PLAIN, tenant::AccessChange},
                 http::{
                     access::{Caller, SentKey},
                     api_error::ApiError,
@@ -90,7 +90,7 @@ macro_rules! accesses {
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let listing = Listing::parse(&app, &actor, info, &query, &[])?;
+                let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
                 let page = tenants::list_accesses(&app, &actor, &id, listing.request.page).await?;
                 let caller = (actor.id.as_str(), key.as_str());
                 Ok(listing.answer(&app, page, |operator| OperatorAccessDocument::new(operator, caller)))

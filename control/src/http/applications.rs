@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// An application of a project: what has a public and a secret key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApplicationDocument {
     /// Its id.
@@ -74,7 +74,7 @@ impl ApplicationDocument {
 }
 
 /// The secret key of an application.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SecretKeyDocument {
     /// The key, 80 characters: whoever has it acts as a trusted application.

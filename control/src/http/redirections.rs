@@ -23,6 +23,7 @@ use super::{
 use crate::{
     domain::{
         listing::REDIRECTIONS,
+        permission::Verb,
         redirection::{Draft, MAX_BULK, Redirection, Writable},
     },
     service::{
@@ -253,7 +254,7 @@ macro_rules! redirector {
                 Path(id): Path<String>,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let owner = service::owner(&app, &actor, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&app, &actor, owner, &named(&query)).await?;
                 Ok(Json(RedirectionDocument::from(&found)).into_response())
             }
@@ -271,7 +272,7 @@ macro_rules! redirector {
                 headers: HeaderMap,
             ) -> Result<Response, ApiError> {
                 let request = image_request(&headers, &query)?;
-                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let owner = service::owner(&app, &actor, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&app, &actor, owner, &named(&query)).await?;
                 match request {
                     Some(request) => image(&found, &request),
@@ -297,7 +298,7 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let (wait, request) = (Wait::parse(&query)?, image_request(&headers, &query)?);
                 let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
-                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let owner = service::owner(&app, &actor, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
                 let done = service::create(&app, &actor, draft, choice(&query, &headers), key).await?;
@@ -318,7 +319,7 @@ macro_rules! redirector {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
-                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let owner = service::owner(&app, &actor, Verb::Update, $kind, &id).await?;
                 let (choice, ids) = target_of(&service::newest(&app, &actor, owner, &named(&query)).await?);
                 let done = service::replace(&app, &actor, choice, ids, writable).await?;
                 let record = done.value.first().map(document);
@@ -337,7 +338,7 @@ macro_rules! redirector {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let owner = service::owner(&app, &actor, $kind, &id).await?;
+                let owner = service::owner(&app, &actor, Verb::Delete, $kind, &id).await?;
                 let (choice, ids) = target_of(&service::newest(&app, &actor, owner, &named(&query)).await?);
                 let done = service::delete(&app, &actor, choice, ids).await?;
                 Ok(written(&app, wait, &done, StatusCode::OK, None).await)

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A Thng and its key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ThngKeyDocument {
     /// Id of the Thng.

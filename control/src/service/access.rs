@@ -32,9 +32,13 @@ pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
 ///
 /// # Errors
 /// One case in 10^30.
-pub(super) fn derived_key(app: &App, kind: ActorKind, actor_id: &str) -> Result<String, ServiceError> {
-    // Nothing gives out a second generation yet; ids are never used again.
-    derive_key(&app.secrets.api_key, kind, actor_id, 0)
+pub(super) fn derived_key(
+    app: &App,
+    kind: ActorKind,
+    actor_id: &str,
+    generation: u32,
+) -> Result<String, ServiceError> {
+    derive_key(&app.secrets.api_key, kind, actor_id, generation)
         .ok_or_else(|| ServiceError::Internal("no key can be derived".to_owned()))
 }
 

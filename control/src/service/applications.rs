@@ -28,6 +28,9 @@ use crate::{
     store::{Tx, app_users, applications, keys, listing::Selection, projects as project_rows},
 };
 
+/// An application has one pair of keys as long as it lives: for another pair, another application is made.
+const GENERATION: u32 = 0;
+
 /// Makes an application and its two keys.
 ///
 /// # Errors
@@ -50,7 +53,7 @@ pub async fn create(
     }
     let made = applications::insert(&mut tx, actor.account, parsed, id, name, change.details, now).await?;
     for kind in [ActorKind::App, ActorKind::TrustedApp] {
-        let key = derived_key(app, kind, id.as_str())?;
+        let key = derived_key(app, kind, id.as_str(), GENERATION)?;
         let owner = Actor {
             account: actor.account,
             kind,
@@ -176,7 +179,7 @@ pub(super) async fn remove(
 /// # Errors
 /// One case in 10^30.
 pub fn public_key(app: &App, id: ApplicationId) -> Result<String, ServiceError> {
-    derived_key(app, ActorKind::App, id.as_str())
+    derived_key(app, ActorKind::App, id.as_str(), GENERATION)
 }
 
 /// The secret key of an application, by which it is trusted.
@@ -192,7 +195,7 @@ pub async fn read_secret_key(
 ) -> Result<String, ServiceError> {
     let _ = require(actor, Verb::Read, Keys)?;
     let found = load(app, actor, project, id).await?;
-    derived_key(app, ActorKind::TrustedApp, found.id.as_str())
+    derived_key(app, ActorKind::TrustedApp, found.id.as_str(), GENERATION)
 }
 
 async fn load(app: &App, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {

@@ -3,10 +3,12 @@
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use shared::{id::AccountId, problem::Code, time::UnixMillis};
 
 use super::App;
 use crate::{
+    domain::access::Actor,
     error::ServiceError,
     store::{StoreError, Tx, claim::Claim, idempotency},
 };
@@ -18,6 +20,18 @@ pub struct IdempotencyKey {
     pub key: String,
     /// Hash of operation, domain and body.
     pub request: [u8; 32],
+}
+
+impl IdempotencyKey {
+    /// The same key in the hands of one caller: nobody gets the answer that was another's.
+    #[must_use]
+    pub(crate) fn of(self, actor: &Actor) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(self.request);
+        hasher.update(actor.kind.as_str());
+        hasher.update(&actor.id);
+        Self { request: hasher.finalize().into(), ..self }
+    }
 }
 
 /// The answer kept under an idempotency key, if this request was carried out before.

@@ -1,6 +1,6 @@
 //! Keys of Thngs (decisions 3).
 
-use shared::id::ThngId;
+use shared::{id::ThngId, problem::Code};
 use tracing::instrument;
 
 use super::{
@@ -16,7 +16,10 @@ use crate::{
     store::{keys, thngs},
 };
 
-/// Gives a Thng its key: the same one however often it is asked for.
+/// Most keys of one Thng that may have been revoked.
+const MAX_GENERATIONS: u32 = 100;
+
+/// Gives a Thng its key: the same one however often it is asked for, until it is revoked.
 ///
 /// # Errors
 /// The key may not, the Thng is not there, or the database failed.
@@ -24,7 +27,6 @@ use crate::{
 pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
     let grant = require(actor, Verb::Create, Keys)?;
     let not_found = || ServiceError::not_found("thng", id);
-    let key = derived_key(app, ActorKind::Thng, id.as_str())?;
     let mut tx = app.db.begin().await?;
     let thng = thngs::find_locked(&mut tx, actor.account, id).await?.ok_or_else(not_found)?;
     if !grant.admits(id.as_str(), thng.details.common.scopes.as_ref()) {
@@ -38,7 +40,16 @@ pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, Serv
         app: None,
         enterprise: actor.enterprise,
     };
-    keys::insert_of(&mut tx, &hash_key(&key), &owner, app.clock.now().0).await?;
-    tx.commit().await?;
-    Ok(key)
+    for generation in 0..MAX_GENERATIONS {
+        let key = derived_key(app, ActorKind::Thng, id.as_str(), generation)?;
+        match keys::is_revoked(&mut tx, &hash_key(&key)).await? {
+            Some(true) => continue,
+            Some(false) => return Ok(key),
+            None => {}
+        }
+        keys::insert_of(&mut tx, &hash_key(&key), &owner, app.clock.now().0).await?;
+        tx.commit().await?;
+        return Ok(key);
+    }
+    Err(ServiceError::refused(Code::Conflict, "Too many keys of this Thng were revoked."))
 }

@@ -13,6 +13,7 @@ const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id,
 const FIND: &str = "SELECT k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise FROM api_keys k \
     JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id \
     WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
+const IS_REVOKED: &str = "SELECT revoked_at IS NOT NULL FROM api_keys WHERE hash = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
@@ -80,6 +81,16 @@ pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, Sto
         })
     })
     .transpose()
+}
+
+/// Whether a key was revoked; `None` when there never was one.
+///
+/// # Errors
+/// The database failed.
+pub async fn is_revoked(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<bool>, StoreError> {
+    let row: Option<(bool,)> =
+        on_db!(conn, |c| sqlx::query_as(IS_REVOKED).bind(&hash[..]).fetch_optional(c).await)?;
+    Ok(row.map(|(revoked,)| revoked))
 }
 
 /// Revokes one key; gives whether it was valid until now.

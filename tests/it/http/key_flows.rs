@@ -136,6 +136,15 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
     assert_eq!(again.json(), json!({"thngId": keys.thng, "thngApiKey": keys.thng_key}));
     let location = format!("http://api.example:8080/v2/thngs/{}", keys.thng);
     assert_eq!(again.header("location"), Some(location.as_str()));
+    // A key that was revoked does not come back; the next one is another.
+    let mut tx = api.made.app.db.begin().await?;
+    let hash = control::domain::access::hash_key(&keys.thng_key);
+    assert!(control::store::keys::revoke(&mut tx, &hash, 1).await?);
+    tx.commit().await?;
+    let next = api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?;
+    assert_eq!(status_of(&api, &keys.thng_key).await?, 401);
+    assert_eq!(status_of(&api, text(&next, "thngApiKey")?).await?, 200);
+    assert_eq!(api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?, next);
     let (_, others) = api.others().await?;
     for (body, status, code) in [
         (json!({"thngId": others}), 404, 40401),
@@ -191,10 +200,49 @@ pub(super) async fn no_key_is_stored_in_clear(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+pub(super) async fn accesses_are_those_of_operators(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (account, operator) = (api.made.account.to_string(), api.made.operator.to_string());
+    for name in ["accesses", "operatorAccess"] {
+        let list = format!("/accounts/{account}/{name}");
+        let one = format!("{list}/{operator}");
+        let found = api.get(&one).await?.json();
+        assert_eq!((&found["id"], &found["operator"]), (&json!(operator), &json!(operator)));
+        assert_eq!((&found["account"], &found["apiKey"]), (&json!(account), &json!(api.key)));
+        assert_eq!(api.get(&list).await?.json(), json!([found]));
+        let changed = api.call(Method::PUT, &one, Some(json!({"role": name}))).await?.json();
+        assert_eq!((&changed["role"], &changed["apiKey"]), (&json!(name), &json!(api.key)));
+        let kept = api.call(Method::PUT, &one, Some(json!({}))).await?.json();
+        assert_eq!(kept["role"], json!(name));
+        api.call(Method::PUT, &one, Some(json!({"role": ""}))).await?.problem(400, 40001);
+        for id in ["x", "UKXAGyEf8SQ5eTDmVgGpHqAa", api.other_operator.as_str()] {
+            api.get(&format!("{list}/{id}")).await?.problem(404, 40401);
+        }
+        let others = format!("/accounts/{}/{name}", api.other_account);
+        api.get(&others).await?.problem(404, 40401);
+        api.get(&format!("{others}/{}", api.other_operator)).await?.problem(404, 40401);
+    }
+    // A colleague's access shows no key.
+    let mut tx = api.made.app.db.begin().await?;
+    let colleague = shared::id::OperatorId::new(1, tests::db::random16()?);
+    let names = ("C", "D");
+    control::store::accounts::insert_operator(&mut tx, colleague, api.made.account, "c@d", names, 1).await?;
+    tx.commit().await?;
+    let list = format!("/accounts/{account}/accesses?sortOrder=ASCENDING");
+    let list = api.get(&list).await?.json();
+    let shown: Vec<bool> =
+        list.as_array().context("list")?.iter().map(|one| one.get("apiKey").is_some()).collect();
+    assert_eq!(shown.iter().filter(|shown| **shown).count(), 1, "{list}");
+    assert_eq!(list.as_array().map(Vec::len), Some(2));
+    assert_eq!(api.get("/v2/me").await?.json()["id"], json!(operator));
+    Ok(())
+}
+
 crate::on_both_engines!(
     projects_and_applications_come_and_go,
     each_key_says_whose_it_is,
     a_thng_has_one_key,
     keys_end_with_what_they_are_of,
     no_key_is_stored_in_clear,
+    accesses_are_those_of_operators,
 );

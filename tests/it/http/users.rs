@@ -187,8 +187,31 @@ pub(super) async fn an_address_is_one_users_of_a_project(engine: Engine) -> Resu
     Ok(())
 }
 
+/// A repeat gets the first user and its key again, readable with the application's key alone.
+pub(super) async fn a_repeated_registration_makes_one_user(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (_, app) = application(&api).await?;
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        let request = axum::http::Request::post("/auth/evrythng/users?anonymous=true")
+            .header("authorization", &app)
+            .header("content-type", "application/json")
+            .header("idempotency-key", "once")
+            .body(axum::body::Body::from("{}"))?;
+        let answer = api.send(request).await?;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answers.push(answer.json());
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(api.get("/users").await?.json().as_array().map(Vec::len), Some(1));
+    let key = text(&answers[0], "evrythngApiKey")?;
+    assert!(!format!("{:?}", api.fingerprint().await?).contains(&key));
+    Ok(())
+}
+
 crate::on_both_engines!(
     a_named_user_registers_logs_in_and_out,
     an_anonymous_user_has_a_key,
     an_address_is_one_users_of_a_project,
+    a_repeated_registration_makes_one_user,
 );

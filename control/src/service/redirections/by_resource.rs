@@ -20,16 +20,20 @@ use crate::{
     store::{resources, scopes},
 };
 
-/// The Thng or product that a path names, by id or `<key>:<value>`; it must exist in the account.
+/// The Thng or product that a path names, by id or `<key>:<value>`; it must exist for the caller.
+///
+/// `verb` is what shall be done to its redirection.
 ///
 /// # Errors
 /// 404, or 409 when an identifier is ambiguous.
 pub async fn owner(
     app: &App,
     actor: &Actor,
+    verb: Verb,
     kind: ResourceType,
     reference: &str,
 ) -> Result<ResourceId, ServiceError> {
+    let _ = require(actor, verb, Subject::Redirections)?;
     let grant = require(actor, Verb::Read, Subject::Redirections)?;
     let mut conn = app.db.read().await?;
     let id: ResourceId = match kind {

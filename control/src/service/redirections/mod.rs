@@ -107,6 +107,7 @@ pub async fn create(
     let grant = require(actor, Verb::Create, Redirections)?;
     let candidates = vec![app.random16()?, app.random16()?];
     let (account, at) = (actor.account, app.clock.now());
+    let idempotency = idempotency.map(|key| key.of(actor));
     app.writer
         .submit(Lane::Urgent, move |tx| {
             async move {
@@ -154,6 +155,7 @@ pub async fn create_many(
         candidates.push(app.random16()?);
     }
     let (account, at) = (actor.account, app.clock.now());
+    let idempotency = idempotency.map(|key| key.of(actor));
     app.writer
         .submit(Lane::Bulk, move |tx| {
             async move {

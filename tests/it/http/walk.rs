@@ -1,0 +1,439 @@
+//! Every operation of the route table as each kind of key, and as another tenant.
+//!
+//! Both walks are made from the OpenAPI document: a route without a line in [`TABLE`], or whose path names a
+//! kind of resource that [`Fixture`] does not make, fails.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use axum::http::Method;
+use control::store::actions::{self, NewAction};
+use serde_json::{Value, json};
+use shared::{id::ActionId, time::UnixMillis};
+use tests::db::{Engine, random16};
+
+use super::{Answer, Api};
+
+const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+/// Kinds of key, in the order of the columns of [`TABLE`].
+const KINDS: [&str; 5] = ["operator", "trusted application", "application", "user", "thng"];
+
+/// What each kind of key gets: `y` it may; `n` it may, and there is nothing for it (404); `-` it may not (403);
+/// `x` the path is not for it (403 or 404).
+///
+/// The columns are: operator, trusted application, application, user, Thng.
+const TABLE: &[(&str, &str)] = &[
+    ("GET /access", "yyyyy"),
+    ("GET /accounts", "y----"),
+    ("GET /accounts/{id}", "y----"),
+    ("PUT /accounts/{id}", "y----"),
+    ("GET /accounts/{id}/accesses", "y----"),
+    ("GET /accounts/{id}/accesses/{access}", "y----"),
+    ("PUT /accounts/{id}/accesses/{access}", "y----"),
+    ("GET /accounts/{id}/operatorAccess", "y----"),
+    ("GET /accounts/{id}/operatorAccess/{access}", "y----"),
+    ("PUT /accounts/{id}/operatorAccess/{access}", "y----"),
+    ("GET /accounts/{id}/domains", "y----"),
+    ("GET /accounts/{id}/shortDomains", "y----"),
+    ("GET /operators/{id}", "y----"),
+    ("PUT /operators/{id}", "y----"),
+    ("GET /me", "y----"),
+    ("GET /status", "y----"),
+    // Projects, applications and keys.
+    ("GET /projects", "y----"),
+    ("POST /projects", "y----"),
+    ("GET /projects/{id}", "y----"),
+    ("PUT /projects/{id}", "y----"),
+    ("DELETE /projects/{id}", "y----"),
+    ("GET /projects/{project}/applications", "y----"),
+    ("POST /projects/{project}/applications", "y----"),
+    ("GET /projects/{project}/applications/{id}", "y----"),
+    ("PUT /projects/{project}/applications/{id}", "y----"),
+    ("DELETE /projects/{project}/applications/{id}", "y----"),
+    ("GET /projects/{project}/applications/{id}/secretKey", "y----"),
+    ("GET /applications/me", "nyyyn"),
+    ("POST /auth/evrythng/thngs", "y----"),
+    // Users: an operator has no application to make them by.
+    ("POST /auth/evrythng/users", "-yy--"),
+    ("POST /auth/evrythng/users/{id}/validate", "-yy--"),
+    ("POST /auth/evrythng", "-yy--"),
+    ("POST /users/login", "-yy--"),
+    ("POST /auth/all/logout", "---y-"),
+    ("GET /users", "yy-y-"),
+    ("GET /users/{id}", "yy-y-"),
+    ("PUT /users/{id}", "y--y-"),
+    ("DELETE /users/{id}", "y----"),
+    // Things.
+    ("GET /products", "yyyy-"),
+    ("POST /products", "yy-y-"),
+    ("GET /products/{id}", "yyyy-"),
+    ("PUT /products/{id}", "yy-y-"),
+    ("DELETE /products/{id}", "yy---"),
+    ("GET /thngs", "yy-yy"),
+    ("POST /thngs", "yy-y-"),
+    ("GET /thngs/{id}", "yy-yy"),
+    ("PUT /thngs/{id}", "yy-yy"),
+    ("DELETE /thngs/{id}", "yy---"),
+    ("GET /places", "yyyy-"),
+    ("POST /places", "yy---"),
+    ("GET /places/{id}", "yyyy-"),
+    ("PUT /places/{id}", "yy---"),
+    ("DELETE /places/{id}", "yy---"),
+    // Properties of a product are not a Thng's.
+    ("GET /thngs/{id}/properties", "yy-yy"),
+    ("POST /thngs/{id}/properties", "yy-yy"),
+    ("PUT /thngs/{id}/properties", "yy-yy"),
+    ("DELETE /thngs/{id}/properties", "yy--y"),
+    ("GET /thngs/{id}/properties/{key}", "yy-yy"),
+    ("PUT /thngs/{id}/properties/{key}", "yy-yy"),
+    ("DELETE /thngs/{id}/properties/{key}", "yy--y"),
+    ("GET /products/{id}/properties", "yy-yx"),
+    ("POST /products/{id}/properties", "yy-yx"),
+    ("PUT /products/{id}/properties", "yy-yx"),
+    ("DELETE /products/{id}/properties", "yy--x"),
+    ("GET /products/{id}/properties/{key}", "yy-yx"),
+    ("PUT /products/{id}/properties/{key}", "yy-yx"),
+    ("DELETE /products/{id}/properties/{key}", "yy--x"),
+    // Actions; an application writes scans only, and types are the operators'.
+    ("POST /actions", "y----"),
+    ("PUT /actions/{type}", "y----"),
+    ("DELETE /actions/{type}", "y----"),
+    ("POST /actions/{type}", "yyyyy"),
+    ("POST /thngs/{id}/actions/{type}", "yyyyy"),
+    ("POST /products/{id}/actions/{type}", "yyyyx"),
+    ("DELETE /actions/{type}/{action}", "yy---"),
+    ("DELETE /thngs/{id}/actions/{type}/{action}", "yy---"),
+    ("DELETE /products/{id}/actions/{type}/{action}", "yy---"),
+    ("GET /actions", "yy-y-"),
+    ("GET /actions/{type}", "yy-yy"),
+    ("GET /actions/{type}/{action}", "yy-yy"),
+    ("GET /thngs/{id}/actions/{type}", "yy-yy"),
+    ("GET /thngs/{id}/actions/{type}/{action}", "yy-yy"),
+    ("GET /products/{id}/actions/{type}", "yy-yx"),
+    ("GET /products/{id}/actions/{type}/{action}", "yy-yx"),
+    // Rules of redirection.
+    ("GET /redirector", "y----"),
+    ("PUT /redirector", "y----"),
+    ("DELETE /redirector", "y----"),
+    ("GET /projects/{project}/applications/{id}/redirector", "y----"),
+    ("PUT /projects/{project}/applications/{id}/redirector", "y----"),
+    ("DELETE /projects/{project}/applications/{id}/redirector", "y----"),
+    // Redirections.
+    ("GET /redirections", "yy-y-"),
+    ("POST /redirections", "yy-y-"),
+    ("PUT /redirections", "yy-y-"),
+    ("DELETE /redirections", "yy---"),
+    ("GET /redirections/{shortId}", "yy-y-"),
+    ("PUT /redirections/{shortId}", "yy-y-"),
+    ("DELETE /redirections/{shortId}", "yy---"),
+    ("GET /thngs/{id}/redirector", "yy-y-"),
+    ("GET /thngs/{id}/redirector/qr", "yy-y-"),
+    ("POST /thngs/{id}/redirector", "yy-y-"),
+    ("PUT /thngs/{id}/redirector", "yy-y-"),
+    ("DELETE /thngs/{id}/redirector", "yy---"),
+    ("GET /products/{id}/redirector", "yy-y-"),
+    ("GET /products/{id}/redirector/qr", "yy-y-"),
+    ("POST /products/{id}/redirector", "yy-y-"),
+    ("PUT /products/{id}/redirector", "yy-y-"),
+    ("DELETE /products/{id}/redirector", "yy---"),
+];
+
+/// The operations for which the body of all others does not do.
+const BODIES: &[(&str, &str)] = &[
+    ("POST /thngs/{id}/properties", PROPERTIES),
+    ("PUT /thngs/{id}/properties", PROPERTIES),
+    ("POST /products/{id}/properties", PROPERTIES),
+    ("PUT /products/{id}/properties", PROPERTIES),
+    ("POST /actions", r#"{"name": "_walk"}"#),
+    ("PUT /redirector", r#"{"rules": []}"#),
+    ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
+];
+
+const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;
+
+/// Every operation: method and path.
+fn operations() -> Result<Vec<(Method, String)>> {
+    let document = serde_json::to_value(control::http::document())?;
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        for (method, operation) in item.as_object().context("item")? {
+            anyhow::ensure!(operation["security"] != json!([]), "{method} {path} is public: give it a test");
+            found.push((method.to_uppercase().parse()?, path.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// One of everything in the first account, within the reach of one key of each kind.
+struct Fixture {
+    /// By the segment of a path before the id.
+    ids: BTreeMap<&'static str, String>,
+    /// In the order of [`KINDS`].
+    keys: [String; 5],
+}
+
+fn text(body: &Value, member: &str) -> Result<String> {
+    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
+}
+
+impl Fixture {
+    async fn new(api: &Api) -> Result<Self> {
+        let mut ids = BTreeMap::new();
+        let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
+        let applications = format!("/projects/{project}/applications");
+        let app = api.create(&applications, json!({"name": "a"})).await?;
+        let secret = api.get(&format!("{applications}/{}/secretKey", text(&app, "id")?)).await?.json();
+        let (public, secret) = (text(&app, "appApiKey")?, text(&secret, "secretApiKey")?);
+        let uri = "/auth/evrythng/users?anonymous=true";
+        let user = api.call_as(&public, Method::POST, uri, Some(json!({}))).await?.json();
+        let user_key = text(&user, "evrythngApiKey")?;
+        let scopes = json!({"users": [user["evrythngUser"]], "projects": [project]});
+        for (kind, body) in [
+            ("products", json!({"name": "x", "scopes": scopes})),
+            ("thngs", json!({"name": "x", "scopes": scopes})),
+            ("places", json!({"name": "x", "scopes": scopes})),
+        ] {
+            ids.insert(kind, text(&api.create(&format!("/{kind}"), body).await?, "id")?);
+        }
+        let thng_key = api.create("/auth/evrythng/thngs", json!({"thngId": ids["thngs"]})).await?;
+        for kind in ["products", "thngs"] {
+            let body = json!({"platformId": ids[kind], "defaultRedirectUrl": "https://example.com",
+                "scopes": scopes});
+            let made = api.call(Method::POST, "/redirections", Some(body)).await?;
+            let location = made.header("location").context("location")?.to_owned();
+            let short_id = location.rsplit('/').next().context("short id")?;
+            let short_id = short_id.split('?').next().unwrap_or_default().to_owned();
+            ids.insert("redirections", short_id);
+        }
+        let id = ActionId::new(1, random16()?);
+        let action = NewAction {
+            id,
+            account: api.made.account,
+            kind: "scans".to_owned(),
+            thng: Some(ids["thngs"].parse()?),
+            product: Some(ids["products"].parse()?),
+            timestamp: UnixMillis(1),
+            doc: json!({"scopes": scopes}),
+        };
+        let mut tx = api.made.app.db.begin().await?;
+        actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
+        tx.commit().await?;
+        ids.extend([
+            ("accounts", api.made.account.to_string()),
+            ("operators", api.made.operator.to_string()),
+            ("accesses", api.made.operator.to_string()),
+            ("operatorAccess", api.made.operator.to_string()),
+            ("projects", project),
+            ("applications", text(&app, "id")?),
+            ("users", text(&user, "evrythngUser")?),
+            ("{action}", id.to_string()),
+            ("{type}", "scans".to_owned()),
+            ("{key}", "temp".to_owned()),
+        ]);
+        let keys = [api.key.clone(), secret, public, user_key, text(&thng_key, "thngApiKey")?];
+        Ok(Self { ids, keys })
+    }
+
+    /// The path with the ids of the fixture, or with ids that nothing has.
+    fn uri(&self, path: &str, known: bool) -> Result<String> {
+        let (mut uri, mut before) = (String::new(), "");
+        for segment in path.split('/').skip(1) {
+            uri.push('/');
+            if segment.starts_with('{') {
+                let id = self.ids.get(segment).or_else(|| self.ids.get(before));
+                let id = id.with_context(|| format!("{path}: the fixture has none of {before}"))?;
+                uri.push_str(if known || ["{type}", "{key}"].contains(&segment) { id } else { UNKNOWN });
+            } else {
+                uri.push_str(segment);
+            }
+            before = segment;
+        }
+        if path == "/redirections" {
+            // For the operations on many; the list has no such parameter.
+            uri.push_str(if known { "?ids=" } else { "?ids=NOTHING1234" });
+            if known {
+                uri.push_str(&self.ids["redirections"]);
+            }
+        }
+        Ok(uri)
+    }
+
+    /// A body that every operation can read; what it does not know it ignores.
+    fn body(&self, method: &Method, path: &str) -> Result<Option<Value>> {
+        if method != Method::POST && method != Method::PUT {
+            return Ok(None);
+        }
+        let own = BODIES.iter().find(|(operation, _)| *operation == format!("{method} {path}"));
+        if let Some((_, text)) = own {
+            return Ok(Some(serde_json::from_str(text)?));
+        }
+        Ok(Some(json!({
+            "name": "walk", "firstName": "walk", "role": "walk", "email": "walk@example.com",
+            "password": "password", "activationCode": "walk", "defaultRedirectUrl": "https://example.com",
+            "thngId": self.ids["thngs"], "platformId": self.ids["thngs"], "product": self.ids["products"],
+        })))
+    }
+
+    async fn call(&self, api: &Api, key: &str, operation: &(Method, String), known: bool) -> Result<Answer> {
+        let (method, path) = operation;
+        let mut uri = self.uri(path, known)?;
+        if method == Method::GET || method == Method::POST {
+            uri.truncate(uri.find('?').unwrap_or(uri.len()));
+        }
+        if path == "/actions/{type}" && (method == Method::PUT || method == Method::DELETE) && !known {
+            // The built-in types are nobody's to change.
+            uri = "/actions/_unknown".to_owned();
+        }
+        api.call_as(key, method.clone(), &uri, self.body(method, path)?).await
+    }
+}
+
+pub(super) async fn every_cell_of_the_permissions(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let fixture = Fixture::new(&api).await?;
+    let before = api.fingerprint().await?;
+    let mut operations = operations()?;
+    for (method, path) in &operations {
+        let name = format!("{method} {path}");
+        anyhow::ensure!(TABLE.iter().any(|(line, _)| *line == name), "{name} has no line in TABLE");
+    }
+    for (line, _) in TABLE {
+        let is_there = operations.iter().any(|(method, path)| *line == format!("{method} {path}"));
+        anyhow::ensure!(is_there, "{line} is in TABLE and no operation");
+    }
+    let cell = |operation: &(Method, String), kind: usize| {
+        let name = format!("{} {}", operation.0, operation.1);
+        TABLE.iter().find(|(line, _)| *line == name).and_then(|(_, cells)| cells.chars().nth(kind))
+    };
+    let mut wrong = Vec::new();
+    // What is refused changes nothing, be it there or not.
+    for operation in &operations {
+        let answer = fixture.call(&api, "", operation, true).await?;
+        if answer.status != 401 {
+            wrong.push(format!("{operation:?} without a key: {}", answer.status));
+        }
+        for (kind, key) in KINDS.into_iter().zip(&fixture.keys) {
+            let index = KINDS.iter().position(|known| *known == kind).context("kind")?;
+            if cell(operation, index) != Some('-') {
+                continue;
+            }
+            for known in [true, false] {
+                let answer = fixture.call(&api, key, operation, known).await?;
+                if answer.status != 403 || answer.json()["code"] != 40301 {
+                    wrong.push(format!("{operation:?} as {kind}: {} instead of 403", answer.status));
+                }
+            }
+        }
+    }
+    assert_eq!(api.fingerprint().await?, before, "a refusal changed something");
+    // What is allowed reads what is there; changes go to what nothing is, so that all is there to the end.
+    operations.sort_by_key(|(_, path)| path == "/auth/all/logout");
+    for operation in &operations {
+        for (index, key) in fixture.keys.iter().enumerate() {
+            let expected = cell(operation, index);
+            if expected == Some('-') {
+                continue;
+            }
+            let is_read = operation.0 == Method::GET;
+            let answer = fixture.call(&api, key, operation, is_read).await?;
+            let status = answer.status.as_u16();
+            let fits = match (expected, is_read) {
+                (Some('y'), true) => answer.status.is_success(),
+                (Some('n'), _) => status == 404,
+                (Some('x'), _) => status == 404 || status == 403,
+                // A login fails for other reasons with 401.
+                _ => status != 403 && (status != 401 || answer.json()["code"] == 40103),
+            };
+            if !fits {
+                wrong.push(format!("{operation:?} as {}: {status}", KINDS[index]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+/// The rows of an account, table by table.
+async fn rows_of(api: &Api, account: &str) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut tables = api.fingerprint().await?;
+    for rows in tables.values_mut() {
+        rows.retain(|row| row.contains(account));
+    }
+    Ok(tables)
+}
+
+pub(super) async fn another_tenants_ids_lead_nowhere(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let ours = Fixture::new(&api).await?;
+    let account = api.made.account.to_string();
+    let before = rows_of(&api, &account).await?;
+    assert!(before["thngs"].len() == 1 && before["redirections"].len() == 2);
+    // The other tenant has one of everything and a key of each kind too.
+    let theirs = other_keys(&api).await?;
+    let mut wrong = Vec::new();
+    for operation in &operations()? {
+        let (method, path) = operation;
+        let names_one = path.replace("{type}", "").replace("{key}", "").contains('{');
+        for (kind, key) in KINDS.into_iter().zip(&theirs) {
+            if path == "/auth/all/logout" {
+                continue;
+            }
+            let answer = ours.call(&api, key, operation, true).await?;
+            let status = answer.status.as_u16();
+            let is_hidden = match (names_one, kind) {
+                (true, "operator") => status == 404 || is_for_applications(path) && status == 403,
+                (true, _) => status == 404 || status == 403,
+                (false, _) => true,
+            };
+            let told = String::from_utf8_lossy(&answer.bytes);
+            let leaks =
+                answer.status.is_success() && ours.ids.values().any(|id| id.len() > 5 && told.contains(id));
+            if !is_hidden || leaks {
+                wrong.push(format!("{method} {path} as the other's {kind}: {status} {told}"));
+            }
+        }
+    }
+    // By name of the short domain too.
+    let uri = format!("/redirections/{}?domain=tn.gg", ours.ids["redirections"]);
+    for method in [Method::GET, Method::DELETE] {
+        let answer = api.call_as(&theirs[0], method, &uri, None).await?;
+        assert_eq!(answer.status, 400, "{answer:?}");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(rows_of(&api, &account).await?, before, "another tenant changed something");
+    Ok(())
+}
+
+/// Users are made and logged in by keys of applications alone.
+fn is_for_applications(path: &str) -> bool {
+    path.starts_with("/auth/evrythng/users")
+}
+
+/// A key of each kind of the second account.
+async fn other_keys(api: &Api) -> Result<[String; 5]> {
+    let create = async |uri: &str, body: Value| -> Result<Value> {
+        let answer = api.call_as(&api.other_key, Method::POST, uri, Some(body)).await?;
+        anyhow::ensure!(answer.status == 201, "{answer:?}");
+        Ok(answer.json())
+    };
+    let project = text(&create("/projects", json!({"name": "p"})).await?, "id")?;
+    let applications = format!("/projects/{project}/applications");
+    let app = create(&applications, json!({"name": "a"})).await?;
+    let uri = format!("{applications}/{}/secretKey", text(&app, "id")?);
+    let secret = api.call_as(&api.other_key, Method::GET, &uri, None).await?.json();
+    let public = text(&app, "appApiKey")?;
+    let uri = "/auth/evrythng/users?anonymous=true";
+    let user = api.call_as(&public, Method::POST, uri, Some(json!({}))).await?.json();
+    let thng = create("/thngs", json!({"name": "t"})).await?;
+    let thng_key = create("/auth/evrythng/thngs", json!({"thngId": thng["id"]})).await?;
+    Ok([
+        api.other_key.clone(),
+        text(&secret, "secretApiKey")?,
+        public,
+        text(&user, "evrythngApiKey")?,
+        text(&thng_key, "thngApiKey")?,
+    ])
+}
+
+crate::on_both_engines!(every_cell_of_the_permissions, another_tenants_ids_lead_nowhere);
