@@ -1,5 +1,7 @@
 //! The store and the operations on it, on both engines.
 
+mod filters;
+mod paging;
 mod races;
 mod redirections;
 mod scans;

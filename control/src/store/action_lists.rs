@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError,
-    listing::{self, Column, Selection, Table},
+    listing::{self, Column, Explained, Selection, Table},
     on_db, parse,
 };
 use crate::domain::{action::Action, page::Page};
@@ -90,6 +90,14 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
         .fetch_optional(c)
         .await)?;
     row.map(Action::try_from).transpose()
+}
+
+/// The statement of [`list`] and its plan.
+///
+/// # Errors
+/// The database failed.
+pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Explained, StoreError> {
+    listing::explain(conn, &LIST, selection).await
 }
 
 /// A page of actions.

@@ -26,7 +26,7 @@ use shared::{
     filter::{Expr, Operator, Term, Value},
     id::AccountId,
 };
-use sqlx::{AssertSqlSafe, FromRow, postgres::PgRow, sqlite::SqliteRow};
+use sqlx::{AssertSqlSafe, FromRow, Row, postgres::PgRow, sqlite::SqliteRow};
 
 use super::{
     Conn, STATEMENT_TIMEOUT, StoreError,
@@ -42,6 +42,18 @@ use crate::domain::{
 };
 
 pub(super) use super::conditions::Column;
+
+/// A query with the values of its placeholders.
+macro_rules! bound {
+    ($query:expr, $binds:expr) => {
+        $binds.into_iter().fold($query, |query, bind| match bind {
+            Bind::Text(text) => query.bind(text),
+            Bind::Whole(number) => query.bind(number),
+            Bind::Real(number) => query.bind(number),
+            Bind::Texts(texts) => query.bind(texts),
+        })
+    };
+}
 
 /// A table as lists read it.
 #[derive(Debug, Clone, Copy)]
@@ -93,12 +105,8 @@ where
     R: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
     T: TryFrom<R, Error = StoreError>,
 {
-    let engine = match conn {
-        Conn::Pg(_) | Conn::PgTx(_) => Engine::Postgres,
-        Conn::Sqlite(_) | Conn::SqliteTx(_) => Engine::Sqlite,
-    };
     let page = selection.request.page;
-    let conditions = conditions(engine, table, selection)?;
+    let conditions = conditions(engine(conn), table, selection)?;
     let rows: Vec<R> = fetch(conn, ordered(table, conditions.clone(), selection)).await?;
     let rows = rows.into_iter().map(T::try_from).collect::<Result<Vec<T>, StoreError>>()?;
     let mut page = Page::cut(rows, page, position);
@@ -107,6 +115,39 @@ where
         page.total = counts.first().and_then(|(count,)| u64::try_from(*count).ok());
     }
     Ok(page)
+}
+
+/// A list's statement, and how the database goes about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// The statement of one page.
+    pub sql: String,
+    /// The lines of the plan.
+    pub plan: Vec<String>,
+}
+
+/// What [`page`] would run, for tests and benchmarks.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn explain(
+    conn: &mut Conn,
+    table: &Table,
+    selection: &Selection<'_>,
+) -> Result<Explained, StoreError> {
+    let engine = engine(conn);
+    let sql = ordered(table, conditions(engine, table, selection)?, selection);
+    let (prefix, column) = match engine {
+        Engine::Postgres => ("EXPLAIN ", 0),
+        Engine::Sqlite => ("EXPLAIN QUERY PLAN ", 3),
+    };
+    let asked = format!("{prefix}{}", sql.text);
+    let plan = on_db!(conn, |c| {
+        let query = sqlx::query(AssertSqlSafe(asked)).persistent(false);
+        let rows = bound!(query, sql.binds).fetch_all(c).await?;
+        rows.iter().map(|row| row.try_get(column)).collect::<Result<Vec<String>, sqlx::Error>>()
+    })?;
+    Ok(Explained { sql: sql.text, plan })
 }
 
 /// The rows that meet every condition, without order.
@@ -199,6 +240,13 @@ fn names_rows(table: &Table, request: &ListRequest) -> bool {
     request.ids.is_some() || (table.identifiers.is_some() && by_identifier)
 }
 
+const fn engine(conn: &Conn) -> Engine {
+    match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => Engine::Postgres,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => Engine::Sqlite,
+    }
+}
+
 fn equal(field: &str, value: &str) -> Term {
     Term { field: field.to_owned(), operator: Operator::Equal, value: Value::new(value) }
 }
@@ -212,13 +260,7 @@ where
     let _watch = Watch::begin(conn, STATEMENT_TIMEOUT).await?;
     let rows = on_db!(conn, |c| {
         let query = sqlx::query_as(AssertSqlSafe(sql.text)).persistent(false);
-        let bound = sql.binds.into_iter().fold(query, |query, bind| match bind {
-            Bind::Text(text) => query.bind(text),
-            Bind::Whole(number) => query.bind(number),
-            Bind::Real(number) => query.bind(number),
-            Bind::Texts(texts) => query.bind(texts),
-        });
-        bound.fetch_all(c).await
+        bound!(query, sql.binds).fetch_all(c).await
     })?;
     Ok(rows)
 }

@@ -10,7 +10,7 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect, facets, identifiers,
-    listing::{self, Column, Selection, Table},
+    listing::{self, Column, Explained, Selection, Table},
     on_db, parse, properties,
 };
 use crate::domain::{
@@ -139,6 +139,14 @@ pub async fn find_locked(tx: &mut Tx, account: AccountId, id: ThngId) -> Result<
         .fetch_optional(c)
         .await)?;
     row.map(Thng::try_from).transpose()
+}
+
+/// The statement of [`list`] and its plan.
+///
+/// # Errors
+/// The database failed.
+pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Explained, StoreError> {
+    listing::explain(conn, &LIST, selection).await
 }
 
 /// A page of Thngs.
