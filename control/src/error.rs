@@ -41,9 +41,9 @@ impl ServiceError {
         match self {
             Self::Refused { code, .. } => *code,
             Self::Store(StoreError::Timeout) => Code::Timeout,
-            Self::Store(StoreError::Busy | StoreError::Unavailable(_) | StoreError::Stopped) => {
-                Code::Unavailable
-            }
+            Self::Store(
+                StoreError::Busy | StoreError::Unavailable(_) | StoreError::Stopped | StoreError::Blob(_),
+            ) => Code::Unavailable,
             Self::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
             | Self::Internal(_) => Code::Internal,
         }

@@ -3,10 +3,13 @@
 mod action_types;
 mod actions;
 mod bad_input;
+mod collections;
 mod conventions;
+mod files;
 mod idempotency;
 mod key_flows;
 mod limits;
+mod locations;
 mod new_actions;
 mod paging;
 mod places;

@@ -21,7 +21,7 @@ use control::{
         passwords::Passwords,
         prepare,
     },
-    store::{Db, StoreError, accounts},
+    store::{Db, StoreError, accounts, blobs::Blobs},
 };
 use serde_json::json;
 use shared::{
@@ -51,7 +51,15 @@ pub struct TestDb {
     pub db: Db,
     /// Path or URL and schema, to open it again.
     pub location: Location,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
+}
+
+impl TestDb {
+    /// The folder of the blobs of a test's API.
+    #[must_use]
+    pub fn files(&self) -> std::path::PathBuf {
+        self.dir.path().join("files")
+    }
 }
 
 /// How to open a test's database again.
@@ -97,7 +105,7 @@ impl TestDb {
         };
         let db = location.open().await?;
         db.migrate().await?;
-        Ok(Self { db, location, _dir: dir })
+        Ok(Self { db, location, dir })
     }
 }
 
@@ -126,6 +134,9 @@ impl Clock for StepClock {
         UnixMillis(self.0.fetch_add(1, Ordering::SeqCst))
     }
 }
+
+/// Largest file of a test's API: 12 MiB.
+pub const MAX_TEST_FILE_BYTES: u64 = 12 << 20;
 
 /// An [`App`] over a fresh database with one account and the short domain `tn.gg`.
 pub struct TestApp {
@@ -179,6 +190,7 @@ impl TestApp {
             clock,
             random: Arc::new(SystemRandom),
             secrets: prepared.secrets.clone(),
+            blobs: Blobs::in_folder(&db.files(), MAX_TEST_FILE_BYTES)?,
             writer,
             geo_ip: Arc::new(bern()?),
             // Networks for documentation (RFC 5737): no test connects from there unasked.

@@ -36,9 +36,11 @@ CREATE TABLE collections (
     account_id  TEXT   NOT NULL REFERENCES accounts (id),
     name        TEXT   NOT NULL,
     doc         JSONB  NOT NULL,
+    facets      TEXT[] NOT NULL,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL
 );
+CREATE INDEX collections_facets ON collections USING GIN (facets);
 CREATE INDEX collections_account ON collections (account_id, created_at, seq);
 CREATE INDEX collections_name ON collections (account_id, name, created_at, seq);
 
@@ -72,12 +74,14 @@ CREATE TABLE files (
     account_id  TEXT   NOT NULL REFERENCES accounts (id),
     name        TEXT   NOT NULL,
     doc         JSONB  NOT NULL,
+    facets      TEXT[] NOT NULL,
     blob        TEXT,
     size_bytes  BIGINT,
     etag        TEXT,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL
 );
+CREATE INDEX files_facets ON files USING GIN (facets);
 CREATE INDEX files_account ON files (account_id, created_at, seq);
 CREATE INDEX files_name ON files (account_id, name, created_at, seq);
 

@@ -35,6 +35,7 @@ CREATE TABLE collections (
     account_id  TEXT   NOT NULL REFERENCES accounts (id),
     name        TEXT   NOT NULL,
     doc         TEXT   NOT NULL,
+    facets      TEXT   NOT NULL,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL
 );
@@ -71,6 +72,7 @@ CREATE TABLE files (
     account_id  TEXT   NOT NULL REFERENCES accounts (id),
     name        TEXT   NOT NULL,
     doc         TEXT   NOT NULL,
+    facets      TEXT   NOT NULL,
     blob        TEXT,
     size_bytes  BIGINT,
     etag        TEXT,

@@ -59,6 +59,12 @@ impl Filter {
         Ok(Self(expr))
     }
 
+    /// What meets this and another.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(Expr::And(vec![self.0, other.0]))
+    }
+
     /// The tree.
     #[must_use]
     pub const fn expr(&self) -> &Expr {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{id::PlaceId, time::UnixMillis};
 
-use super::{limits, members::Members};
+use super::{limits, members::Members, page::Position};
 
 /// Largest difference in degrees between two forms of one point: about 11 cm.
 const TOLERANCE: f64 = 1e-6;
@@ -20,16 +20,32 @@ pub struct Coordinates {
 }
 
 /// A time and a point, a place or both.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Location {
     /// The point, in whichever form it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub coordinates: Option<Coordinates>,
     /// The place; whether there is such a place is for the service to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceId>,
     /// When it was there, if the caller says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<UnixMillis>,
     /// The caller's own members.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_fields: Option<Map<String, Value>>,
+}
+
+/// Where a Thng was at a time, as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocationEntry {
+    /// Its place in the history: its timestamp, and order of insertion.
+    pub position: Position,
+    /// When it was recorded.
+    pub created_at: UnixMillis,
+    /// The location; its timestamp is there.
+    pub location: Location,
 }
 
 /// Which members a location has to have and may have.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::{
-    id::{ProductId, ThngId},
+    id::{CollectionId, ProductId, ThngId},
     time::UnixMillis,
 };
 
-use super::{page::Position, property::NewPoint, redirection::Scopes};
+use super::{location::Location, page::Position, property::NewPoint, redirection::Scopes};
 
 /// When a resource counts as updated: later than its creation, never earlier than before.
 #[must_use]
@@ -87,6 +87,9 @@ pub struct ThngDetails {
     /// A kind that the caller chose.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Where it was last; written with its history and by nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
 }
 
 /// What every stored resource has.
@@ -173,6 +176,8 @@ pub struct Thng {
     pub name: String,
     /// The product it is an instance of.
     pub product: Option<ProductId>,
+    /// The collections it is in, in order of their ids.
+    pub collections: Vec<CollectionId>,
     /// Everything else.
     pub details: ThngDetails,
     /// Latest values of its properties, as far as its document shows them and whoever asked may read them.
@@ -186,6 +191,10 @@ pub struct ThngChange {
     pub name: Option<String>,
     /// Its product, which must exist.
     pub product: Option<ProductId>,
+    /// The collections it shall be in, which must exist.
+    pub collections: Option<Vec<CollectionId>>,
+    /// Where it is, read on create only.
+    pub location: Option<Location>,
     /// Everything else.
     pub details: ThngDetails,
     /// First values of its properties; heard on create only.
@@ -197,12 +206,17 @@ impl Thng {
     #[must_use]
     pub fn apply(self, change: ThngChange, now: UnixMillis) -> Self {
         let (old, new) = (self.details, change.details);
-        let details = ThngDetails { common: old.common.merge(new.common), kind: new.kind.or(old.kind) };
+        let details = ThngDetails {
+            common: old.common.merge(new.common),
+            kind: new.kind.or(old.kind),
+            location: old.location,
+        };
         Self {
             id: self.id,
             stamp: self.stamp.touch(now),
             name: change.name.unwrap_or(self.name),
             product: change.product.or(self.product),
+            collections: change.collections.unwrap_or(self.collections),
             details,
             properties: self.properties,
         }
@@ -212,6 +226,7 @@ impl Thng {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::location::Coordinates;
 
     #[test]
     fn an_update_is_later_than_the_creation_and_never_goes_back() {
@@ -272,6 +287,7 @@ mod tests {
                 ..Common::default()
             },
             kind: Some("k".to_owned()),
+            location: Some(Location { coordinates: Coordinates::new(1.5, 2.0), ..Location::default() }),
         };
         let text = serde_json::to_string(&details).unwrap();
         assert_eq!(serde_json::from_str::<ThngDetails>(&text).unwrap(), details);

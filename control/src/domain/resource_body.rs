@@ -2,13 +2,14 @@
 //!
 //! Every fault is named; read-only and unknown members are ignored, `null` counts as absent (decisions 1).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr};
 
 use serde_json::{Map, Value};
 use shared::time::UnixMillis;
 
 use super::{
     limits::{self, MAX_DESCRIPTION, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
+    location::{Form, Location},
     members::Members,
     property::NewPoint,
     property_body,
@@ -55,10 +56,20 @@ impl ThngChange {
         let mut members = Members::of(body)?;
         let name = name(&mut members, purpose);
         let product = members.parsed("product");
-        let details =
-            ThngDetails { common: common(&mut members), kind: text(&mut members, "type", 0, MAX_NAME) };
+        let collections = ids(&mut members, "collections");
+        // Spec gap: a location in an update is not mentioned; clients send back the one they read, so it is
+        // ignored like all that is read-only.
+        let location = match purpose {
+            Purpose::Create => Location::read(&mut members, "location", Form::Open),
+            Purpose::Update => None,
+        };
+        let details = ThngDetails {
+            common: common(&mut members),
+            kind: text(&mut members, "type", 0, MAX_NAME),
+            location: None,
+        };
         let properties = initial_properties(&mut members, purpose);
-        members.finish(Some(Self { name, product, details, properties }))
+        members.finish(Some(Self { name, product, collections, location, details, properties }))
     }
 }
 
@@ -156,6 +167,22 @@ pub(super) fn texts(members: &mut Members<'_>, member: &str, max: usize) -> Opti
         }
     }
     Some(texts.into_iter().map(str::to_owned).collect())
+}
+
+/// Ids in ascending order; one that is there twice counts once.
+fn ids<Id: FromStr + Ord>(members: &mut Members<'_>, member: &str) -> Option<Vec<Id>> {
+    let texts = members.texts(member)?;
+    if texts.len() > MAX_LIST {
+        members.fault(format!("{member} must have at most {MAX_LIST} items, not {}.", texts.len()));
+        return None;
+    }
+    let mut ids: Vec<Id> = texts.iter().filter_map(|text| text.parse().ok()).collect();
+    if ids.len() < texts.len() {
+        members.fault(format!("{member} must hold ids of 24 characters."));
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Some(ids)
 }
 
 pub(super) fn custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {

@@ -62,6 +62,11 @@ impl<S: Send + Sync> FromRequestParts<S> for SentKey {
     }
 }
 
+/// Whether a request carries a key at all, be it known or not.
+pub(super) fn has_key(headers: &HeaderMap, query: Option<&str>) -> bool {
+    find_key(headers, query).is_some()
+}
+
 /// The key in `Authorization: KEY | Token KEY | Bearer KEY`, else in `access_token`.
 pub(super) fn find_key(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     let value = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or("?").trim());

@@ -34,6 +34,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Longest upload of a file: a gigabyte in it is 0.3 MB/s.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
 /// The version prefix that every path may have.
 const PREFIX: &str = "/v2";
 
@@ -82,6 +85,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     if info.path != info.original_path {
         *request.uri_mut() = with_path(request.uri(), &info.path);
     }
+    let limit = if is_upload(request.method(), &info.path) { UPLOAD_TIMEOUT } else { REQUEST_TIMEOUT };
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display));
     let ledger = Ledger::default();
@@ -91,7 +95,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     let is_options = *request.method() == Method::OPTIONS;
     let response = match limited {
         Some(refusal) => refusal.into_response(),
-        None => guard(next.run(request), REQUEST_TIMEOUT).instrument(span.clone()).await,
+        None => guard(next.run(request), limit).instrument(span.clone()).await,
     };
     let response = if is_options { cors::preflight(response) } else { response };
     let mut response = span.in_scope(|| complete(response, &app.docs_url));
@@ -103,6 +107,11 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     let elapsed_us = started.elapsed().as_micros();
     span.in_scope(|| tracing::info!(http.status = response.status().as_u16(), elapsed_us, "answered"));
     response
+}
+
+/// Whether the content of a file is coming in: it lasts as long as the client's line needs.
+fn is_upload(method: &Method, path: &str) -> bool {
+    *method == Method::PUT && path.starts_with("/files/") && path.ends_with("/content")
 }
 
 /// The answer to a path that no route has.

@@ -6,12 +6,12 @@ use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::places;
 use super::{
     access, accesses, action_types, actions, applications, logins, middleware, new_actions, openapi,
     products, projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs,
     users,
 };
+use super::{collection_members, collections, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
@@ -50,6 +50,24 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
         .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
+        .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
+        .routes(routes!(collections::list, collections::create))
+        .routes(routes!(collections::read, collections::update, collections::delete))
+        .routes(routes!(
+            collection_members::list_thngs,
+            collection_members::add_thngs,
+            collection_members::remove_thngs
+        ))
+        .routes(routes!(collection_members::remove_thng))
+        .routes(routes!(
+            collection_members::list_collections,
+            collection_members::add_collections,
+            collection_members::remove_collections
+        ))
+        .routes(routes!(collection_members::remove_collection))
+        .routes(routes!(files::list, files::create))
+        .routes(routes!(files::read, files::update, files::delete))
+        .routes(routes!(file_content::download, file_content::upload))
         .routes(routes!(places::list, places::create))
         .routes(routes!(places::read, places::update, places::delete))
         .routes(routes!(action_types::list, action_types::create))

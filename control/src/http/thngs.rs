@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::problem::Code;
+use shared::{id::CollectionId, problem::Code};
 use utoipa::ToSchema;
 
 use super::{
@@ -13,6 +13,7 @@ use super::{
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
+    location::LocationDocument,
     middleware::RequestInfo,
     openapi::{ListParams, PageParams},
     wire::{CommonDocument, created},
@@ -45,6 +46,13 @@ pub(super) struct ThngDocument {
     /// A kind of the caller's choice, at most 256 characters.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
+    /// Ids of the collections it is in, which must exist; replaced as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    collections: Vec<String>,
+    /// Where it was last; written on create, and by `/thngs/{id}/location` after that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<LocationDocument>,
     /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Option<Object>, example = json!({"temp_celsius": 21.5}))]
@@ -52,7 +60,7 @@ pub(super) struct ThngDocument {
 }
 
 impl ThngDocument {
-    fn new(thng: Thng, with_scopes: bool) -> Self {
+    pub(super) fn new(thng: Thng, with_scopes: bool) -> Self {
         let details = thng.details;
         Self {
             id: thng.id.to_string(),
@@ -60,6 +68,8 @@ impl ThngDocument {
             name: thng.name,
             product: thng.product.map(|id| id.to_string()),
             kind: details.kind,
+            collections: thng.collections.iter().map(CollectionId::to_string).collect(),
+            location: details.location.map(LocationDocument::from),
             properties: thng.properties,
         }
     }

@@ -5,9 +5,12 @@ pub mod action_creation;
 pub mod action_types;
 pub mod actions;
 pub mod applications;
+pub mod collections;
+pub mod files;
 pub mod idempotency;
 pub mod intake;
 pub mod limiter;
+pub mod locations;
 pub mod passwords;
 pub mod places;
 pub mod products;
@@ -30,7 +33,7 @@ use self::{intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
     publish::{hub::Hub, writer::Writer},
-    store::{Db, log, secrets},
+    store::{Db, blobs::Blobs, log, secrets},
 };
 
 /// Where random bits come from; the system's source lives in the binaries.
@@ -60,6 +63,8 @@ pub struct Secrets {
     pub page_token: [u8; 32],
     /// Makes the ids of scan actions unguessable and the same on a repeat.
     pub scan_id: [u8; 32],
+    /// Signs the URLs of files.
+    pub file_url: [u8; 32],
     /// Keys of applications and Thngs are derived from it, so that they can be read again.
     pub api_key: [u8; 32],
 }
@@ -74,6 +79,8 @@ pub struct App {
     pub random: Arc<dyn Random>,
     /// Shared keys.
     pub secrets: Secrets,
+    /// The bytes of files.
+    pub blobs: Blobs,
     /// Writes redirections.
     pub writer: Writer,
     /// The change stream.
@@ -130,7 +137,7 @@ pub async fn prepare(
     history_file_id: &str,
 ) -> Result<Prepared, ServiceError> {
     let now = clock.now().0;
-    let mut fresh = [[0; 32]; 3];
+    let mut fresh = [[0; 32]; 4];
     for key in &mut fresh {
         random.fill(key)?;
     }
@@ -143,6 +150,7 @@ pub async fn prepare(
     let secrets = Secrets {
         page_token: secrets::find_or_insert(&mut tx, "page-token", fresh[0], now).await?,
         scan_id: secrets::find_or_insert(&mut tx, "scan-id", fresh[1], now).await?,
+        file_url: secrets::find_or_insert(&mut tx, "file-url", fresh[3], now).await?,
         api_key: secrets::find_or_insert(&mut tx, "api-key", fresh[2], now).await?,
     };
     let first_account = crate::store::accounts::find_first(&mut tx).await?;

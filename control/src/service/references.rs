@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use shared::{
-    id::{AccountId, PlaceId, ProductId, ThngId},
+    id::{AccountId, CollectionId, PlaceId, ProductId, ThngId},
     problem::Code,
 };
 
@@ -34,6 +34,18 @@ pub async fn resolve_product(
     text: &str,
 ) -> Result<ProductId, ServiceError> {
     resolve(conn, account, "product", text).await
+}
+
+/// The collection that a path names by id or `<key>:<value>`; an id is taken as it is.
+///
+/// # Errors
+/// [`Code::NotFound`], or [`Code::Conflict`] when several collections have the identifier.
+pub async fn resolve_collection(
+    conn: &mut Conn,
+    account: AccountId,
+    text: &str,
+) -> Result<CollectionId, ServiceError> {
+    resolve(conn, account, "collection", text).await
 }
 
 /// The place that a path names by id or `<key>:<value>`; an id is taken as it is.

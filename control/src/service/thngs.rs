@@ -7,7 +7,8 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    App, access::require, properties, redirections::follow_thng, references::resolve_thng, scopes::scopes_for,
+    App, access::require, collections::members::set_collections_of, locations, properties,
+    redirections::follow_thng, references::resolve_thng, scopes::scopes_for,
 };
 use crate::{
     domain::{
@@ -22,7 +23,7 @@ use crate::{
         resource::{Thng, ThngChange},
     },
     error::ServiceError,
-    store::{Tx, keys, listing::Selection, products, thngs},
+    store::{Conn, Tx, collection_members, keys, listing::Selection, products, thng_locations, thngs},
 };
 
 /// Makes a Thng; `project` is what `?project=` names.
@@ -46,6 +47,14 @@ pub async fn create(
     check_product(&mut tx, actor, change.product).await?;
     let mut thng =
         thngs::insert(&mut tx, actor.account, id, name, change.product, change.details, now).await?;
+    if let Some(wanted) = change.collections {
+        set_collections_of(&mut tx, actor, id, &[], &wanted).await?;
+        thng.collections = wanted;
+    }
+    if let Some(location) = change.location {
+        let locations = vec![("location".to_owned(), location)];
+        locations::record(&mut tx, actor.account, &mut thng, locations, now).await?;
+    }
     properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
     thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     tx.commit().await?;
@@ -78,12 +87,22 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
     let mut conn = app.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     let mut page = thngs::list(&mut conn, &selection).await?;
-    let ids: Vec<String> = page.items.iter().map(|thng| thng.id.to_string()).collect();
-    let mut shown = properties::shown_of(&mut conn, actor, &ids).await?;
-    for thng in &mut page.items {
+    show_properties(&mut conn, actor, &mut page.items).await?;
+    Ok(page)
+}
+
+/// Puts the latest values of their properties into Thngs.
+pub(super) async fn show_properties(
+    conn: &mut Conn,
+    actor: &Actor,
+    thngs: &mut [Thng],
+) -> Result<(), ServiceError> {
+    let ids: Vec<String> = thngs.iter().map(|thng| thng.id.to_string()).collect();
+    let mut shown = properties::shown_of(conn, actor, &ids).await?;
+    for thng in thngs {
         thng.properties = shown.remove(thng.id.as_str()).unwrap_or_default();
     }
-    Ok(page)
+    Ok(())
 }
 
 /// Merges the members given into a Thng.
@@ -110,7 +129,9 @@ pub async fn update(
         check_product(&mut tx, actor, change.product).await?;
     }
     let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
+    let collections = stored.collections.clone();
     let mut thng = stored.apply(change, now);
+    set_collections_of(&mut tx, actor, id, &collections, &thng.collections).await?;
     thngs::update(&mut tx, actor.account, &thng).await?;
     thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     let was_renamed = thng.name != name;
@@ -137,6 +158,8 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
         .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
         .ok_or_else(|| ServiceError::not_found("thng", shorten(reference)))?;
     thngs::delete(&mut tx, actor.account, id).await?;
+    collection_members::forget_thng(&mut tx, actor.account, id).await?;
+    thng_locations::delete(&mut tx, actor.account, id, None).await?;
     keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
     // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
     let followed = follow_thng(&mut tx, actor.account, id, stored.product, true, app.clock.now()).await?;

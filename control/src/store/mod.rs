@@ -23,10 +23,14 @@ pub mod action_types;
 pub mod actions;
 pub mod app_users;
 pub mod applications;
+pub mod blobs;
 pub mod claim;
+pub mod collection_members;
+pub mod collections;
 mod conditions;
 pub mod dialect;
 mod facets;
+pub mod files;
 pub mod idempotency;
 pub mod identifiers;
 pub mod keys;
@@ -44,6 +48,7 @@ pub mod scopes;
 pub mod secrets;
 pub mod tenants;
 mod texts;
+pub mod thng_locations;
 pub mod thngs;
 mod watch;
 
@@ -74,6 +79,9 @@ pub enum StoreError {
     /// A stored row does not fit its type.
     #[error("row: {0}")]
     Row(String),
+    /// The blob store failed.
+    #[error("blobs: {0}")]
+    Blob(Box<object_store::Error>),
     /// Anything else the database said.
     #[error(transparent)]
     Sql(sqlx::Error),

@@ -1,7 +1,7 @@
 //! What a redirection may belong to, by id.
 
 use shared::{
-    id::{AccountId, ProductId, ResourceId, ThngId},
+    id::{AccountId, CollectionId, PlaceId, ProductId, ResourceId, ThngId},
     redirect::ResourceType,
 };
 
@@ -12,6 +12,12 @@ const SQLITE_THNGS: &str = "SELECT id, product_id, name FROM thngs WHERE account
 const PG_PRODUCTS: &str = "SELECT id FROM products WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_PRODUCTS: &str =
     "SELECT id FROM products WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+const PG_COLLECTIONS: &str = "SELECT id FROM collections WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_COLLECTIONS: &str =
+    "SELECT id FROM collections WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+const PG_PLACES: &str = "SELECT id FROM places WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_PLACES: &str =
+    "SELECT id FROM places WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
 
 /// A resource that exists in the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +34,7 @@ pub struct Resource {
     pub product: Option<ProductId>,
 }
 
-/// Those of some ids that are Thngs or products of the account.
+/// Those of some ids that are Thngs, products, collections or places of the account.
 ///
 /// # Errors
 /// The database failed.
@@ -65,6 +71,28 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
                 thng: None,
                 thng_name: None,
                 product: Some(product),
+            });
+        }
+    }
+    if found.len() < ids.len() {
+        let rows =
+            dialect::fetch_in_list!(conn, (String,), PG_COLLECTIONS, SQLITE_COLLECTIONS, [account], ids)?;
+        for (id,) in rows {
+            let id: CollectionId = parse("id", &id)?;
+            let kind = ResourceType::Collection;
+            found.push(Resource { id: id.into(), kind, thng: None, product: None, thng_name: None });
+        }
+    }
+    if found.len() < ids.len() {
+        let rows = dialect::fetch_in_list!(conn, (String,), PG_PLACES, SQLITE_PLACES, [account], ids)?;
+        for (id,) in rows {
+            let id: PlaceId = parse("id", &id)?;
+            found.push(Resource {
+                id: id.into(),
+                kind: ResourceType::Place,
+                thng: None,
+                product: None,
+                thng_name: None,
             });
         }
     }

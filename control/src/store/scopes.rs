@@ -15,13 +15,18 @@ const PG_PRODUCTS: &str = "SELECT id, doc -> 'scopes' FROM products WHERE accoun
 const SQLITE_PRODUCTS: &str = "SELECT id, doc -> '$.scopes' FROM products WHERE account_id = $1 \
     AND id IN (SELECT value FROM json_each($2))";
 
+const PG_COLLECTIONS: &str =
+    "SELECT id, doc -> 'scopes' FROM collections WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_COLLECTIONS: &str = "SELECT id, doc -> '$.scopes' FROM collections WHERE account_id = $1 \
+    AND id IN (SELECT value FROM json_each($2))";
 const PG_PLACES: &str = "SELECT id, doc -> 'scopes' FROM places WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_PLACES: &str = "SELECT id, doc -> '$.scopes' FROM places WHERE account_id = $1 \
     AND id IN (SELECT value FROM json_each($2))";
 
 type Row = (String, Option<Json<Scopes>>);
 
-/// The scopes of those of some ids that are Thngs, products or places of the account; none counts as empty.
+/// The scopes of those of some ids that are Thngs, products, collections or places of the account; none counts
+/// as empty.
 ///
 /// # Errors
 /// The database failed.
@@ -33,7 +38,11 @@ pub async fn list(
     let account = account.as_str();
     let thngs = dialect::fetch_in_list!(conn, Row, PG_THNGS, SQLITE_THNGS, [account], ids)?;
     let products = dialect::fetch_in_list!(conn, Row, PG_PRODUCTS, SQLITE_PRODUCTS, [account], ids)?;
-    let places = dialect::fetch_in_list!(conn, Row, PG_PLACES, SQLITE_PLACES, [account], ids)?;
-    let all = thngs.into_iter().chain(products).chain(places);
-    Ok(all.map(|(id, scopes)| (id, scopes.map(|scopes| scopes.0).unwrap_or_default())).collect())
+    let mut all = thngs;
+    all.extend(products);
+    if all.len() < ids.len() {
+        all.extend(dialect::fetch_in_list!(conn, Row, PG_COLLECTIONS, SQLITE_COLLECTIONS, [account], ids)?);
+        all.extend(dialect::fetch_in_list!(conn, Row, PG_PLACES, SQLITE_PLACES, [account], ids)?);
+    }
+    Ok(all.into_iter().map(|(id, scopes)| (id, scopes.map(|scopes| scopes.0).unwrap_or_default())).collect())
 }

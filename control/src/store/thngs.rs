@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shared::{
-    id::{AccountId, ProductId, ThngId},
+    id::{AccountId, CollectionId, ProductId, ThngId},
     time::UnixMillis,
 };
 use sqlx::types::Json;
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::domain::{
     page::Page,
+    redirection::Scopes,
     resource::{Stamp, Thng, ThngDetails},
 };
 
@@ -22,7 +23,8 @@ const KIND: &str = "thng";
 
 macro_rules! columns {
     () => {
-        "SELECT t.id, t.seq, t.name, t.product_id, t.doc, t.created_at, t.updated_at"
+        "SELECT t.id, t.seq, t.name, t.product_id, (SELECT string_agg(m.collection_id, ',') FROM collection_thngs m \
+         WHERE m.thng_id = t.id) AS collections, t.doc, t.created_at, t.updated_at"
     };
 }
 
@@ -41,11 +43,33 @@ const LIST: Table = Table {
         ("createdAt", Column::Whole("t.created_at")),
         ("name", Column::Text("t.name")),
         ("product", Column::Text("t.product_id")),
+        ("collections", IN_COLLECTION),
     ],
     identifiers: Some(KIND),
     faceted: true,
     itself: "t.id",
 };
+const LIST_IN_COLLECTION: Table = Table {
+    select: concat!(columns!(), " FROM collection_thngs m JOIN thngs t ON t.id = m.thng_id"),
+    order: ("m.created_at", "m.seq"),
+    columns: &[
+        ("createdAt", Column::Whole("t.created_at")),
+        ("name", Column::Text("t.name")),
+        ("product", Column::Text("t.product_id")),
+        ("collections", IN_COLLECTION),
+        ("in", Column::Text("m.collection_id")),
+    ],
+    identifiers: Some(KIND),
+    faceted: true,
+    itself: "t.id",
+};
+const IN_COLLECTION: Column = Column::Clause {
+    pg: "t.id IN (SELECT c.thng_id FROM collection_thngs c WHERE c.account_id = $1 AND c.collection_id = {})",
+    sqlite: "t.id IN (SELECT c.thng_id FROM collection_thngs c WHERE c.account_id = $1 AND c.collection_id = {})",
+};
+const PG_SCOPES: &str = "SELECT id, doc -> 'scopes' FROM thngs WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_SCOPES: &str = "SELECT id, doc -> 'scopes' FROM thngs WHERE account_id = $1 \
+    AND id IN (SELECT value FROM json_each($2))";
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -53,6 +77,8 @@ struct Row {
     seq: i64,
     name: String,
     product_id: Option<String>,
+    /// Ids with commas between.
+    collections: Option<String>,
     doc: Json<ThngDetails>,
     created_at: i64,
     updated_at: i64,
@@ -71,10 +97,19 @@ impl TryFrom<Row> for Thng {
             },
             name: row.name,
             product: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+            collections: read_collections(row.collections.as_deref())?,
             details: row.doc.0,
             properties: BTreeMap::new(),
         })
     }
+}
+
+fn read_collections(ids: Option<&str>) -> Result<Vec<CollectionId>, StoreError> {
+    let ids = ids.into_iter().flat_map(|ids| ids.split(','));
+    let mut ids =
+        ids.map(|id| parse("collections", id)).collect::<Result<Vec<CollectionId>, StoreError>>()?;
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 /// Adds a Thng; it comes back with its place.
@@ -104,14 +139,8 @@ pub async fn insert(
     if let Some(named) = &details.common.identifiers {
         identifiers::replace(tx, account, KIND, id.as_str(), named).await?;
     }
-    Ok(Thng {
-        id,
-        stamp: Stamp { seq, created_at: now, updated_at: now },
-        name,
-        product,
-        details,
-        properties: BTreeMap::new(),
-    })
+    let stamp = Stamp { seq, created_at: now, updated_at: now };
+    Ok(Thng { id, stamp, name, product, collections: Vec::new(), details, properties: BTreeMap::new() })
 }
 
 /// A Thng of an account.
@@ -155,6 +184,31 @@ pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Expla
 /// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Thng>, StoreError> {
     listing::page::<Row, Thng>(conn, &LIST, selection, |thng| thng.stamp.position()).await
+}
+
+/// A page of the Thngs in a collection, which the selection names as `in`.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_in_collection(
+    conn: &mut Conn,
+    selection: &Selection<'_>,
+) -> Result<Page<Thng>, StoreError> {
+    listing::page::<Row, Thng>(conn, &LIST_IN_COLLECTION, selection, |thng| thng.stamp.position()).await
+}
+
+/// Those of some ids that are Thngs of the account, with their scopes.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_scopes(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[String],
+) -> Result<Vec<(String, Option<Scopes>)>, StoreError> {
+    type Found = (String, Option<Json<Scopes>>);
+    let rows = dialect::fetch_in_list!(conn, Found, PG_SCOPES, SQLITE_SCOPES, [account.as_str()], ids)?;
+    Ok(rows.into_iter().map(|(id, scopes)| (id, scopes.map(|scopes| scopes.0))).collect())
 }
 
 /// Writes a Thng that [`find_locked`] gave, changed.

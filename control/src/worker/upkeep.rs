@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    service::{App, properties},
+    service::{App, files, properties},
     store::{StoreError, idempotency},
 };
 
@@ -22,6 +22,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
         tokio::select! {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
+        }
+        match files::purge(&app).await {
+            Ok(blobs) if blobs > 0 => tracing::info!(blobs, "removed what no file has"),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "blobs were not removed and are tried again later"),
         }
         match clean(&app).await {
             Ok((revisions, answers)) if revisions + answers > 0 => {

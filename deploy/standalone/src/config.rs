@@ -40,6 +40,15 @@ pub enum Database {
     Postgres(String),
 }
 
+/// Where the content of files is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileStore {
+    /// A folder.
+    Folder(PathBuf),
+    /// An S3 bucket, as `s3://bucket/prefix`.
+    Bucket(String),
+}
+
 /// Where certificates come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tls {
@@ -100,6 +109,8 @@ pub struct Config {
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
     pub database: Database,
+    /// Where the content of files is.
+    pub files: FileStore,
     /// What to log.
     pub log: String,
     /// Form of the log.
@@ -128,6 +139,7 @@ impl Config {
             limits: Limits::default(),
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
+            files: FileStore::Folder(data_dir.join("files")),
             log: "info".to_owned(),
             log_format: LogFormat::Text,
             data_dir,
@@ -199,6 +211,7 @@ impl Config {
             },
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
+            files: file_store(settings.files_url.as_deref(), &defaults.data_dir)?,
             log: settings.log.unwrap_or(defaults.log),
             log_format: log_format(settings.log_format.as_deref())?,
             data_dir: defaults.data_dir,
@@ -415,6 +428,23 @@ fn database(text: Option<&str>, data_dir: &Path) -> Result<Database, ConfigError
         return Err(ConfigError::new("DATABASE_URL", format!("it is not a database: {allowed}")));
     }
     Ok(Database::Sqlite(path.into()))
+}
+
+fn file_store(text: Option<&str>, data_dir: &Path) -> Result<FileStore, ConfigError> {
+    let Some(text) = text else { return Ok(FileStore::Folder(data_dir.join("files"))) };
+    if let Some(rest) = text.strip_prefix("s3://") {
+        let bucket = rest.split('/').next().unwrap_or_default();
+        let is_name = bucket.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        if bucket.len() >= 3 && is_name && !rest.contains(['?', '#', '@']) {
+            return Ok(FileStore::Bucket(text.to_owned()));
+        }
+    } else if !text.contains("://") {
+        return Ok(FileStore::Folder(text.into()));
+    }
+    Err(ConfigError::new(
+        "WAYMARK_FILES_URL",
+        "give a folder, or s3://bucket/prefix with the usual AWS_… variables for the rest",
+    ))
 }
 
 fn log_format(text: Option<&str>) -> Result<LogFormat, ConfigError> {

@@ -7,14 +7,14 @@ use std::{
     time::Duration,
 };
 
-use control::{http::ApiListeners, service::App};
+use control::{domain::file::MAX_FILE_BYTES, http::ApiListeners, service::App, store::blobs::Blobs};
 use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, GeoDatabase, Listeners, TlsCerts};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     backing::InProcess,
-    config::{Config, ConfigError, Tls},
+    config::{Config, ConfigError, FileStore, Tls},
     data_dir::DataDir,
     failure::Failure,
     system::SystemClock,
@@ -118,4 +118,13 @@ pub(crate) fn geo_database(config: &Config) -> Result<Option<GeoDatabase>, Failu
         ConfigError::new("WAYMARK_GEOIP_DB", format!("give a city database (.mmdb): {error}"))
     })?;
     Ok(Some(database))
+}
+
+/// The store of the content of files.
+pub(crate) fn blobs(config: &Config) -> Result<Blobs, ConfigError> {
+    let opened = match &config.files {
+        FileStore::Folder(folder) => Blobs::in_folder(folder, MAX_FILE_BYTES),
+        FileStore::Bucket(url) => Blobs::in_bucket(url, MAX_FILE_BYTES),
+    };
+    opened.map_err(|error| ConfigError::new("WAYMARK_FILES_URL", format!("it cannot be used: {error}")))
 }

@@ -109,6 +109,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let tls = prepare_tls(&config, &data_dir, &domains)?;
     let certificates = tls.as_ref().map(|tls| serve::certificates(&config, &tls.certificates)).transpose()?;
     let files = Files { certificates, geo: serve::geo_database(&config)? };
+    let blobs = serve::blobs(&config)?;
     let (db, history) = open_database(&config).await?;
     let (clock, random) = (SystemClock, SystemRandom);
     let prepared = service::prepare(&db, &clock, &random, &history)
@@ -129,6 +130,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         clock: Arc::new(clock),
         random: Arc::new(random),
         secrets: prepared.secrets,
+        blobs,
         writer,
         hub,
         geo_ip: files.geo.clone().map_or_else(|| Arc::new(NoGeoIp) as Arc<dyn GeoIp>, |geo| Arc::new(geo)),

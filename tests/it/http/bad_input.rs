@@ -67,7 +67,7 @@ pub(super) async fn every_operation_refuses_what_is_wrong_for_all(engine: Engine
             }
         }
         let key = Some(api.key.as_str());
-        if operation.get("requestBody").is_some() {
+        if operation["requestBody"]["content"].get("application/json").is_some() {
             for (media_type, body, status, code) in [
                 ("text/plain", "{}", 415, 41501),
                 ("application/x-www-form-urlencoded", "name=x", 415, 41501),

@@ -43,7 +43,9 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
     let named = json!({"name": "Once"});
     let target = json!({"defaultRedirectUrl": "https://example.com/"});
     Ok(match path {
-        "/products" | "/thngs" | "/projects" | "/places" => (path.to_owned(), named),
+        "/products" | "/thngs" | "/projects" | "/places" | "/collections" | "/files" => {
+            (path.to_owned(), named)
+        }
         "/projects/{project}/applications" => {
             let project = id(api.create("/projects", named).await?);
             (format!("/projects/{project}/applications"), json!({"name": "Once", "socialNetworks": {}}))

@@ -80,6 +80,31 @@ const TABLE: &[(&str, &str)] = &[
     ("GET /places/{id}", "yyyy-"),
     ("PUT /places/{id}", "yy---"),
     ("DELETE /places/{id}", "yy---"),
+    ("GET /thngs/{id}/location", "yy-yy"),
+    ("PUT /thngs/{id}/location", "yy-yy"),
+    ("DELETE /thngs/{id}/location", "yy--y"),
+    // Collections; who may change one may change what is in it.
+    ("GET /collections", "yy-y-"),
+    ("POST /collections", "yy-y-"),
+    ("GET /collections/{id}", "yy-y-"),
+    ("PUT /collections/{id}", "yy-y-"),
+    ("DELETE /collections/{id}", "yy---"),
+    ("GET /collections/{id}/thngs", "yy-y-"),
+    ("PUT /collections/{id}/thngs", "yy-y-"),
+    ("DELETE /collections/{id}/thngs", "yy-y-"),
+    ("DELETE /collections/{id}/thngs/{thngId}", "yy-y-"),
+    ("GET /collections/{id}/collections", "yy-y-"),
+    ("PUT /collections/{id}/collections", "yy-y-"),
+    ("DELETE /collections/{id}/collections", "yy-y-"),
+    ("DELETE /collections/{id}/collections/{collectionId}", "yy-y-"),
+    // Files; a private one.
+    ("GET /files", "y----"),
+    ("POST /files", "y----"),
+    ("GET /files/{id}", "y----"),
+    ("PUT /files/{id}", "y----"),
+    ("DELETE /files/{id}", "y----"),
+    ("GET /files/{id}/content", "y----"),
+    ("PUT /files/{id}/content", "y----"),
     // Properties of a product are not a Thng's.
     ("GET /thngs/{id}/properties", "yy-yy"),
     ("POST /thngs/{id}/properties", "yy-yy"),
@@ -145,6 +170,9 @@ const BODIES: &[(&str, &str)] = &[
     ("PUT /thngs/{id}/properties", PROPERTIES),
     ("POST /products/{id}/properties", PROPERTIES),
     ("PUT /products/{id}/properties", PROPERTIES),
+    ("PUT /thngs/{id}/location", "[]"),
+    ("PUT /collections/{id}/thngs", "[]"),
+    ("PUT /collections/{id}/collections", "[]"),
     ("POST /actions", r#"{"name": "_walk"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
@@ -193,9 +221,13 @@ impl Fixture {
             ("products", json!({"name": "x", "scopes": scopes})),
             ("thngs", json!({"name": "x", "scopes": scopes})),
             ("places", json!({"name": "x", "scopes": scopes})),
+            ("collections", json!({"name": "x", "scopes": scopes})),
+            ("files", json!({"name": "x", "scopes": scopes, "privateAccess": true})),
         ] {
             ids.insert(kind, text(&api.create(&format!("/{kind}"), body).await?, "id")?);
         }
+        let content = format!("/files/{}/content", ids["files"]);
+        api.call(Method::PUT, &content, Some(json!("content"))).await?;
         let thng_key = api.create("/auth/evrythng/thngs", json!({"thngId": ids["thngs"]})).await?;
         for kind in ["products", "thngs"] {
             let body = json!({"platformId": ids[kind], "defaultRedirectUrl": "https://example.com",

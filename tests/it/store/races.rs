@@ -91,6 +91,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         clock: made.app.clock.clone(),
         random: Arc::new(SystemRandom),
         secrets: made.app.secrets.clone(),
+        blobs: made.app.blobs.clone(),
         writer,
         geo_ip: Arc::new(NoGeoIp),
         trusted_proxies: TrustedProxies::default(),

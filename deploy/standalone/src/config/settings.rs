@@ -124,6 +124,12 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub database_url: Option<String>,
 
+    /// Where the content of files is kept: a folder, or s3://bucket/prefix with the usual AWS_… variables
+    /// (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT) [default: DATA_DIR/files]
+    #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
+    #[serde(deserialize_with = "text")]
+    pub files_url: Option<String>,
+
     /// Not in this build: Redis comes with the fleet [default: none]
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     #[serde(deserialize_with = "text")]
@@ -177,6 +183,7 @@ impl Settings {
             logins_per_address: or(self.logins_per_address, file.logins_per_address),
             geoip_db: or(self.geoip_db, file.geoip_db),
             database_url: or(self.database_url, file.database_url),
+            files_url: or(self.files_url, file.files_url),
             redis_url: or(self.redis_url, file.redis_url),
             log: or(self.log, file.log),
             log_format: or(self.log_format, file.log_format),

@@ -66,6 +66,8 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_REFUSALS_PER_ADDRESS", &[("WAYMARK_REFUSALS_PER_ADDRESS", "-1")], "0 (off)"),
         ("WAYMARK_LOGINS_PER_ADDRESS", &[("WAYMARK_LOGINS_PER_ADDRESS", "1000001")], "1000000"),
         ("WAYMARK_GEOIP_DB", &[("WAYMARK_GEOIP_DB", "/nonexistent.mmdb")], ".mmdb"),
+        ("WAYMARK_FILES_URL", &[("WAYMARK_FILES_URL", "s3://")], "s3://bucket/prefix"),
+        ("WAYMARK_FILES_URL", &[("WAYMARK_FILES_URL", "https://files.test/x")], "s3://bucket/prefix"),
         ("DATABASE_URL", &[("DATABASE_URL", "mysql://root:secret@x/y")], "postgres://"),
         ("DATABASE_URL", &[("DATABASE_URL", "sqlite::memory:")], "SQLite file"),
         ("REDIS_URL", &[("REDIS_URL", "redis://127.0.0.1")], "comes with the fleet"),
@@ -145,6 +147,7 @@ fn what_only_a_look_can_tell_is_refused_too() {
         ("WAYMARK_API_LISTEN", ("WAYMARK_API_LISTEN", "[fe80::1]:0"), "WAYMARK_BEHIND_TLS_PROXY"),
         ("WAYMARK_GEOIP_DB", ("WAYMARK_GEOIP_DB", file), "city database"),
         ("DATABASE_URL", ("DATABASE_URL", file), "cannot be used"),
+        ("WAYMARK_FILES_URL", ("WAYMARK_FILES_URL", file), "cannot be used"),
         ("WAYMARK_DATA_DIR", ("WAYMARK_DATA_DIR", file), "cannot be used"),
     ] {
         let found = up(&folder.path().join("data"), &[variables], &[]);
@@ -174,6 +177,7 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_LOGINS_PER_ADDRESS", "30"),
         ("WAYMARK_GEOIP_DB", "none"),
         ("DATABASE_URL", "DATA_DIR/waymark.db"),
+        ("WAYMARK_FILES_URL", "DATA_DIR/files"),
         ("REDIS_URL", "none"),
     ] {
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,0 +1,156 @@
+//! What is in collections, over HTTP: Thngs and other collections (decisions 4).
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use shared::problem::Code;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    collections::CollectionDocument,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::{ListParams, NumberedParams, PageParams},
+    thngs::ThngDocument,
+};
+use crate::{
+    domain::{
+        collection::parse_ids,
+        listing::{COLLECTIONS, THNGS},
+    },
+    service::{App, collections::members},
+};
+
+/// Lists the Thngs of a collection, newest first.
+#[utoipa::path(get, path = "/collections/{id}/thngs", tag = "Collections", operation_id = "listCollectionThngs",
+    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "One page", body = [ThngDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_thngs(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &THNGS)?;
+    let page = members::list_thngs(&app, &actor, &reference, &listing.request).await?;
+    Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
+}
+
+/// Adds Thngs to a collection: all of them, or none; those that are in stay.
+#[utoipa::path(put, path = "/collections/{id}/thngs", tag = "Collections", operation_id = "addCollectionThngs",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body(content = Vec<String>, description = "At most 1,000 ids",
+        example = json!(["UKXAGyEf8SQ5eTDmVgGpHqAa"])),
+    responses((status = 204, description = "They are in")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn add_thngs(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<StatusCode, ApiError> {
+    let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    members::add_thngs(&app, &actor, &reference, &ids).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Takes every Thng out of a collection.
+#[utoipa::path(delete, path = "/collections/{id}/thngs", tag = "Collections",
+    operation_id = "removeCollectionThngs",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "Taken out; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn remove_thngs(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(members::remove_thngs(&app, &actor, &reference).await?)
+}
+
+/// Takes one Thng out of a collection.
+#[utoipa::path(delete, path = "/collections/{id}/thngs/{thngId}", tag = "Collections",
+    operation_id = "removeCollectionThng",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("thngId" = String, Path, description = "Id of a Thng that is in")),
+    responses((status = 200, description = "Taken out; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn remove_thng(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, thng)): Path<(String, String)>,
+) -> Result<(), ApiError> {
+    Ok(members::remove_thng(&app, &actor, &reference, &thng).await?)
+}
+
+/// Lists the collections in a collection, newest first.
+#[utoipa::path(get, path = "/collections/{id}/collections", tag = "Collections",
+    operation_id = "listCollectionCollections",
+    params(PageParams, NumberedParams, ListParams,
+        ("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "One page", body = [CollectionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_collections(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &COLLECTIONS)?;
+    let page = members::list_collections(&app, &actor, &reference, &listing.request).await?;
+    Ok(listing.answer(&app, page, |found| CollectionDocument::new(found, listing.with_scopes)))
+}
+
+/// Puts collections into a collection: all of them, or none; those that are in stay.
+#[utoipa::path(put, path = "/collections/{id}/collections", tag = "Collections",
+    operation_id = "addCollectionCollections",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body(content = Vec<String>, description = "At most 1,000 ids",
+        example = json!(["UKXAGyEf8SQ5eTDmVgGpHqAa"])),
+    responses((status = 204, description = "They are in"),
+        (status = 409, description = "One would be inside of itself, or more than ten deep")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn add_collections(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<StatusCode, ApiError> {
+    let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    members::add_collections(&app, &actor, &reference, &ids).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Takes every collection out of a collection.
+#[utoipa::path(delete, path = "/collections/{id}/collections", tag = "Collections",
+    operation_id = "removeCollectionCollections",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "Taken out; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn remove_collections(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(members::remove_collections(&app, &actor, &reference).await?)
+}
+
+/// Takes one collection out of another.
+#[utoipa::path(delete, path = "/collections/{id}/collections/{collectionId}", tag = "Collections",
+    operation_id = "removeCollectionCollection",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("collectionId" = String, Path, description = "Id of a collection that is in")),
+    responses((status = 200, description = "Taken out; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn remove_collection(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, member)): Path<(String, String)>,
+) -> Result<(), ApiError> {
+    Ok(members::remove_collection(&app, &actor, &reference, &member).await?)
+}

@@ -1,0 +1,143 @@
+//! Collections over HTTP (decisions 4); what is in them is in `collection_members`.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde::Serialize;
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::{Listing, flag},
+    middleware::RequestInfo,
+    openapi::{ListParams, NumberedParams, PageParams},
+    wire::{CommonDocument, created},
+};
+use crate::{
+    domain::{
+        collection::{Collection, CollectionChange},
+        listing::COLLECTIONS,
+        resource_body::Purpose,
+    },
+    service::{App, collections},
+};
+
+/// A collection: Thngs, and collections of them.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CollectionDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// 1 to 256 characters; required on create.
+    #[schema(example = "Autumn 2026")]
+    name: String,
+    /// A kind of the caller's choice, at most 256 characters.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+}
+
+impl CollectionDocument {
+    pub(super) fn new(collection: Collection, with_scopes: bool) -> Self {
+        let details = collection.details;
+        Self {
+            id: collection.id.to_string(),
+            common: CommonDocument::new(collection.stamp, details.common, with_scopes),
+            name: collection.name,
+            kind: details.kind,
+        }
+    }
+}
+
+/// Lists collections, newest first.
+#[utoipa::path(get, path = "/collections", tag = "Collections", operation_id = "listCollections",
+    params(PageParams, NumberedParams, ListParams),
+    responses((status = 200, description = "One page", body = [CollectionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &COLLECTIONS)?;
+    let page = collections::list(&app, &actor, &listing.request).await?;
+    Ok(listing.answer(&app, page, |collection| CollectionDocument::new(collection, listing.with_scopes)))
+}
+
+/// Makes a collection.
+#[utoipa::path(post, path = "/collections", tag = "Collections", operation_id = "createCollection",
+    params(("project" = Option<String>, Query, description = "Id of a project that it shall belong to")),
+    request_body = CollectionDocument,
+    responses((status = 201, description = "The collection", body = CollectionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = CollectionChange::parse(&body, Purpose::Create)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let collection = collections::create(&app, &actor, change, query.find("project")).await?;
+    let id = collection.id;
+    Ok(created(&info, id.as_str(), CollectionDocument::new(collection, false)))
+}
+
+/// Reads a collection.
+#[utoipa::path(get, path = "/collections/{id}", tag = "Collections", operation_id = "readCollection",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
+    responses((status = 200, description = "The collection", body = CollectionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    query: Query,
+) -> Result<Json<CollectionDocument>, ApiError> {
+    let mut faults = Vec::new();
+    let with_scopes = flag(&query, "withScopes", &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let collection = collections::read(&app, &actor, &reference).await?;
+    Ok(Json(CollectionDocument::new(collection, with_scopes)))
+}
+
+/// Changes the members given; the others stay.
+#[utoipa::path(put, path = "/collections/{id}", tag = "Collections", operation_id = "updateCollection",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body(content = CollectionDocument, description = "The members to change; the others may be left out"),
+    responses((status = 200, description = "The whole collection", body = CollectionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<CollectionDocument>, ApiError> {
+    let change = CollectionChange::parse(&body, Purpose::Update)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let collection = collections::update(&app, &actor, &reference, change).await?;
+    Ok(Json(CollectionDocument::new(collection, false)))
+}
+
+/// Removes a collection; what is in it stays.
+#[utoipa::path(delete, path = "/collections/{id}", tag = "Collections", operation_id = "deleteCollection",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(collections::delete(&app, &actor, &reference).await?)
+}

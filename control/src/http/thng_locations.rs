@@ -1,0 +1,123 @@
+//! Where Thngs were, over HTTP (decisions 4).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
+use serde_json::Value;
+use shared::{problem::Code, time::UnixMillis};
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    location::LocationDocument,
+    middleware::RequestInfo,
+    openapi::PageParams,
+};
+use crate::{
+    domain::{
+        filter::Filter,
+        listing::LOCATIONS,
+        location::{Form, Location},
+    },
+    service::{App, locations},
+};
+
+/// Most locations in one request.
+const MAX_LOCATIONS: usize = 1_000;
+
+/// Adds where a Thng was; gives what was written.
+#[utoipa::path(put, path = "/thngs/{id}/location", tag = "Thngs", operation_id = "addThngLocations",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body(content = Vec<LocationDocument>, description = "At most 1,000 locations, or a single one; \
+        each has a position or a place", example = json!([{"position": {"type": "Point", "coordinates": [-17.3, 36]}}])),
+    responses((status = 200, description = "What was written, in the same order", body = [LocationDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn add(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Vec<LocationDocument>>, ApiError> {
+    let locations = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let written = locations::add(&app, &actor, &reference, locations).await?;
+    Ok(Json(written.into_iter().map(LocationDocument::from).collect()))
+}
+
+/// Where a Thng was, latest first.
+#[utoipa::path(get, path = "/thngs/{id}/location", tag = "Thngs", operation_id = "listThngLocations",
+    params(PageParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("from" = Option<i64>, Query, description = "Earliest timestamp, inclusive"),
+        ("to" = Option<i64>, Query, description = "Latest timestamp, inclusive"),
+        ("filter" = Option<String>, Query, description = "Conditions on `timestamp`")),
+    responses((status = 200, description = "One page", body = [LocationDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let (from, to) = (time(&query, "from")?, time(&query, "to")?);
+    let mut listing = Listing::parse(&app, &actor, info, &query, &LOCATIONS)?;
+    for (operator, bound) in [(">", from.map(|at| at.0 - 1)), ("<", to.map(|at| at.0 + 1))] {
+        let Some(bound) = bound else { continue };
+        let condition = Filter::parse(&format!("timestamp{operator}{bound}"), LOCATIONS.fields)
+            .map_err(|fault| ApiError::refused(Code::InvalidParameter, fault))?;
+        let before = listing.request.filter.take();
+        listing.request.filter = Some(before.into_iter().fold(condition, Filter::and));
+    }
+    let page = locations::list(&app, &actor, &reference, &listing.request).await?;
+    Ok(listing.answer(&app, page, LocationDocument::from))
+}
+
+/// Removes where a Thng was: before a time, or everything.
+#[utoipa::path(delete, path = "/thngs/{id}/location", tag = "Thngs", operation_id = "deleteThngLocations",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("to" = Option<i64>, Query, description = "Remove what was before this timestamp only")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    query: Query,
+) -> Result<(), ApiError> {
+    let to = time(&query, "to")?;
+    Ok(locations::delete(&app, &actor, &reference, to).await?)
+}
+
+/// Each location with the name by which faults call it.
+fn parse(body: &Value) -> Result<Vec<(String, Location)>, Vec<String>> {
+    let named: Vec<(String, &Value)> = match body {
+        Value::Array(items) if items.len() > MAX_LOCATIONS => {
+            return Err(vec![format!(
+                "The body must hold at most {MAX_LOCATIONS} locations, not {}.",
+                items.len()
+            )]);
+        }
+        Value::Array(items) => items.iter().enumerate().map(|(n, item)| (format!("[{n}]"), item)).collect(),
+        Value::Object(_) => vec![("location".to_owned(), body)],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(vec!["The body must be an array of locations.".to_owned()]);
+        }
+    };
+    let (mut locations, mut faults) = (Vec::with_capacity(named.len()), Vec::new());
+    for (name, value) in named {
+        match Location::parse(value, &name, Form::Open) {
+            Ok(location) => locations.push((name, location)),
+            Err(found) => faults.extend(found),
+        }
+    }
+    if faults.is_empty() { Ok(locations) } else { Err(faults) }
+}
+
+/// A parameter that is a time; it may stand in a filter, which compares exclusively.
+fn time(query: &Query, name: &str) -> Result<Option<UnixMillis>, ApiError> {
+    let Some(text) = query.find(name) else { return Ok(None) };
+    let at = text.parse::<i64>().ok().filter(|at| (0..i64::MAX).contains(at));
+    let fault = || format!("{name} must be an integer, in milliseconds since 1970.");
+    at.map(|at| Some(UnixMillis(at))).ok_or_else(|| ApiError::refused(Code::InvalidParameter, fault()))
+}

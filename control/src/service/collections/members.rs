@@ -1,0 +1,260 @@
+//! What is in collections: Thngs, and other collections.
+
+use std::collections::BTreeSet;
+
+use shared::{
+    id::{CollectionId, ThngId},
+    problem::Code,
+};
+use tracing::instrument;
+
+use super::{admitted, find, find_locked, unknown};
+use crate::{
+    domain::{
+        access::Actor,
+        collection::{Collection, MAX_DEPTH, check_nesting},
+        listing::ListRequest,
+        page::Page,
+        permission::{
+            Subject::{Collections, Thngs},
+            Verb,
+        },
+        resource::Thng,
+    },
+    error::ServiceError,
+    service::{App, access::require, thngs::show_properties},
+    store::{
+        Conn, Tx,
+        collection_members::{self as members, Direction},
+        collections,
+        listing::Selection,
+        thngs,
+    },
+};
+
+/// Lists the Thngs of a collection.
+///
+/// # Errors
+/// The collection is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_thngs(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    request: &ListRequest,
+) -> Result<Page<Thng>, ServiceError> {
+    let grant = require(actor, Verb::Read, Collections)?;
+    let thngs_grant = require(actor, Verb::Read, Thngs)?;
+    let mut conn = app.db.read().await?;
+    let id = find(&mut conn, actor, &grant, reference).await?.id;
+    let within = [("in", id.as_str())];
+    let selection =
+        Selection { account: actor.account, limit: thngs_grant.limit(), request, within: &within };
+    let mut page = thngs::list_in_collection(&mut conn, &selection).await?;
+    show_properties(&mut conn, actor, &mut page.items).await?;
+    Ok(page)
+}
+
+/// Adds Thngs to a collection; those that are in stay.
+///
+/// # Errors
+/// The collection or one of the Thngs is not there: then none is added. Or the database failed.
+#[instrument(skip_all)]
+pub async fn add_thngs(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    ids: &[String],
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let readable = require(actor, Verb::Read, Thngs)?;
+    let mut tx = app.db.begin().await?;
+    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let found = thngs::list_scopes(&mut tx, actor.account, ids).await?;
+    let known: BTreeSet<String> = found
+        .into_iter()
+        .filter(|(id, scopes)| readable.admits(id, scopes.as_ref()))
+        .map(|(id, _)| id)
+        .collect();
+    check_known("thng", ids, &known)?;
+    members::add_thngs(&mut tx, actor.account, id, ids).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Takes every Thng out of a collection.
+///
+/// # Errors
+/// The collection is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let mut tx = app.db.begin().await?;
+    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    members::remove_thngs(&mut tx, actor.account, id).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Takes one Thng out of a collection.
+///
+/// # Errors
+/// The collection is not there, the Thng is not in it, or the database failed.
+#[instrument(skip_all)]
+pub async fn remove_thng(app: &App, actor: &Actor, reference: &str, thng: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let mut tx = app.db.begin().await?;
+    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let not_there = || ServiceError::not_found("thng", crate::domain::limits::shorten(thng));
+    let thng: ThngId = thng.parse().map_err(|_| not_there())?;
+    if !members::remove_thng(&mut tx, actor.account, id, thng).await? {
+        return Err(not_there());
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Lists the collections in a collection.
+///
+/// # Errors
+/// The collection is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_collections(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    request: &ListRequest,
+) -> Result<Page<Collection>, ServiceError> {
+    let grant = require(actor, Verb::Read, Collections)?;
+    let mut conn = app.db.read().await?;
+    let id = find(&mut conn, actor, &grant, reference).await?.id;
+    let within = [("in", id.as_str())];
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
+    Ok(collections::list_in_collection(&mut conn, &selection).await?)
+}
+
+/// Puts collections into a collection; those that are in stay.
+///
+/// # Errors
+/// One of them is not there, [`Code::Conflict`] when one would be inside of itself or too deep: then none is
+/// added. Or the database failed.
+#[instrument(skip_all)]
+pub async fn add_collections(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    ids: &[String],
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let readable = require(actor, Verb::Read, Collections)?;
+    let mut tx = app.db.begin().await?;
+    members::lock_nesting(&mut tx, actor.account).await?;
+    let outer = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let found = collections::find_many(&mut tx, actor.account, ids).await?;
+    let known: BTreeSet<String> = found
+        .into_iter()
+        .filter_map(|found| admitted(Some(found), &readable, reference).ok())
+        .map(|found| found.id.to_string())
+        .collect();
+    check_known("collection", ids, &known)?;
+    if !ids.is_empty() {
+        let above = levels(&mut tx, actor, vec![outer.to_string()], Direction::Above).await?;
+        let mut below = vec![ids.to_vec()];
+        below.extend(levels(&mut tx, actor, ids.to_vec(), Direction::Below).await?);
+        check_nesting(outer.as_str(), &above, &below)
+            .map_err(|error| ServiceError::refused(Code::Conflict, format!("collections: {error}.")))?;
+        members::add_collections(&mut tx, actor.account, outer, ids).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Takes every collection out of a collection.
+///
+/// # Errors
+/// The collection is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn remove_collections(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let mut tx = app.db.begin().await?;
+    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    members::remove_collections(&mut tx, actor.account, id).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Takes one collection out of another.
+///
+/// # Errors
+/// The collection is not there, the other is not in it, or the database failed.
+#[instrument(skip_all)]
+pub async fn remove_collection(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    member: &str,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let mut tx = app.db.begin().await?;
+    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let not_there = || ServiceError::not_found("collection", crate::domain::limits::shorten(member));
+    let member: CollectionId = member.parse().map_err(|_| not_there())?;
+    if !members::remove_collection(&mut tx, actor.account, id, member).await? {
+        return Err(not_there());
+    }
+    Ok(tx.commit().await?)
+}
+
+/// Makes a Thng a member of exactly these collections; who changes a membership must be able to change the
+/// collection.
+///
+/// # Errors
+/// A collection that the Thng is to join or leave is not there for the caller, or the database failed.
+pub(in crate::service) async fn set_collections_of(
+    tx: &mut Tx,
+    actor: &Actor,
+    thng: ThngId,
+    stored: &[CollectionId],
+    wanted: &[CollectionId],
+) -> Result<(), ServiceError> {
+    let joins: Vec<CollectionId> = wanted.iter().filter(|id| !stored.contains(id)).copied().collect();
+    let leaves: Vec<CollectionId> = stored.iter().filter(|id| !wanted.contains(id)).copied().collect();
+    if joins.is_empty() && leaves.is_empty() {
+        return Ok(());
+    }
+    let grant = require(actor, Verb::Update, Collections)?;
+    let touched: Vec<String> = joins.iter().chain(&leaves).map(CollectionId::to_string).collect();
+    let known: BTreeSet<String> = collections::find_many(tx, actor.account, &touched)
+        .await?
+        .into_iter()
+        .filter_map(|found| admitted(Some(found), &grant, "").ok())
+        .map(|found| found.id.to_string())
+        .collect();
+    check_known("collections: the collection", &touched, &known)?;
+    for id in joins {
+        members::add_thngs(tx, actor.account, id, &[thng.to_string()]).await?;
+    }
+    for id in leaves {
+        members::remove_thng(tx, actor.account, id, thng).await?;
+    }
+    Ok(())
+}
+
+fn check_known(kind: &str, ids: &[String], known: &BTreeSet<String>) -> Result<(), ServiceError> {
+    let missing: Vec<String> = ids.iter().filter(|id| !known.contains(*id)).cloned().collect();
+    if missing.is_empty() { Ok(()) } else { Err(unknown(kind, missing)) }
+}
+
+/// The levels of collections above or below some, nearest first; one more than may be, at most.
+async fn levels(
+    conn: &mut Conn,
+    actor: &Actor,
+    start: Vec<String>,
+    direction: Direction,
+) -> Result<Vec<Vec<String>>, ServiceError> {
+    let mut levels = Vec::new();
+    let mut level = start;
+    while levels.len() <= MAX_DEPTH {
+        level = members::list_level(conn, actor.account, &level, direction).await?;
+        if level.is_empty() {
+            break;
+        }
+        levels.push(level.clone());
+    }
+    Ok(levels)
+}

@@ -1,0 +1,136 @@
+//! Collections (decisions 4).
+
+use shared::{id::CollectionId, problem::Code};
+use tracing::instrument;
+
+use super::{App, access::require, references::resolve_collection, scopes::scopes_for};
+use crate::{
+    domain::{
+        access::Actor,
+        collection::{Collection, CollectionChange},
+        grant::Grant,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Collections, Verb},
+    },
+    error::ServiceError,
+    store::{Conn, Tx, collection_members, collections, listing::Selection},
+};
+
+pub mod members;
+
+/// Makes a collection, in a project if `project` names one.
+///
+/// # Errors
+/// The key may not, the name is missing, there is no such project, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    mut change: CollectionChange,
+    project: Option<&str>,
+) -> Result<Collection, ServiceError> {
+    let grant = require(actor, Verb::Create, Collections)?;
+    let now = app.clock.now();
+    let id = CollectionId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let mut tx = app.db.begin().await?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    let collection = collections::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    tx.commit().await?;
+    Ok(collection)
+}
+
+/// Reads a collection by id or `<key>:<value>`.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Collection, ServiceError> {
+    let grant = require(actor, Verb::Read, Collections)?;
+    let mut conn = app.db.read().await?;
+    find(&mut conn, actor, &grant, reference).await
+}
+
+/// Lists collections.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Collection>, ServiceError> {
+    let grant = require(actor, Verb::Read, Collections)?;
+    let mut conn = app.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(collections::list(&mut conn, &selection).await?)
+}
+
+/// Merges the members given into a collection.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    mut change: CollectionChange,
+) -> Result<Collection, ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = grant.scopes_of_change(scopes);
+    let mut tx = app.db.begin().await?;
+    let collection = find_locked(&mut tx, actor, &grant, reference).await?.apply(change, app.clock.now());
+    collections::update(&mut tx, actor.account, &collection).await?;
+    tx.commit().await?;
+    Ok(collection)
+}
+
+/// Removes a collection; what is in it stays, and what else points at it.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Collections)?;
+    let mut tx = app.db.begin().await?;
+    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    collections::delete(&mut tx, actor.account, id).await?;
+    collection_members::forget_collection(&mut tx, actor.account, id).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The collection that a path names, as far as it exists for the caller.
+async fn find(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    reference: &str,
+) -> Result<Collection, ServiceError> {
+    let id = resolve_collection(conn, actor.account, reference).await?;
+    let found = collections::find(conn, actor.account, id).await?;
+    admitted(found, grant, reference)
+}
+
+async fn find_locked(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    reference: &str,
+) -> Result<Collection, ServiceError> {
+    let id = resolve_collection(tx, actor.account, reference).await?;
+    let found = collections::find_locked(tx, actor.account, id).await?;
+    admitted(found, grant, reference)
+}
+
+fn admitted(found: Option<Collection>, grant: &Grant, reference: &str) -> Result<Collection, ServiceError> {
+    found
+        .filter(|found| grant.admits(found.id.as_str(), found.details.common.scopes.as_ref()))
+        .ok_or_else(|| ServiceError::not_found("collection", reference))
+}
+
+/// A refusal that names each id that is not there.
+fn unknown(kind: &str, ids: impl IntoIterator<Item = String>) -> ServiceError {
+    let errors = ids.into_iter().map(|id| format!("The {kind} {id} does not exist.")).collect();
+    ServiceError::Refused { code: Code::Invalid, errors }
+}

@@ -1,0 +1,393 @@
+//! Files: their records, and their content through the blob store (decisions 4).
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream::BoxStream};
+use shared::{
+    id::{AccountId, FileId},
+    problem::Code,
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{App, access::require, scopes::scopes_for};
+use crate::{
+    domain::{
+        access::Actor,
+        file::{Content, File, FileChange},
+        grant::Grant,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Files, Verb},
+    },
+    error::ServiceError,
+    store::{
+        Conn, StoreError, Tx,
+        blobs::{WriteError, Written},
+        files,
+        listing::Selection,
+    },
+};
+
+/// How long an upload may take before its blob counts as left behind: longer than any request lasts.
+const UPLOAD_MS: i64 = 6 * 60 * 60 * 1_000;
+
+/// Bytes that are still read of a body that is too large, so that the client gets to read the answer.
+const MAX_DRAIN_BYTES: usize = 64 * 1024 * 1024;
+
+/// Longest silence of a client whose body is read and forgotten.
+const DRAIN_SILENCE: Duration = Duration::from_secs(10);
+
+/// Blobs that one round of the upkeep removes at most.
+const PURGE_STEP: u32 = 100;
+
+/// Who wants the content of a file.
+#[derive(Debug, Clone)]
+pub enum Visitor {
+    /// Whoever holds a signed URL of the file; the signature has been checked.
+    Signed,
+    /// A caller with a key.
+    Actor(Actor),
+    /// Anybody.
+    Nobody,
+}
+
+/// What an upload says of itself before the bytes come.
+#[derive(Debug, Clone, Default)]
+pub struct UploadHead {
+    /// The media type; that of the file's record wins.
+    pub media_type: Option<String>,
+    /// How many bytes will come, if that is known.
+    pub size_bytes: Option<u64>,
+}
+
+/// The content of a file on its way out.
+pub struct Download {
+    /// The file.
+    pub file: File,
+    /// Its content.
+    pub content: Content,
+    /// The bytes.
+    pub bytes: BoxStream<'static, object_store::Result<Bytes>>,
+}
+
+/// Makes a file without content, in a project if `project` names one.
+///
+/// # Errors
+/// The key may not, the name is missing, there is no such project, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    mut change: FileChange,
+    project: Option<&str>,
+) -> Result<File, ServiceError> {
+    let grant = require(actor, Verb::Create, Files)?;
+    let now = app.clock.now();
+    let id = FileId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let mut tx = app.db.begin().await?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    let file = files::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    tx.commit().await?;
+    Ok(file)
+}
+
+/// Reads a file's record.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<File, ServiceError> {
+    let grant = require(actor, Verb::Read, Files)?;
+    let mut conn = app.db.read().await?;
+    find(&mut conn, actor.account, &grant, parse(id)?).await
+}
+
+/// Lists files.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<File>, ServiceError> {
+    let grant = require(actor, Verb::Read, Files)?;
+    let mut conn = app.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(files::list(&mut conn, &selection).await?)
+}
+
+/// Merges the members given into a file's record.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    mut change: FileChange,
+) -> Result<File, ServiceError> {
+    let grant = require(actor, Verb::Update, Files)?;
+    let id = parse(id)?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = grant.scopes_of_change(scopes);
+    let mut tx = app.db.begin().await?;
+    let found = files::find_locked(&mut tx, actor.account, id).await?;
+    let file = admitted(found, &grant, id)?.apply(change, app.clock.now());
+    files::update(&mut tx, &file).await?;
+    tx.commit().await?;
+    Ok(file)
+}
+
+/// Removes a file and its content.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Files)?;
+    let id = parse(id)?;
+    let mut tx = app.db.begin().await?;
+    let found = files::find_locked(&mut tx, actor.account, id).await?;
+    let file = admitted(found, &grant, id)?;
+    files::delete(&mut tx, actor.account, id).await?;
+    if let Some(content) = &file.content {
+        files::note_garbage(&mut tx, &content.blob, app.clock.now()).await?;
+    }
+    tx.commit().await?;
+    if let Some(content) = file.content {
+        discard(app, &content.blob).await;
+    }
+    Ok(())
+}
+
+/// Whether the caller may write the content of files, and so gets upload URLs.
+#[must_use]
+pub fn may_upload(actor: &Actor) -> bool {
+    require(actor, Verb::Update, Files).is_ok()
+}
+
+// Spec gap: a second upload is not mentioned; it replaces the content once it is there whole.
+/// Writes the content of a file; it is there whole, or the one before stays.
+///
+/// # Errors
+/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file is not there, 503 when too
+/// many upload at once, or a store failed.
+#[instrument(skip_all)]
+pub async fn upload<E: Send + 'static>(
+    app: &Arc<App>,
+    visitor: Visitor,
+    id: &str,
+    head: UploadHead,
+    mut body: impl Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
+) -> Result<(), ServiceError> {
+    let id = parse(id)?;
+    let account = writable_account(app, &visitor, id).await?;
+    if head.size_bytes.is_some_and(|size| size > app.blobs.max_bytes()) {
+        drain(&mut body).await;
+        return Err(refusal(WriteError::TooLarge(app.blobs.max_bytes())));
+    }
+    let place = app.blobs.begin_upload().ok_or(StoreError::Busy)?;
+    let app = app.clone();
+    // A task of its own: when the client goes away, what is half-written must still be removed.
+    let task = tokio::spawn(async move {
+        let _place = place;
+        write(&app, account, id, head.media_type, body).await
+    });
+    task.await.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
+}
+
+async fn writable_account(app: &App, visitor: &Visitor, id: FileId) -> Result<AccountId, ServiceError> {
+    let mut conn = app.db.read().await?;
+    match visitor {
+        Visitor::Signed => files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id)),
+        Visitor::Actor(actor) => {
+            let grant = require(actor, Verb::Update, Files)?;
+            find(&mut conn, actor.account, &grant, id).await?;
+            Ok(actor.account)
+        }
+        Visitor::Nobody => Err(key_missing()),
+    }
+}
+
+async fn write<E>(
+    app: &App,
+    account: AccountId,
+    id: FileId,
+    media_type: Option<String>,
+    mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+) -> Result<(), ServiceError> {
+    let now = app.clock.now();
+    let nonce = FileId::new(now.0, app.random16()?);
+    let blob = format!("{account}/{id}-{nonce}");
+    let mut tx = app.db.begin().await?;
+    files::note_garbage(&mut tx, &blob, UnixMillis(now.0 + UPLOAD_MS)).await?;
+    tx.commit().await?;
+    let written = match app.blobs.write(&blob, &mut body).await {
+        Ok(written) => written,
+        Err(error) => {
+            discard(app, &blob).await;
+            if matches!(error, WriteError::TooLarge(_)) {
+                drain(&mut body).await;
+            }
+            return Err(refusal(error));
+        }
+    };
+    match settle(app, account, id, media_type, &blob, written).await {
+        Ok(before) => {
+            if let Some(before) = before {
+                discard(app, &before).await;
+            }
+            Ok(())
+        }
+        Err(error) => {
+            discard(app, &blob).await;
+            Err(error)
+        }
+    }
+}
+
+/// Gives the file its new content; gives the blob of the one before.
+async fn settle(
+    app: &App,
+    account: AccountId,
+    id: FileId,
+    media_type: Option<String>,
+    blob: &str,
+    written: Written,
+) -> Result<Option<String>, ServiceError> {
+    let mut tx = app.db.begin().await?;
+    let mut file = files::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
+    let now = app.clock.now();
+    let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
+    let before = file.content.replace(content).map(|content| content.blob);
+    file.details.kind = file.details.kind.or(media_type);
+    file.stamp = file.stamp.touch(now);
+    files::update(&mut tx, &file).await?;
+    files::forget_garbage(&mut tx, blob).await?;
+    if let Some(before) = &before {
+        files::note_garbage(&mut tx, before, now).await?;
+    }
+    tx.commit().await?;
+    Ok(before)
+}
+
+/// Opens the content of a file.
+///
+/// # Errors
+/// 401 without a key where one is needed, 404 when the file or its content is not there, or a store failed.
+#[instrument(skip_all)]
+pub async fn download(app: &App, visitor: Visitor, id: &str) -> Result<Download, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let file = match &visitor {
+        Visitor::Actor(actor) => {
+            // A public file is everybody's, be the key of another account or without the right.
+            let id = parse(id)?;
+            match find_public(&mut conn, id).await? {
+                Some(file) => file,
+                None => {
+                    let grant = require(actor, Verb::Read, Files)?;
+                    find(&mut conn, actor.account, &grant, id).await?
+                }
+            }
+        }
+        Visitor::Signed => {
+            let id = parse(id)?;
+            let account = files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id))?;
+            files::find(&mut conn, account, id).await?.ok_or_else(|| not_found(id))?
+        }
+        // What is private and what is absent must not be told apart.
+        Visitor::Nobody => match parse(id) {
+            Ok(id) => find_public(&mut conn, id).await?.ok_or_else(key_missing)?,
+            Err(_) => return Err(key_missing()),
+        },
+    };
+    drop(conn);
+    let empty = || ServiceError::refused(Code::NotFound, format!("The file {} has no content yet.", file.id));
+    let content = file.content.clone().ok_or_else(empty)?;
+    // Gone between the two looks: replaced or removed a moment ago.
+    let bytes = app.blobs.read(&content.blob).await?.ok_or_else(|| not_found(file.id))?;
+    Ok(Download { file, content, bytes })
+}
+
+/// Removes blobs that no file has; gives how many.
+///
+/// # Errors
+/// The database failed.
+pub async fn purge(app: &App) -> Result<u64, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let due = files::list_garbage(&mut conn, app.clock.now(), PURGE_STEP).await?;
+    drop(conn);
+    let mut removed = 0;
+    for blob in due {
+        removed += u64::from(discard(app, &blob).await);
+    }
+    Ok(removed)
+}
+
+/// Removes a blob that is noted as garbage; what fails is tried again by the upkeep.
+async fn discard(app: &App, blob: &str) -> bool {
+    let removed = async {
+        app.blobs.delete(blob).await?;
+        let mut tx: Tx = app.db.begin().await?;
+        files::forget_garbage(&mut tx, blob).await?;
+        tx.commit().await
+    };
+    match removed.await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(%error, "a blob was not removed and is tried again later");
+            false
+        }
+    }
+}
+
+async fn drain<E>(body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
+    let mut left = MAX_DRAIN_BYTES;
+    while let Ok(Some(Ok(chunk))) = tokio::time::timeout(DRAIN_SILENCE, body.next()).await {
+        left = left.saturating_sub(chunk.len());
+        if left == 0 {
+            return;
+        }
+    }
+}
+
+fn refusal(error: WriteError) -> ServiceError {
+    match error {
+        WriteError::TooLarge(max) => {
+            ServiceError::refused(Code::TooLarge, format!("A file must have at most {max} bytes."))
+        }
+        WriteError::BrokenOff => ServiceError::refused(Code::Invalid, "The body broke off."),
+        WriteError::Store(error) => error.into(),
+    }
+}
+
+async fn find_public(conn: &mut Conn, id: FileId) -> Result<Option<File>, ServiceError> {
+    let Some(account) = files::find_account(conn, id).await? else { return Ok(None) };
+    Ok(files::find(conn, account, id).await?.filter(|file| !file.is_private()))
+}
+
+async fn find(conn: &mut Conn, account: AccountId, grant: &Grant, id: FileId) -> Result<File, ServiceError> {
+    admitted(files::find(conn, account, id).await?, grant, id)
+}
+
+fn admitted(found: Option<File>, grant: &Grant, id: FileId) -> Result<File, ServiceError> {
+    found
+        .filter(|file| grant.admits(file.id.as_str(), file.details.common.scopes.as_ref()))
+        .ok_or_else(|| not_found(id))
+}
+
+fn parse(id: &str) -> Result<FileId, ServiceError> {
+    id.parse().map_err(|_| ServiceError::not_found("file", shorten(id)))
+}
+
+fn not_found(id: FileId) -> ServiceError {
+    ServiceError::not_found("file", id)
+}
+
+fn key_missing() -> ServiceError {
+    ServiceError::refused(Code::KeyMissing, "No API key was sent.")
+}

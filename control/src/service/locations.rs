@@ -1,0 +1,161 @@
+//! Where Thngs were (decisions 4).
+
+use shared::{
+    id::{AccountId, PlaceId},
+    problem::Code,
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{App, access::require, references::resolve_thng};
+use crate::{
+    domain::{
+        access::Actor,
+        grant::Grant,
+        listing::ListRequest,
+        location::{Location, LocationEntry},
+        page::Page,
+        permission::{Subject::Locations, Verb},
+        resource::Thng,
+    },
+    error::ServiceError,
+    store::{Conn, Tx, listing::Selection, places, thng_locations, thngs},
+};
+
+/// Adds where a Thng was; gives what was written, in the same order.
+///
+/// # Errors
+/// The Thng is not there, a place does not exist, or the database failed.
+#[instrument(skip_all)]
+pub async fn add(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    locations: Vec<(String, Location)>,
+) -> Result<Vec<LocationEntry>, ServiceError> {
+    let grant = require(actor, Verb::Update, Locations)?;
+    let mut tx = app.db.begin().await?;
+    let mut thng = find_locked(&mut tx, actor, &grant, reference).await?;
+    let entries = record(&mut tx, actor.account, &mut thng, locations, app.clock.now()).await?;
+    tx.commit().await?;
+    Ok(entries)
+}
+
+/// Adds where a Thng was, and writes its latest location into it; `Thng` must be locked or new.
+///
+/// Each location comes with the name by which faults call it.
+///
+/// # Errors
+/// A place does not exist, or the database failed.
+pub(super) async fn record(
+    tx: &mut Tx,
+    account: AccountId,
+    thng: &mut Thng,
+    locations: Vec<(String, Location)>,
+    now: UnixMillis,
+) -> Result<Vec<LocationEntry>, ServiceError> {
+    let locations = at_places(tx, account, locations).await?;
+    let mut entries = Vec::with_capacity(locations.len());
+    for location in locations {
+        entries.push(thng_locations::insert(tx, account, thng.id, location, now).await?);
+    }
+    follow(tx, account, thng).await?;
+    Ok(entries)
+}
+
+/// The history of a Thng's location.
+///
+/// # Errors
+/// The Thng is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    request: &ListRequest,
+) -> Result<Page<LocationEntry>, ServiceError> {
+    let grant = require(actor, Verb::Read, Locations)?;
+    let mut conn = app.db.read().await?;
+    let id = resolve_thng(&mut conn, actor.account, reference).await?;
+    let thng = admitted(thngs::find(&mut conn, actor.account, id).await?, &grant, reference)?;
+    let within = [("thng", thng.id.as_str())];
+    let limit = &crate::domain::grant::Limit::Account;
+    let selection = Selection { account: actor.account, limit, request, within: &within };
+    Ok(thng_locations::list(&mut conn, &selection).await?)
+}
+
+/// Removes where a Thng was before `to`, or everything.
+///
+/// # Errors
+/// The Thng is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    to: Option<UnixMillis>,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Locations)?;
+    let mut tx = app.db.begin().await?;
+    let mut thng = find_locked(&mut tx, actor, &grant, reference).await?;
+    thng_locations::delete(&mut tx, actor.account, thng.id, to).await?;
+    follow(&mut tx, actor.account, &mut thng).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Locations with the points of their places where they name none themselves.
+///
+/// # Errors
+/// A place does not exist in the account, or the database failed.
+pub async fn at_places(
+    conn: &mut Conn,
+    account: AccountId,
+    locations: Vec<(String, Location)>,
+) -> Result<Vec<Location>, ServiceError> {
+    let mut ids: Vec<String> =
+        locations.iter().filter_map(|(_, at)| at.place).map(|id: PlaceId| id.to_string()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let found = if ids.is_empty() { Vec::new() } else { places::find_many(conn, account, &ids).await? };
+    let (mut out, mut faults) = (Vec::with_capacity(locations.len()), Vec::new());
+    for (name, location) in locations {
+        let place = location.place.map(|id| (id, found.iter().find(|place| place.id == id)));
+        match place {
+            Some((id, None)) => faults.push(format!("{name}.place: the place {id} does not exist.")),
+            Some((_, Some(place))) => out.push(location.or_at(place.coordinates)),
+            None => out.push(location),
+        }
+    }
+    if faults.is_empty() {
+        Ok(out)
+    } else {
+        Err(ServiceError::Refused { code: Code::Invalid, errors: faults })
+    }
+}
+
+// Spec gap: whether a location changes a Thng's updatedAt is not shown; it does not, as with properties.
+async fn follow(tx: &mut Tx, account: AccountId, thng: &mut Thng) -> Result<(), ServiceError> {
+    let latest = thng_locations::find_latest(tx, account, thng.id).await?.map(|entry| entry.location);
+    if thng.details.location != latest {
+        thng.details.location = latest;
+        thngs::update(tx, account, thng).await?;
+    }
+    Ok(())
+}
+
+async fn find_locked(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    reference: &str,
+) -> Result<Thng, ServiceError> {
+    let id = resolve_thng(tx, actor.account, reference).await?;
+    let found = thngs::find_locked(tx, actor.account, id).await?;
+    admitted(found, grant, reference)
+}
+
+fn admitted(found: Option<Thng>, grant: &Grant, reference: &str) -> Result<Thng, ServiceError> {
+    found
+        .filter(|thng| grant.admits(thng.id.as_str(), thng.details.common.scopes.as_ref()))
+        .ok_or_else(|| ServiceError::not_found("thng", reference))
+}

@@ -1,0 +1,290 @@
+//! The bytes of files: a folder or an S3 bucket.
+
+use std::{path::Path as FsPath, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt, stream::BoxStream};
+use object_store::{
+    MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, aws::AmazonS3Builder, local::LocalFileSystem,
+    path::Path,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::StoreError;
+
+/// Bytes of one part of an upload: the least that S3 takes, and what one upload holds in memory.
+const PART_BYTES: usize = 5 * 1024 * 1024;
+
+/// Most uploads at once: with two parts each, 320 MiB of memory.
+const MAX_UPLOADS: usize = 32;
+
+/// Longest silence of a client in an upload.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Where the bytes of files are.
+#[derive(Debug, Clone)]
+pub struct Blobs {
+    store: Arc<dyn ObjectStore>,
+    prefix: String,
+    max_bytes: u64,
+    uploads: Arc<Semaphore>,
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// The start of their BLAKE3 hash, in hexadecimal digits.
+    pub etag: String,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// There were more bytes than allowed.
+    #[error("more than {0} bytes")]
+    TooLarge(u64),
+    /// The client stopped in the middle.
+    #[error("the body broke off")]
+    BrokenOff,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<object_store::Error> for StoreError {
+    fn from(error: object_store::Error) -> Self {
+        Self::Blob(Box::new(error))
+    }
+}
+
+impl From<object_store::Error> for WriteError {
+    fn from(error: object_store::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl Blobs {
+    /// Keeps blobs below a folder, which is made; what a killed process left half-written is removed.
+    ///
+    /// # Errors
+    /// The folder cannot be made or read.
+    pub fn in_folder(folder: &FsPath, max_bytes: u64) -> Result<Self, StoreError> {
+        let fault = |error: std::io::Error| {
+            StoreError::Row(format!("the folder of files {}: {error}", folder.display()))
+        };
+        std::fs::create_dir_all(folder).map_err(fault)?;
+        remove_staged(folder).map_err(fault)?;
+        let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
+        Ok(Self::over(Arc::new(store), String::new(), max_bytes))
+    }
+
+    /// Keeps blobs in a bucket: `s3://bucket/prefix`, with the usual `AWS_…` variables for the rest.
+    ///
+    /// # Errors
+    /// The URL or the variables cannot be used.
+    pub fn in_bucket(url: &str, max_bytes: u64) -> Result<Self, StoreError> {
+        let rest = url.strip_prefix("s3://").unwrap_or(url);
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build()?;
+        Ok(Self::over(Arc::new(store), prefix.trim_matches('/').to_owned(), max_bytes))
+    }
+
+    fn over(store: Arc<dyn ObjectStore>, prefix: String, max_bytes: u64) -> Self {
+        Self { store, prefix, max_bytes, uploads: Arc::new(Semaphore::new(MAX_UPLOADS)) }
+    }
+
+    /// Largest blob.
+    #[must_use]
+    pub const fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// A place for one more upload; `None` when there are too many.
+    #[must_use]
+    pub fn begin_upload(&self) -> Option<OwnedSemaphorePermit> {
+        self.uploads.clone().try_acquire_owned().ok()
+    }
+
+    fn path(&self, key: &str) -> Path {
+        if self.prefix.is_empty() { Path::from(key) } else { Path::from(format!("{}/{key}", self.prefix)) }
+    }
+
+    /// Writes a blob as it comes in; it is there whole, or nothing is.
+    ///
+    /// # Errors
+    /// [`WriteError`]; what was written so far is removed.
+    pub async fn write<E>(
+        &self,
+        key: &str,
+        body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
+    ) -> Result<Written, WriteError> {
+        let path = self.path(key);
+        let mut upload = None;
+        match self.pour(&path, body, &mut upload).await {
+            Ok(written) => Ok(written),
+            Err(error) => {
+                if let Some(mut upload) = upload {
+                    // What the store keeps of it is for its own clean-up then.
+                    let _ = upload.abort().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn pour<E>(
+        &self,
+        path: &Path,
+        body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
+        upload: &mut Option<Box<dyn MultipartUpload>>,
+    ) -> Result<Written, WriteError> {
+        let (mut size_bytes, mut hasher) = (0_u64, blake3::Hasher::new());
+        let mut buffer = BytesMut::new();
+        loop {
+            let chunk = match tokio::time::timeout(SILENCE, body.next()).await {
+                Ok(None) => break,
+                Ok(Some(Ok(chunk))) => chunk,
+                Ok(Some(Err(_))) | Err(_) => return Err(WriteError::BrokenOff),
+            };
+            size_bytes = size_bytes.saturating_add(chunk.len() as u64);
+            if size_bytes > self.max_bytes {
+                return Err(WriteError::TooLarge(self.max_bytes));
+            }
+            hasher.update(&chunk);
+            buffer.extend_from_slice(&chunk);
+            while buffer.len() >= PART_BYTES {
+                let part = buffer.split_to(PART_BYTES).freeze();
+                self.put_part(path, upload, part).await?;
+            }
+        }
+        let rest = buffer.freeze();
+        if upload.is_none() {
+            self.store.put(path, PutPayload::from_bytes(rest)).await?;
+        } else {
+            if !rest.is_empty() {
+                self.put_part(path, upload, rest).await?;
+            }
+            if let Some(upload) = upload {
+                upload.complete().await?;
+            }
+        }
+        let etag = hasher.finalize().to_hex()[..32].to_owned();
+        Ok(Written { size_bytes, etag })
+    }
+
+    async fn put_part(
+        &self,
+        path: &Path,
+        upload: &mut Option<Box<dyn MultipartUpload>>,
+        part: Bytes,
+    ) -> Result<(), WriteError> {
+        let upload = match upload {
+            Some(upload) => upload,
+            None => upload.insert(self.store.put_multipart(path).await?),
+        };
+        Ok(upload.put_part(PutPayload::from_bytes(part)).await?)
+    }
+
+    /// The bytes of a blob as they are read; `None` when it is gone.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn read(
+        &self,
+        key: &str,
+    ) -> Result<Option<BoxStream<'static, object_store::Result<Bytes>>>, StoreError> {
+        match self.store.get(&self.path(key)).await {
+            Ok(found) => Ok(Some(found.into_stream())),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes a blob; one that is not there is removed already.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        match self.store.delete(&self.path(key)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Removes uploads that a killed process left: `<name>#<number>`, by which the folder's store writes.
+fn remove_staged(folder: &FsPath) -> std::io::Result<()> {
+    for account in std::fs::read_dir(folder)? {
+        let account = account?.path();
+        if !account.is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(account)? {
+            let file = file?.path();
+            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.rsplit_once('#').is_some_and(|(_, number)| number.parse::<u64>().is_ok()) {
+                std::fs::remove_file(&file)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    fn chunks(count: usize) -> impl Stream<Item = Result<Bytes, ()>> + Unpin {
+        stream::iter((0..count).map(|n| Ok(Bytes::from(vec![n as u8; 1024 * 1024]))))
+    }
+
+    fn files(folder: &FsPath) -> Vec<String> {
+        let account = folder.join("a");
+        let Ok(entries) = std::fs::read_dir(account) else { return Vec::new() };
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn blobs_are_whole_or_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Blobs::in_folder(dir.path(), 12 << 20).unwrap();
+        for (count, what) in [(0, "nothing"), (1, "one put"), (5, "one part"), (12, "parts and a rest")] {
+            let written = blobs.write("a/b", &mut chunks(count)).await.unwrap();
+            assert_eq!(written.size_bytes, (count << 20) as u64, "{what}");
+            let mut read = blobs.read("a/b").await.unwrap().unwrap();
+            let (mut size, mut hasher) = (0, blake3::Hasher::new());
+            while let Some(chunk) = read.next().await {
+                let chunk = chunk.unwrap();
+                size += chunk.len();
+                hasher.update(&chunk);
+            }
+            assert_eq!(size, count << 20, "{what}");
+            assert_eq!(hasher.finalize().to_hex()[..32], written.etag, "{what}");
+        }
+        blobs.delete("a/b").await.unwrap();
+        blobs.delete("a/b").await.unwrap();
+        assert!(blobs.read("a/b").await.unwrap().is_none());
+        let large = blobs.write("a/b", &mut chunks(13)).await;
+        assert!(matches!(large, Err(WriteError::TooLarge(_))), "{large:?}");
+        for after in [0, 3, 7] {
+            let mut broken = chunks(after).chain(stream::iter([Err(())]));
+            let broken = blobs.write("a/b", &mut broken).await;
+            assert!(matches!(broken, Err(WriteError::BrokenOff)), "{broken:?}");
+        }
+        assert_eq!(files(dir.path()), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_process_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Blobs::in_folder(dir.path(), 1 << 20).unwrap();
+        blobs.write("a/b", &mut chunks(1)).await.unwrap();
+        std::fs::write(dir.path().join("a/c#1"), "half").unwrap();
+        Blobs::in_folder(dir.path(), 1 << 20).unwrap();
+        assert_eq!(files(dir.path()), ["b"]);
+    }
+}

@@ -1,0 +1,212 @@
+//! What is in collections: Thngs and other collections.
+
+use shared::id::{AccountId, CollectionId, ThngId};
+
+use super::{Conn, StoreError, Tx, dialect, on_db};
+
+const PG_ADD_THNGS: &str = "INSERT INTO collection_thngs (account_id, collection_id, thng_id, created_at, seq) \
+    SELECT account_id, $1, id, created_at, seq FROM thngs WHERE account_id = $2 AND id = ANY($3) \
+    ON CONFLICT DO NOTHING RETURNING thng_id";
+const SQLITE_ADD_THNGS: &str = "INSERT INTO collection_thngs (account_id, collection_id, thng_id, created_at, seq) \
+    SELECT account_id, $1, id, created_at, seq FROM thngs WHERE account_id = $2 \
+    AND id IN (SELECT value FROM json_each($3)) ON CONFLICT DO NOTHING RETURNING thng_id";
+const REMOVE_THNG: &str =
+    "DELETE FROM collection_thngs WHERE account_id = $1 AND collection_id = $2 AND thng_id = $3";
+const REMOVE_THNGS: &str = "DELETE FROM collection_thngs WHERE account_id = $1 AND collection_id = $2";
+const FORGET_THNG: &str = "DELETE FROM collection_thngs WHERE account_id = $1 AND thng_id = $2";
+
+const PG_ADD_COLLECTIONS: &str = "INSERT INTO collection_collections (account_id, collection_id, member_id, \
+    created_at, seq) SELECT account_id, $1, id, created_at, seq FROM collections WHERE account_id = $2 \
+    AND id = ANY($3) ON CONFLICT DO NOTHING RETURNING member_id";
+const SQLITE_ADD_COLLECTIONS: &str = "INSERT INTO collection_collections (account_id, collection_id, member_id, \
+    created_at, seq) SELECT account_id, $1, id, created_at, seq FROM collections WHERE account_id = $2 \
+    AND id IN (SELECT value FROM json_each($3)) ON CONFLICT DO NOTHING RETURNING member_id";
+const REMOVE_COLLECTION: &str =
+    "DELETE FROM collection_collections WHERE account_id = $1 AND collection_id = $2 AND member_id = $3";
+const REMOVE_COLLECTIONS: &str =
+    "DELETE FROM collection_collections WHERE account_id = $1 AND collection_id = $2";
+const FORGET_COLLECTION: &str = "DELETE FROM collection_collections WHERE account_id = $1 AND member_id = $2";
+
+const PG_ABOVE: &str = "SELECT DISTINCT collection_id FROM collection_collections WHERE account_id = $1 \
+    AND member_id = ANY($2)";
+const SQLITE_ABOVE: &str = "SELECT DISTINCT collection_id FROM collection_collections WHERE account_id = $1 \
+    AND member_id IN (SELECT value FROM json_each($2))";
+const PG_BELOW: &str = "SELECT DISTINCT member_id FROM collection_collections WHERE account_id = $1 \
+    AND collection_id = ANY($2)";
+const SQLITE_BELOW: &str = "SELECT DISTINCT member_id FROM collection_collections WHERE account_id = $1 \
+    AND collection_id IN (SELECT value FROM json_each($2))";
+
+// Beside the shared locks that rows of the account take by their foreign keys.
+const PG_LOCK_NESTING: &str = "SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
+const SQLITE_LOCK_NESTING: &str = "SELECT id FROM accounts WHERE id = $1";
+
+/// Which way to look from a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// At those that hold it.
+    Above,
+    /// At those that it holds.
+    Below,
+}
+
+/// Adds those of some ids that are Thngs of the account; those that are in stay.
+///
+/// # Errors
+/// The database failed.
+pub async fn add_thngs(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+    ids: &[String],
+) -> Result<(), StoreError> {
+    let binds = (collection.as_str(), account.as_str());
+    let _: Vec<(String,)> = dialect::fetch_in_list!(
+        &mut **tx,
+        (String,),
+        PG_ADD_THNGS,
+        SQLITE_ADD_THNGS,
+        [binds.0, binds.1],
+        ids
+    )?;
+    Ok(())
+}
+
+/// Takes a Thng out; gives whether it was in.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove_thng(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+    thng: ThngId,
+) -> Result<bool, StoreError> {
+    Ok(execute(tx, REMOVE_THNG, [account.as_str(), collection.as_str()], Some(thng.as_str())).await? > 0)
+}
+
+/// Takes every Thng out.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove_thngs(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+) -> Result<(), StoreError> {
+    execute(tx, REMOVE_THNGS, [account.as_str(), collection.as_str()], None).await.map(|_| ())
+}
+
+/// Takes a Thng out of every collection.
+///
+/// # Errors
+/// The database failed.
+pub async fn forget_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
+    execute(tx, FORGET_THNG, [account.as_str(), thng.as_str()], None).await.map(|_| ())
+}
+
+/// Adds those of some ids that are collections of the account; see [`lock_nesting`].
+///
+/// # Errors
+/// The database failed.
+pub async fn add_collections(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+    ids: &[String],
+) -> Result<(), StoreError> {
+    let binds = (collection.as_str(), account.as_str());
+    let _: Vec<(String,)> = dialect::fetch_in_list!(
+        &mut **tx,
+        (String,),
+        PG_ADD_COLLECTIONS,
+        SQLITE_ADD_COLLECTIONS,
+        [binds.0, binds.1],
+        ids
+    )?;
+    Ok(())
+}
+
+/// Takes a collection out of another; gives whether it was in.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove_collection(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+    member: CollectionId,
+) -> Result<bool, StoreError> {
+    let ids = [account.as_str(), collection.as_str()];
+    Ok(execute(tx, REMOVE_COLLECTION, ids, Some(member.as_str())).await? > 0)
+}
+
+/// Takes every collection out.
+///
+/// # Errors
+/// The database failed.
+pub async fn remove_collections(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+) -> Result<(), StoreError> {
+    execute(tx, REMOVE_COLLECTIONS, [account.as_str(), collection.as_str()], None).await.map(|_| ())
+}
+
+/// Forgets all that is in a collection, and that it is in others.
+///
+/// # Errors
+/// The database failed.
+pub async fn forget_collection(
+    tx: &mut Tx,
+    account: AccountId,
+    collection: CollectionId,
+) -> Result<(), StoreError> {
+    remove_thngs(tx, account, collection).await?;
+    remove_collections(tx, account, collection).await?;
+    execute(tx, FORGET_COLLECTION, [account.as_str(), collection.as_str()], None).await.map(|_| ())
+}
+
+/// Keeps others from nesting collections of the account until the transaction ends: two that nest at once
+/// could make a cycle that neither sees.
+///
+/// # Errors
+/// The database failed.
+pub async fn lock_nesting(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
+    let sql = dialect::lock_row(tx, PG_LOCK_NESTING, SQLITE_LOCK_NESTING);
+    let _: Option<(String,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
+    Ok(())
+}
+
+/// The next level from some collections.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_level(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[String],
+    direction: Direction,
+) -> Result<Vec<String>, StoreError> {
+    let account = account.as_str();
+    let rows: Vec<(String,)> = match direction {
+        Direction::Above => dialect::fetch_in_list!(conn, (String,), PG_ABOVE, SQLITE_ABOVE, [account], ids)?,
+        Direction::Below => dialect::fetch_in_list!(conn, (String,), PG_BELOW, SQLITE_BELOW, [account], ids)?,
+    };
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+async fn execute(
+    tx: &mut Tx,
+    sql: &'static str,
+    ids: [&str; 2],
+    third: Option<&str>,
+) -> Result<u64, StoreError> {
+    let [first, second] = ids;
+    let done = on_db!(&mut **tx, |c| {
+        let query = sqlx::query(sql).bind(first).bind(second);
+        let query = if let Some(third) = third { query.bind(third) } else { query };
+        query.execute(c).await.map(|done| done.rows_affected())
+    })?;
+    Ok(done)
+}
