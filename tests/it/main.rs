@@ -10,6 +10,7 @@ mod geo;
 mod http;
 mod kill;
 mod rules;
+mod schemathesis;
 mod statements;
 mod store;
 mod tidy;

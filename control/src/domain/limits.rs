@@ -107,6 +107,13 @@ pub fn check_identifiers(identifiers: &BTreeMap<String, String>) -> Result<(), V
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
+/// A whole number, also one that is written with a point: JSON knows no other (`1464.0` is an integer).
+#[must_use]
+pub fn integer(value: &Value) -> Option<i64> {
+    let whole = || value.as_f64().filter(|number| number.fract() == 0.0);
+    value.as_i64().or_else(|| format!("{:.0}", whole()?).parse().ok())
+}
+
 /// The start of a text, for use in an error.
 #[must_use]
 pub fn shorten(text: &str) -> &str {
@@ -139,6 +146,22 @@ mod tests {
         ] {
             let Value::Object(map) = fields else { panic!("not an object") };
             assert_eq!(check_custom_fields(&map).is_ok(), fits, "{:?}", map.keys());
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_integers() {
+        for (value, expected) in [
+            (json!(1464), Some(1464)),
+            (json!(1464.0), Some(1464)),
+            (json!(-1.0), Some(-1)),
+            (json!(1.5), None),
+            (json!(1e300), None),
+            (json!(u64::MAX), None),
+            (json!("1"), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(integer(&value), expected, "{value}");
         }
     }
 

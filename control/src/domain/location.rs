@@ -251,7 +251,7 @@ fn read_degrees(members: &mut Members<'_>, name: &str, limit: f64) -> Option<f64
 }
 
 fn read_millis(value: &Value) -> Option<UnixMillis> {
-    value.as_i64().filter(|at| *at >= 0).map(UnixMillis)
+    limits::integer(value).filter(|at| *at >= 0).map(UnixMillis)
 }
 
 fn read_custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {

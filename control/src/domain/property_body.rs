@@ -140,7 +140,7 @@ fn parse_item(item: &Value, path_key: Option<&PropertyKey>) -> Result<NewPoint, 
         },
     };
     let expected = format!("an integer of milliseconds from -{MAX_TIME_MS} to {MAX_TIME_MS}");
-    let timestamp = members.typed("timestamp", &expected, |value| value.as_i64().and_then(time));
+    let timestamp = members.typed("timestamp", &expected, |value| limits::integer(value).and_then(time));
     let point = key.zip(value).map(|(key, value)| NewPoint { key, value, timestamp });
     members.finish(point)
 }

@@ -219,7 +219,7 @@ pub(super) fn identifiers(members: &mut Members<'_>) -> Option<BTreeMap<String, 
 
 pub(super) fn millis(members: &mut Members<'_>, member: &str) -> Option<UnixMillis> {
     members.typed(member, "an integer, in milliseconds since 1970", |value| {
-        value.as_i64().filter(|at| *at >= 0).map(UnixMillis)
+        limits::integer(value).filter(|at| *at >= 0).map(UnixMillis)
     })
 }
 

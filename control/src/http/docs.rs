@@ -141,7 +141,7 @@ fn errors() -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::document;
+    use crate::http::router::operations as document;
 
     #[test]
     fn the_page_has_every_operation_and_every_code_and_nothing_from_outside() {
@@ -158,6 +158,19 @@ mod tests {
         }
         for outside in ["http://", "https://", "<script", "src="] {
             assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn every_query_parameter_is_known_to_the_check_of_the_query() {
+        for (path, item) in &document().paths.paths {
+            for (method, operation) in operations(item) {
+                for parameter in parameters(operation) {
+                    let in_query = matches!(parameter.parameter_in, ParameterIn::Query);
+                    let is_known = crate::http::extract::KNOWN.contains(&parameter.name.as_str());
+                    assert!(!in_query || is_known, "{method} {path}: {}", parameter.name);
+                }
+            }
         }
     }
 

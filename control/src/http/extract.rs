@@ -15,6 +15,34 @@ use crate::domain::limits::MAX_BODY_BYTES;
 /// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
 
+/// The query parameters that operations read; a test holds them against the document.
+pub(super) const KNOWN: [&str; 24] = [
+    "anonymous",
+    "context",
+    "domain",
+    "ecl",
+    "evrythngId",
+    "filter",
+    "from",
+    "h",
+    "ids",
+    "lat",
+    "lon",
+    "maxDist",
+    "nextPageToken",
+    "page",
+    "perPage",
+    "platformId",
+    "project",
+    "sortOrder",
+    "timeout",
+    "to",
+    "tpl",
+    "w",
+    "wait",
+    "withScopes",
+];
+
 /// A JSON body.
 #[derive(Debug)]
 pub(super) struct JsonBody(pub(super) Value);
@@ -82,12 +110,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let pairs: Vec<_> = pairs(parts.uri.query().unwrap_or_default()).collect();
-        // No column holds U+0000, and Postgres fails on a parameter that does.
-        if pairs.iter().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
-            return Err(ApiError::refused(Code::InvalidParameter, "The query must not hold U+0000."));
+        let (bad, good): (Vec<_>, Vec<_>) = pairs(parts.uri.query().unwrap_or_default())
+            .partition(|(name, value)| name.contains('\0') || value.contains('\0'));
+        // No column holds U+0000, and Postgres fails on a parameter that does; unknown ones are ignored.
+        if let Some((name, _)) = bad.iter().find(|(name, _)| KNOWN.contains(&name.as_str())) {
+            return Err(ApiError::refused(
+                Code::InvalidParameter,
+                format!("{name} in the query must not hold U+0000."),
+            ));
         }
-        Ok(Self(pairs))
+        Ok(Self(good))
     }
 }
 

@@ -177,9 +177,11 @@ async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Re
     Ok(response)
 }
 
-fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
+/// The key of a request.
+pub(super) fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
     let value = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
-    value.filter(|key| (1..=255).contains(&key.len())).map(str::to_owned).ok_or_else(|| {
+    let is_key = |key: &&str| (1..=255).contains(&key.len()) && !key.contains('\t');
+    value.filter(is_key).map(str::to_owned).ok_or_else(|| {
         ApiError::refused(Code::Invalid, "Idempotency-Key must have 1 to 255 printable ASCII characters.")
     })
 }

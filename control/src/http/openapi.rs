@@ -1,15 +1,22 @@
 //! The OpenAPI document: what the macros cannot know, and what every operation shares.
 
+mod bodies;
+mod parts;
+
 use serde::Serialize;
-use shared::problem::Code;
+use serde_json::{Map, Value, json};
+use shared::problem::{Code, Problem};
 use utoipa::{
     IntoParams, OpenApi, ToSchema,
     openapi::{
         ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder,
-        path::{HttpMethod, Operation, Parameter, ParameterIn, PathItem},
+        path::{HttpMethod, Operation, Parameter, PathItem},
         security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
     },
 };
+
+/// Where the docs are, in examples.
+const EXAMPLE_DOCS: &str = "https://api.example.com/docs";
 
 /// The parameters of every list.
 #[derive(Debug, IntoParams)]
@@ -146,27 +153,143 @@ fn operations_mut(item: &mut PathItem) -> Vec<(HttpMethod, &mut Operation)> {
 }
 
 fn add_errors(method: &HttpMethod, operation: &mut Operation) {
-    let always = [
+    let mut codes = vec![
+        Code::InvalidParameter,
         Code::KeyUnknown,
         Code::Forbidden,
         Code::NotFound,
+        Code::Conflict,
         Code::TooManyRequests,
         Code::Internal,
         Code::Unavailable,
     ];
-    let body = [Code::Invalid, Code::TooLarge, Code::UnsupportedMediaType];
-    let has_body = matches!(method, HttpMethod::Post | HttpMethod::Put);
-    let has_query = parameters(operation).iter().any(|one| matches!(one.parameter_in, ParameterIn::Query));
-    let mut codes = always.to_vec();
-    if has_body {
-        codes.extend(body);
-    } else if has_query {
-        codes.push(Code::InvalidParameter);
+    if matches!(method, HttpMethod::Post | HttpMethod::Put) {
+        codes.extend([Code::TooLarge, Code::UnsupportedMediaType]);
+    }
+    let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
+    if draws {
+        codes.push(Code::CannotRender);
     }
     for code in codes {
-        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let content = ContentBuilder::new()
+            .schema(Some(Ref::from_schema_name("Problem")))
+            .example(serde_json::to_value(Problem::new(code, Vec::new(), EXAMPLE_DOCS)).ok())
+            .build();
         let response = ResponseBuilder::new().description(code.text()).content("application/json", content);
         let responses = &mut operation.responses.responses;
         responses.entry(code.status().to_string()).or_insert(RefOr::T(response.build()));
     }
+}
+
+/// The document as it is served: what OpenAPI can say and the macros cannot.
+pub(super) fn render(document: &Document) -> Value {
+    let mut whole = serde_json::to_value(document).unwrap_or_default();
+    whole["components"]["schemas"]["JsonValue"] = parts::json_value();
+    whole["components"]["headers"] = headers();
+    for (_, schema) in whole["components"]["schemas"].as_object_mut().into_iter().flatten() {
+        loosen(schema);
+    }
+    let items = whole["paths"].as_object_mut().into_iter().flatten();
+    for (_, item) in items {
+        for (method, operation) in item.as_object_mut().into_iter().flatten() {
+            if let Some(operation) = operation.as_object_mut() {
+                describe(method, operation);
+            }
+        }
+    }
+    whole
+}
+
+fn describe(method: &str, operation: &mut Map<String, Value>) {
+    let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if operation.contains_key("requestBody")
+        && let Some(body) = bodies::of(&id)
+    {
+        operation.insert("requestBody".to_owned(), body);
+    }
+    let creates = method == "post" && operation["responses"].get("201").is_some();
+    let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
+    if let Some(all) = parameters.as_array_mut() {
+        if creates && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
+            all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
+                "description": "A repeat within a day gets the first answer", "schema": {}}));
+        }
+        for parameter in all {
+            describe_parameter(&id, parameter);
+        }
+    }
+    if id.ends_with("Action") && creates {
+        // The answer has the form of the request.
+        let schema = &mut operation["responses"]["201"]["content"]["application/json"]["schema"];
+        let one = schema.take();
+        *schema = json!({"anyOf": [one, {"type": "array", "items": one}]});
+    }
+    for (status, response) in operation["responses"].as_object_mut().into_iter().flatten() {
+        let names: &[&str] = match status.as_str() {
+            "201" => &["X-Request-Id", "Location"],
+            "200" if id.starts_with("list") => &["X-Request-Id", "Link"],
+            "429" | "503" => &["X-Request-Id", "Retry-After"],
+            _ => &["X-Request-Id"],
+        };
+        for name in names {
+            response["headers"][*name] = json!({"$ref": format!("#/components/headers/{name}")});
+        }
+    }
+}
+
+/// Members that come from a part which may be absent as a whole: the macros say that the object may be null.
+fn loosen(schema: &mut Value) {
+    for part in schema.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(choices) = part.get("oneOf").and_then(Value::as_array)
+            && choices.iter().any(|choice| choice["type"] == "null")
+        {
+            let mut parts: Vec<Value> =
+                choices.iter().filter(|choice| choice["type"] != "null").cloned().collect();
+            parts.push(json!({"type": "object"}));
+            *part = json!({"anyOf": parts});
+        }
+    }
+}
+
+/// Parameters that are the same everywhere, or that the macros describe too loosely.
+fn describe_parameter(operation: &str, parameter: &mut Value) {
+    let of_redirections = operation.ends_with("Redirections");
+    let name = parameter["name"].as_str().unwrap_or_default().to_owned();
+    let schema = match name.as_str() {
+        "sortOrder" => {
+            json!({"type": "string", "enum": ["ASCENDING", "DESCENDING"], "default": "DESCENDING"})
+        }
+        "nextPageToken" => parts::formatted("page-token", "Opaque; from the `Link` of the page before."),
+        "filter" => parts::formatted(&format!("filter-{operation}"), "A filter of this list."),
+        "ids" if of_redirections => {
+            json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}(,[A-Za-z0-9_-]{1,64}){0,999}$"})
+        }
+        "ids" => bodies::ids(),
+        "wait" => json!({"type": "string", "enum": ["edges"]}),
+        "timeout" => json!({"type": "string", "pattern": "^([0-9]{1,4}ms|[01]?[0-9]s|20s)$"}),
+        "domain" => parts::formatted("short-domain", "A short domain of the account."),
+        "project" if parameter["in"] == "query" => {
+            parts::formatted("project-id", "Id of a project of the account.")
+        }
+        "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
+        "from" | "to" => bodies::time(),
+        "platformId" => json!({"type": "string", "pattern": parts::ID}),
+        "Idempotency-Key" => {
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
+        }
+        _ => return,
+    };
+    parameter["schema"] = schema;
+}
+
+/// Headers of answers.
+fn headers() -> Value {
+    let text = |required: bool, description: &str| json!({"description": description, "required": required, "schema": {"type": "string"}});
+    json!({
+        "X-Request-Id": text(true, "Names the request in the log; the caller's own if it sent a harmless one."),
+        "Location": text(false, "Where what was made can be read."),
+        "Link": text(false, "The next page, percent-encoded, if there is one; `rel` is `next`."),
+        "Retry-After": {"description": "Seconds until the same may work.", "required": true,
+            "schema": {"type": "integer", "minimum": 0}},
+    })
 }

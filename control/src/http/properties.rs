@@ -34,7 +34,7 @@ pub(super) struct PropertyDocument {
     #[schema(example = "temp_celsius")]
     key: String,
     /// A string, number, boolean, array or object of at most 16 KiB.
-    #[schema(value_type = Object, example = json!(21.5))]
+    #[schema(value_type = Value, example = json!(21.5))]
     value: Value,
     /// When it was so, in milliseconds since 1970; the time of the request when left out.
     #[schema(example = 1_767_225_600_000_i64)]

@@ -110,18 +110,18 @@ impl Wait {
     /// Reads `wait` and `timeout`.
     pub(super) fn parse(query: &Query) -> Result<Self, ApiError> {
         let refuse = |text: &str| Err(ApiError::refused(Code::InvalidParameter, text));
-        match query.find("wait") {
-            None => return Ok(Self(None)),
-            Some("edges") => {}
+        let waits = match query.find("wait") {
+            None => false,
+            Some("edges") => true,
             Some(_) => return refuse("wait must be edges."),
-        }
-        let Some(text) = query.find("timeout") else { return Ok(Self(Some(DEFAULT_WAIT))) };
+        };
+        let Some(text) = query.find("timeout") else { return Ok(Self(waits.then_some(DEFAULT_WAIT))) };
         let wait = match text.strip_suffix("ms") {
             Some(number) => number.parse().ok().map(Duration::from_millis),
             None => text.strip_suffix('s').and_then(|number| number.parse().ok()).map(Duration::from_secs),
         };
         match wait {
-            Some(wait) if wait <= MAX_WAIT => Ok(Self(Some(wait))),
+            Some(wait) if wait <= MAX_WAIT => Ok(Self(waits.then_some(wait))),
             Some(_) | None => refuse("timeout must be like 500ms or 2s, at most 20s."),
         }
     }

@@ -18,6 +18,7 @@ use super::{
     extract::{JsonBody, Path, Query},
     listing::Listing,
     middleware::RequestInfo,
+    once::{IDEMPOTENCY_KEY, parse as parse_key},
     redirection_answers::{RedirectionDocument, Wait, image, image_request, locate, written},
 };
 use crate::{
@@ -396,13 +397,13 @@ fn idempotency_key(
     query: &Query,
     body: &Value,
 ) -> Result<Option<IdempotencyKey>, ApiError> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len())).ok_or_else(|| {
-        ApiError::refused(Code::Invalid, "Idempotency-Key must have 1 to 255 printable ASCII characters.")
-    })?;
+    if !headers.contains_key(&IDEMPOTENCY_KEY) {
+        return Ok(None);
+    }
+    let key = parse_key(headers)?;
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let said = json!([operation, host, query.find("domain"), body]).to_string();
-    Ok(Some(IdempotencyKey { key: key.to_owned(), request: Sha256::digest(said.as_bytes()).into() }))
+    Ok(Some(IdempotencyKey { key, request: Sha256::digest(said.as_bytes()).into() }))
 }
 
 #[cfg(test)]

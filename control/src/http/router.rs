@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use serde_json::Value;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -140,9 +141,14 @@ pub fn router(app: Arc<App>) -> Router {
     Router::new().fallback_service(inner).layer(from_fn_with_state(app, middleware::finish))
 }
 
-/// The OpenAPI document of the API.
+/// The OpenAPI document of the API, as it is served.
 #[must_use]
-pub fn document() -> OpenApi {
+pub fn document() -> Value {
+    openapi::render(&operations())
+}
+
+/// Every operation, without what only JSON can say.
+pub(super) fn operations() -> OpenApi {
     let (_, mut document) = table().split_for_parts();
     openapi::complete(&mut document);
     document

@@ -11,7 +11,7 @@ use axum::{
 use serde_json::json;
 use utoipa::openapi::OpenApi;
 
-use super::docs;
+use super::{docs, openapi};
 use crate::service::App;
 
 /// Nothing from outside, no script: the page is self-contained.
@@ -21,7 +21,7 @@ const SECURITY_POLICY: HeaderName = header::CONTENT_SECURITY_POLICY;
 
 /// The routes that need no key; both texts are made once, here.
 pub(super) fn routes(document: &OpenApi) -> Router<Arc<App>> {
-    let json: Arc<str> = document.to_json().unwrap_or_default().into();
+    let json: Arc<str> = openapi::render(document).to_string().into();
     let page: Arc<str> = docs::page(document).into();
     let root: Arc<str> =
         json!({"service": "Waymark", "docs": "/docs", "openapi": "/openapi.json"}).to_string().into();

@@ -118,7 +118,7 @@ pub(super) struct DomainDocument {
 /// Lists the accounts of the key: one.
 #[utoipa::path(get, path = "/accounts", tag = "Accounts", operation_id = "listAccounts",
     params(("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page"),
-        ("page" = Option<u32>, Query, deprecated, minimum = 1, description = "Number of the page")),
+        ("page" = Option<u32>, Query, deprecated, minimum = 1, maximum = 4_294_967_295_u32, description = "Number of the page")),
     responses((status = 200, description = "The accounts", body = [AccountDocument],
         headers(("x-result-count" = i64, description = "Deprecated: how many there are")))),
     extensions(("x-maturity" = json!("General Availability"))))]

@@ -1,0 +1,303 @@
+//! What each operation takes: one `requestBody` for each operation id.
+
+use serde_json::{Value, json};
+
+use super::parts::{
+    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, position, request, scopes, text, texts,
+};
+use crate::domain::{
+    action_draft::MAX_ACTIONS,
+    limits::{MAX_NAME, MAX_TAG, MAX_URL},
+    property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
+};
+
+const CHANGES: &str = "The members to change; the others stay";
+
+/// The body of an operation, if it is known here.
+pub(super) fn of(operation: &str) -> Option<Value> {
+    Some(match operation {
+        "createProduct" => product(true),
+        "updateProduct" => product(false),
+        "createThng" => thng(true),
+        "updateThng" => thng(false),
+        "createPlace" => place(true),
+        "updatePlace" => place(false),
+        "createProject" => project(true),
+        "updateProject" => project(false),
+        "createApplication" => application(true),
+        "updateApplication" => application(false),
+        "updateAccount" => account(),
+        "updateOperator" => operator(),
+        "updateUser" => user(Body::new(CHANGES)).done(),
+        "createUser" => user(credentials("The user; nothing is read of it with `anonymous=true`")).done(),
+        "loginUser" | "loginUserByOldName" => credentials("Who logs in").done(),
+        "validateUser" => Body::new("The code from the registration")
+            .must("activationCode", text(1, 128))
+            .like("activationCode", "3fa0c9e2")
+            .done(),
+        "createThngKey" => Body::new("The Thng that the key is for")
+            .must("thngId", formatted("thng-id", "Id of a Thng of the account."))
+            .like("thngId", AN_ID)
+            .done(),
+        "createRedirection" => redirections(),
+        "createAction" => actions(false),
+        "createThngAction" | "createProductAction" => actions(true),
+        "createActionType" => action_type(true),
+        "updateActionType" => action_type(false),
+        "create-thng-properties"
+        | "create-product-properties"
+        | "update-thng-properties"
+        | "update-product-properties" => properties(),
+        "update-thng-property" | "update-product-property" => property(),
+        "create-thng-redirector" | "create-product-redirector" => redirection(Kind::OfPath).done(),
+        "replaceRedirection"
+        | "replaceRedirections"
+        | "replace-thng-redirector"
+        | "replace-product-redirector" => redirection(Kind::Replace).done(),
+        _ => return None,
+    })
+}
+
+fn product(is_create: bool) -> Value {
+    let body = body("A product", is_create)
+        .named(is_create, "Red shoe")
+        .common()
+        .may("brand", text(0, MAX_NAME))
+        .may("categories", texts(MAX_TAG))
+        .may("photos", texts(MAX_URL))
+        .may("url", text(0, MAX_URL))
+        .like("brand", "Acme")
+        .like("identifiers", json!({"gs1:01": "09521234543213"}));
+    with_properties(body, is_create)
+}
+
+fn thng(is_create: bool) -> Value {
+    let body = body("A Thng", is_create)
+        .named(is_create, "Red shoe, left, number 17")
+        .common()
+        .may("product", formatted("product-id", "Id of a product of the account."))
+        .may("type", text(0, MAX_NAME))
+        .like("identifiers", json!({"gs1:21": "A1B2"}));
+    with_properties(body, is_create)
+}
+
+/// A create may give the first values of properties.
+fn with_properties(body: Body, is_create: bool) -> Value {
+    if !is_create {
+        return body.done();
+    }
+    let key = || text(1, MAX_PROPERTY_KEY);
+    let values = json!({"type": "object", "maxProperties": MAX_POINTS, "propertyNames": key(),
+        "additionalProperties": value()});
+    let points =
+        json!({"type": "array", "maxItems": MAX_POINTS, "items": point().must("key", key()).schema()});
+    body.may("properties", json!({"anyOf": [values, points]}))
+        .like("properties", json!({"state": "new"}))
+        .done()
+}
+
+fn place(is_create: bool) -> Value {
+    body("A place; instead of `position`, `latitude` and `longitude` may be given", is_create)
+        .named(is_create, "Warehouse 7")
+        .common()
+        .may("type", text(0, MAX_NAME))
+        .may("icon", text(0, MAX_URL))
+        .may("address", open_object("The parts of the address, kept as they are."))
+        .may("position", position())
+        .like("position", json!({"type": "Point", "coordinates": [8.54, 47.37]}))
+        .like("address", json!({"city": "Zurich", "countryCode": "CH"}))
+        .done()
+}
+
+fn project(is_create: bool) -> Value {
+    body("A project", is_create)
+        .named(is_create, "Summer campaign")
+        .common()
+        .may("startsAt", millis())
+        .may("endsAt", millis())
+        .done()
+}
+
+fn application(is_create: bool) -> Value {
+    body("An application", is_create)
+        .named(is_create, "Shop")
+        .common()
+        .may("socialNetworks", open_object("Settings of social networks, kept as they are."))
+        .may("defaultUrl", text(0, MAX_URL))
+        .may("redirectionTemplate", text(0, MAX_URL))
+        .like("socialNetworks", json!({}))
+        .done()
+}
+
+fn account() -> Value {
+    Body::new(CHANGES)
+        .named(false, "Acme")
+        .may("customFields", open_object("The caller's own members."))
+        .like("customFields", json!({"env": "test"}))
+        .done()
+}
+
+fn operator() -> Value {
+    Body::new(CHANGES)
+        .may("firstName", text(0, MAX_NAME))
+        .may("lastName", text(0, MAX_NAME))
+        .may("customFields", open_object("The caller's own members."))
+        .like("firstName", "Ada")
+        .done()
+}
+
+fn user(body: Body) -> Body {
+    body.described()
+        .may("firstName", text(0, MAX_NAME))
+        .may("lastName", text(0, MAX_NAME))
+        .may("gender", text(0, MAX_NAME))
+        .may("locale", text(0, MAX_NAME))
+        .may("timezone", text(0, MAX_NAME))
+        .may("photo", text(0, MAX_URL))
+        .may("birthday", open_object("`day`, `month` and `year`, as far as they are known."))
+        .like("firstName", "Ada")
+}
+
+fn credentials(text: &'static str) -> Body {
+    Body::new(text)
+        .must("email", json!({"type": "string", "format": "email", "maxLength": 254}))
+        .must("password", json!({"type": "string", "minLength": 8, "maxLength": 256}))
+        .like("email", "ada@example.com")
+        .like("password", "a long sentence is best")
+}
+
+fn body(text: &'static str, is_create: bool) -> Body {
+    Body::new(if is_create { text } else { CHANGES })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Whole,
+    OfPath,
+    Replace,
+}
+
+fn redirection(kind: Kind) -> Body {
+    let text_of = match kind {
+        Kind::Whole => "The redirection",
+        Kind::OfPath => "The redirection of the resource in the path",
+        Kind::Replace => "What it leads to from now on; members left out go back to their default",
+    };
+    let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
+        password; the tags `{shortId}`, `{platformId}`, `{thngId}` and `{productId}` may stand in path and query.";
+    let mut body = Body::new(text_of)
+        .must("defaultRedirectUrl", formatted("target-url", target))
+        .may("forwardQuery", boolean())
+        .may("scopes", scopes())
+        .like("defaultRedirectUrl", "https://example.com/?item={shortId}");
+    if kind == Kind::Whole {
+        let text = "Id of the resource; `evrythngId` is the same. `type` is known from it.";
+        body = body.must("platformId", formatted("resource-id", text)).like("platformId", AN_ID);
+    }
+    if kind != Kind::Replace {
+        let short_id = json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$",
+            "description": "Made if left out; unique on its domain, and not one of the reserved words."});
+        body = body
+            .may("shortId", short_id)
+            .may("shortDomain", formatted("short-domain", "A short domain of the account."));
+    }
+    body
+}
+
+fn redirections() -> Value {
+    let one = redirection(Kind::Whole);
+    let schema = json!({"anyOf": [one.schema(), {"type": "array", "minItems": 1, "maxItems": 1000,
+        "description": "Many at once: each item stands or falls by itself.", "items": {}}]});
+    let example = json!({"platformId": AN_ID, "defaultRedirectUrl": "https://example.com/?item={shortId}"});
+    request("The redirection, or an array of up to 1,000", schema, example)
+}
+
+fn action_type(is_create: bool) -> Value {
+    let name = json!({"type": "string", "pattern": "^_[A-Za-z0-9_.-]{1,127}$"});
+    let body = body("A type of actions", is_create).common();
+    if is_create { body.must("name", name).like("name", "_repaired").done() } else { body.done() }
+}
+
+/// One action or many; `of_path` says that the path names what they are about.
+fn actions(of_path: bool) -> Value {
+    let mut body = Body::new("");
+    if of_path {
+        body = body.may("identifiers", parts::identifiers());
+    } else {
+        body = body
+            .may("thng", formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account."))
+            .may("product", formatted("product-id", "Id or `<key>:<value>` of a product of the account."));
+    }
+    let one = body
+        .may("type", formatted("action-type", "The path wins over it, but for `all`."))
+        .may("timestamp", millis())
+        .may("location", location())
+        .may("tags", texts(MAX_TAG))
+        .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
+        .may("scopes", scopes())
+        .schema();
+    let schema =
+        json!({"anyOf": [one, {"type": "array", "minItems": 1, "maxItems": MAX_ACTIONS, "items": one}]});
+    let text = if of_path {
+        "One action, or an array of 1 to 1,000"
+    } else {
+        "One action, or an array of 1 to 1,000; instead of `thng` or `product`, `identifiers` may name it"
+    };
+    let example = json!({"type": "scans", "tags": ["summer"], "customFields": {"color": "red"},
+        "location": {"position": {"type": "Point", "coordinates": [8.54, 47.37]}}});
+    request(text, schema, example)
+}
+
+fn location() -> Value {
+    let mut schema = Body::new("")
+        .may("position", position())
+        .may("place", formatted("place-id", "Id of a place of the account."))
+        .may("timestamp", millis())
+        .may("customFields", open_object("The caller's own members."))
+        .schema();
+    let has = |name: &str, kind: &str| json!({"required": [name], "properties": {name: {"type": kind}}});
+    schema["anyOf"] = json!([has("position", "object"), has("place", "string")]);
+    schema["description"] = json!("Instead of `position`, `latitude` and `longitude` may be given.");
+    schema
+}
+
+fn properties() -> Value {
+    let point = point().must("key", text(1, MAX_PROPERTY_KEY)).schema();
+    let schema = json!({"anyOf": [point, {"type": "array", "maxItems": MAX_POINTS, "items": point}]});
+    let example = json!([{"key": "temperature", "value": 21.5}, {"key": "state", "value": "open"}]);
+    request("Up to 10,000 values", schema, example)
+}
+
+fn property() -> Value {
+    let point = point().schema();
+    let schema = json!({"anyOf": [
+        {"type": ["boolean", "number"]},
+        {"type": "string", "pattern": parts::NO_NUL},
+        {"type": "array", "maxItems": MAX_POINTS, "items": point},
+        point,
+        {"type": "object", "description": "The value itself.", "properties": {"value": false},
+            "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}, "propertyNames": parts::no_nul()}]});
+    let example = json!([{"value": 21.5, "timestamp": 1_767_225_600_000_i64}]);
+    request("A value, a value with its time, or an array of such", schema, example)
+}
+
+fn point() -> Body {
+    Body::new("").must("value", value()).may("timestamp", time())
+}
+
+/// A value of a property.
+fn value() -> Value {
+    json!({"allOf": [{"$ref": "#/components/schemas/JsonValue"}, {"not": {"type": "null"}}],
+        "description": "A text, number, truth value, array or object of at most 16 KiB."})
+}
+
+/// Any time that clients can hold, in milliseconds since 1970.
+pub(super) fn time() -> Value {
+    json!({"type": "integer", "format": "int64", "minimum": -MAX_TIME_MS, "maximum": MAX_TIME_MS})
+}
+
+/// The schema of a comma-separated list of ids.
+pub(super) fn ids() -> Value {
+    let id = ID.trim_matches(['^', '$']);
+    json!({"type": "string", "pattern": format!("^{id}(,{id}){{0,99}}$")})
+}

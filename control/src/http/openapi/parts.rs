@@ -1,0 +1,186 @@
+//! The parts that request bodies are described with, from the same limits as the checks.
+//!
+//! They are exact: what they allow is accepted, what they refuse is refused (400). JSON `null` stands for an
+//! absent member, so every optional one may be null (decisions 1).
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::limits::{
+    MAX_DESCRIPTION, MAX_IDENTIFIER, MAX_IDENTIFIERS, MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG,
+};
+
+/// No database column takes U+0000.
+pub(super) const NO_NUL: &str = "^[^\\u0000]*$";
+
+/// An id of the example.
+pub(super) const AN_ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+/// Form of every id: 24 characters of the alphabet.
+pub(super) const ID: &str = "^[abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0-9]{24}$";
+
+/// The members of a body, and those that must be there.
+pub(super) struct Body {
+    members: Map<String, Value>,
+    required: Vec<&'static str>,
+    example: Map<String, Value>,
+    text: &'static str,
+}
+
+impl Body {
+    pub(super) fn new(text: &'static str) -> Self {
+        Self { members: Map::new(), required: Vec::new(), example: Map::new(), text }
+    }
+
+    /// A member that may be left out.
+    pub(super) fn may(mut self, name: &'static str, schema: Value) -> Self {
+        self.members.insert(name.to_owned(), optional(schema));
+        self
+    }
+
+    /// A member that must be there.
+    pub(super) fn must(mut self, name: &'static str, schema: Value) -> Self {
+        self.members.insert(name.to_owned(), schema);
+        self.required.push(name);
+        self
+    }
+
+    /// A member of the example.
+    pub(super) fn like(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.example.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The members that all resources share.
+    pub(super) fn common(self) -> Self {
+        self.described()
+            .may("activatedAt", millis())
+            .may("scopes", scopes())
+            .like("tags", json!(["summer"]))
+            .like("customFields", json!({"color": "red"}))
+    }
+
+    /// Those of them that users have, too.
+    pub(super) fn described(self) -> Self {
+        self.may("description", text(0, MAX_DESCRIPTION))
+            .may("tags", texts(MAX_TAG))
+            .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
+            .may("identifiers", identifiers())
+    }
+
+    /// `name`, which a create must give.
+    pub(super) fn named(self, is_create: bool, example: &str) -> Self {
+        let schema = text(1, MAX_NAME);
+        let body = if is_create { self.must("name", schema) } else { self.may("name", schema) };
+        body.like("name", example)
+    }
+
+    /// The schema of the object.
+    pub(super) fn schema(&self) -> Value {
+        let mut schema = json!({"type": "object", "properties": self.members});
+        if !self.required.is_empty() {
+            schema["required"] = json!(self.required);
+        }
+        schema
+    }
+
+    /// The `requestBody` of an operation.
+    pub(super) fn done(self) -> Value {
+        let (schema, example) = (self.schema(), Value::Object(self.example));
+        request(self.text, schema, example)
+    }
+}
+
+/// A `requestBody` that must be there.
+pub(super) fn request(text: &str, schema: Value, example: Value) -> Value {
+    let content = json!({"application/json": {"schema": schema, "example": example}});
+    json!({"description": text, "required": true, "content": content})
+}
+
+/// The same schema for a member that may be null.
+pub(super) fn optional(mut schema: Value) -> Value {
+    match schema["type"].take() {
+        Value::String(kind) => schema["type"] = json!([kind, "null"]),
+        other => {
+            let mut inner = schema;
+            match other {
+                Value::Null => {
+                    if let Some(members) = inner.as_object_mut() {
+                        members.remove("type");
+                    }
+                }
+                kind => inner["type"] = kind,
+            }
+            schema = json!({"anyOf": [inner, {"type": "null"}]});
+        }
+    }
+    schema
+}
+
+pub(super) fn text(min: usize, max: usize) -> Value {
+    json!({"type": "string", "minLength": min, "maxLength": max, "pattern": NO_NUL})
+}
+
+pub(super) fn texts(max: usize) -> Value {
+    json!({"type": "array", "maxItems": MAX_LIST, "items": text(1, max)})
+}
+
+pub(super) fn boolean() -> Value {
+    json!({"type": "boolean"})
+}
+
+/// A text that only a program can tell right from wrong; what it must be stands in `meaning`.
+pub(super) fn formatted(format: &str, meaning: &str) -> Value {
+    json!({"type": "string", "format": format, "description": meaning})
+}
+
+/// Milliseconds since 1970.
+pub(super) fn millis() -> Value {
+    json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX})
+}
+
+/// Any object within the limits of `customFields`.
+pub(super) fn open_object(meaning: &str) -> Value {
+    json!({"type": "object", "description": meaning, "propertyNames": key(1, MAX_KEY),
+        "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}})
+}
+
+fn key(min: usize, max: usize) -> Value {
+    json!({"minLength": min, "maxLength": max, "pattern": NO_NUL})
+}
+
+pub(super) fn identifiers() -> Value {
+    json!({"type": "object", "maxProperties": MAX_IDENTIFIERS, "propertyNames": key(1, MAX_KEY),
+        "additionalProperties": optional(text(1, MAX_IDENTIFIER)),
+        "description": "Names outside of the platform; replaced as a whole."})
+}
+
+pub(super) fn scopes() -> Value {
+    let ids = json!({"type": "array", "maxItems": MAX_LIST,
+        "items": {"type": "string", "pattern": format!("^(all|{})$", ID.trim_matches(['^', '$']))}});
+    json!({"type": "object", "properties": {"users": ids, "projects": ids}})
+}
+
+/// Names or texts without U+0000.
+pub(super) fn no_nul() -> Value {
+    json!({"pattern": NO_NUL})
+}
+
+/// A GeoJSON point.
+pub(super) fn position() -> Value {
+    let degrees = |limit: i32| json!({"type": "number", "minimum": -limit, "maximum": limit});
+    json!({"type": "object", "required": ["type", "coordinates"], "properties": {
+        "type": {"type": "string", "const": "Point"},
+        "coordinates": {"type": "array", "minItems": 2, "maxItems": 2,
+            "prefixItems": [degrees(180), degrees(90)], "items": false,
+            "description": "Longitude, then latitude."}}})
+}
+
+/// Any JSON value that can be stored.
+pub(super) fn json_value() -> Value {
+    let this = json!({"$ref": "#/components/schemas/JsonValue"});
+    json!({"description": "Any JSON value without U+0000 in texts and names.", "anyOf": [
+        {"type": ["null", "boolean", "number"]},
+        {"type": "string", "pattern": NO_NUL},
+        {"type": "array", "items": this},
+        {"type": "object", "propertyNames": {"pattern": NO_NUL}, "additionalProperties": this}]})
+}

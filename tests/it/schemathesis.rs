@@ -1,0 +1,74 @@
+//! Schemathesis over the OpenAPI document: every check, on both engines (`tests/clients/schemathesis`).
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Context, Result, ensure};
+use tests::{
+    db::Engine,
+    product::{Options, Product, root},
+};
+
+/// How long it may look on each engine, in seconds, unless `WAYMARK_TEST_FUZZ_SECONDS` says otherwise.
+const SECONDS: &str = "60";
+
+/// The document's examples name it.
+const DOMAIN: &str = "tn.gg";
+
+/// The short form looks at the same requests each time; a long one at others.
+const SEED: &str = "20261121";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schemathesis_finds_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let tool = install(scratch.path()).unwrap();
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        look(&tool, scratch.path(), engine).await.unwrap();
+    }
+}
+
+/// Installs the pinned versions into a folder; gives the program.
+fn install(folder: &Path) -> Result<std::path::PathBuf> {
+    let requirements = root().join("tests/clients/schemathesis/requirements.txt");
+    let run = |command: &mut Command| -> Result<()> {
+        let output = command.output().with_context(|| format!("{command:?}"))?;
+        ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    };
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+    run(Command::new(folder.join("bin/python")).args(pip).arg(requirements))?;
+    Ok(folder.join("bin/schemathesis"))
+}
+
+async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, dev_tls: false, domains: DOMAIN }).await?;
+    let long = std::env::var("WAYMARK_TEST_FUZZ_SECONDS").ok();
+    let mut command = Command::new(tool);
+    command
+        // It leaves its notes where it stands.
+        .current_dir(scratch)
+        .args(["run", &format!("{}/openapi.json", product.api), "--checks", "all", "--no-color"])
+        .args(["--continue-on-failure", "--warnings", "off", "--generation-database", "none"])
+        .args(["--max-time", long.as_deref().unwrap_or(SECONDS)])
+        .args(["--header", &format!("Authorization: {}", product.key)])
+        .env("SCHEMATHESIS_HOOKS", "hooks")
+        .env("PYTHONPATH", root().join("tests/clients/schemathesis"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("WAYMARK_API_URL", &product.api)
+        .env("WAYMARK_OPERATOR_KEY", &product.key)
+        .env("WAYMARK_SHORT_DOMAIN", DOMAIN);
+    if long.is_none() {
+        command.args(["--seed", SEED]);
+    }
+    let output = command.output().with_context(|| format!("{}", tool.display()))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    // A run that tested nothing would also find nothing.
+    let is_whole = said.contains("No issues found") || said.contains("passed");
+    ensure!(
+        output.status.success() && is_whole,
+        "{engine:?}: {}\n{said}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
