@@ -97,6 +97,10 @@ impl GeoIp for GeoDatabase {
     fn find(&self, ip: IpAddr) -> Locality {
         self.0.current.load().find(ip)
     }
+
+    fn find_shared(&self, ip: IpAddr) -> Arc<Locality> {
+        self.0.current.load().find_shared(ip)
+    }
 }
 
 fn version(path: &Path) -> Option<Version> {

@@ -99,7 +99,7 @@ pub(crate) struct Scene<'a> {
     at: UnixMillis,
     sources: Sources<'a>,
     agent: OnceCell<Guard<Option<Arc<Agent>>>>,
-    place: OnceCell<Locality>,
+    place: OnceCell<Arc<Locality>>,
 }
 
 /// What the edge knows beyond the request.
@@ -128,7 +128,7 @@ impl<'a> Scene<'a> {
     }
 
     fn place(&self) -> &Locality {
-        self.place.get_or_init(|| self.sources.geo.find(self.ip))
+        self.place.get_or_init(|| self.sources.geo.find_shared(self.ip))
     }
 
     fn agent(&self) -> Option<&Agent> {

@@ -3,7 +3,10 @@
 //! Two layouts are read: MaxMind's own, nested and in many languages (GeoLite2, DB-IP), and the flat ones of
 //! `ip-location-db` and IPinfo. Loading the bytes, and loading them again, is the caller's.
 
-use std::net::IpAddr;
+use std::{
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+};
 
 use maxminddb::Reader;
 use serde::{
@@ -30,6 +33,11 @@ pub struct Locality {
 pub trait GeoIp: std::fmt::Debug + Send + Sync + 'static {
     /// What is known of an address; nothing is no fault.
     fn find(&self, ip: IpAddr) -> Locality;
+
+    /// The same without a copy, for those who ask at each request.
+    fn find_shared(&self, ip: IpAddr) -> Arc<Locality> {
+        Arc::new(self.find(ip))
+    }
 }
 
 /// No geography: for a service without a database.
@@ -47,8 +55,20 @@ impl GeoIp for NoGeoIp {
 #[error("not a database in MaxMind's form (.mmdb): {0}")]
 pub struct NotADatabase(String);
 
+/// Records that a database remembers decoded: 3 MiB at most; a large database has some 100,000. Two in tests,
+/// so that records do share a slot.
+const REMEMBERED: usize = if cfg!(test) { 2 } else { 16_384 };
+
+/// A decoded record and its place in the file.
+type Place = (usize, Arc<Locality>);
+
 /// A city database in memory.
-pub struct CityDatabase(Reader<Vec<u8>>);
+pub struct CityDatabase {
+    reader: Reader<Vec<u8>>,
+    /// Decoded records by their place in the file. The first to come keeps its slot: what is asked for often
+    /// is likely to come early, and a database that is exchanged begins anew.
+    places: Box<[OnceLock<Place>]>,
+}
 
 impl CityDatabase {
     /// Takes the bytes of an `.mmdb` file.
@@ -59,26 +79,36 @@ impl CityDatabase {
     /// # Errors
     /// The bytes are not such a database.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, NotADatabase> {
-        Reader::from_source(bytes).map(Self).map_err(|error| NotADatabase(error.to_string()))
+        let reader = Reader::from_source(bytes).map_err(|error| NotADatabase(error.to_string()))?;
+        Ok(Self { reader, places: (0..REMEMBERED).map(|_| OnceLock::new()).collect() })
     }
 }
 
 impl GeoIp for CityDatabase {
     fn find(&self, ip: IpAddr) -> Locality {
+        Locality::clone(&self.find_shared(ip))
+    }
+
+    fn find_shared(&self, ip: IpAddr) -> Arc<Locality> {
         // A database without IPv6 says of such an address that it cannot be looked up.
-        let found = self.0.lookup(ip.to_canonical());
-        found
-            .and_then(|found| found.decode::<Record>())
-            .ok()
-            .flatten()
-            .map(Record::locality)
-            .unwrap_or_default()
+        let Ok(found) = self.reader.lookup(ip.to_canonical()) else { return Arc::default() };
+        let Some(offset) = found.offset() else { return Arc::default() };
+        // An odd factor spreads places that lie side by side; the remainder is below the number of slots.
+        let slot = &self.places[offset.wrapping_mul(0x9E37_79B9) % REMEMBERED];
+        if let Some((_, place)) = slot.get().filter(|(held, _)| *held == offset) {
+            return place.clone();
+        }
+        let record = found.decode::<Record>().ok().flatten();
+        let place = Arc::new(record.map(Record::locality).unwrap_or_default());
+        // Another record may hold the slot by now, which is as good.
+        let _ = slot.set((offset, place.clone()));
+        place
     }
 }
 
 impl std::fmt::Debug for CityDatabase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let metadata = self.0.metadata();
+        let metadata = self.reader.metadata();
         f.debug_tuple("CityDatabase").field(&metadata.database_type).field(&metadata.build_epoch).finish()
     }
 }
@@ -212,6 +242,12 @@ fn filled(text: Option<String>) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the module of the workspace's tests is public there")]
+#[allow(unfulfilled_lint_expectations, reason = "what it expects to be warned of is allowed in tests")]
+#[path = "../../tests/src/mmdb.rs"]
+mod mmdb;
+
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 
@@ -267,6 +303,28 @@ mod tests {
         ] {
             let read: Record = serde_json::from_value(record).unwrap();
             assert_eq!(read.locality(), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn records_that_share_a_slot_are_not_mixed_up() {
+        let networks: Vec<String> = (0..40).map(|n| format!("203.0.{n}.0/24")).collect();
+        let city = |n: usize| format!("City {n}");
+        let records: Vec<(&str, serde_json::Value)> = networks
+            .iter()
+            .enumerate()
+            .map(|(n, network)| (&**network, json!({"city": city(n), "country_code": "GB"})))
+            .collect();
+        let database = CityDatabase::parse(mmdb::database(4, &records)).unwrap();
+        for _ in 0..3 {
+            for n in 0..40 {
+                let ip: IpAddr = [203, 0, n, 7].into();
+                let found = database.find_shared(ip);
+                assert_eq!(found.city, Some(city(n.into())));
+                assert_eq!(*found, database.find(ip));
+            }
+            assert_eq!(database.find([203, 0, 40, 7].into()), Locality::default());
+            assert_eq!(database.find("2001:db8::1".parse().unwrap()), Locality::default());
         }
     }
 
