@@ -14,9 +14,13 @@ mod nginx;
 mod process;
 mod report;
 mod rounds;
+mod rules;
 mod run;
 mod scripts;
 mod update;
 mod waymark;
 
-pub use self::run::{Args, run};
+pub use self::{
+    rules::{RulesArgs, run_rules},
+    run::{Args, run},
+};

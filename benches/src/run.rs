@@ -318,7 +318,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Builds `waymark` in the profile of this program, and says where it is.
-fn build() -> Result<PathBuf> {
+pub(crate) fn build() -> Result<PathBuf> {
     let own = env::current_exe()?;
     let folder = own.parent().context("this program has no folder")?;
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

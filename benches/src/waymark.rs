@@ -37,6 +37,8 @@ pub(crate) struct Waymark {
     /// Short URLs.
     pub(crate) edge: SocketAddr,
     admin: SocketAddr,
+    /// A city database, if it shall have one.
+    pub(crate) geoip: Option<PathBuf>,
 }
 
 /// Scans since the start of the process, by the edge's own count.
@@ -72,7 +74,7 @@ impl Waymark {
         let mut rng = Rng::new(seed ^ 0x6b65_7973);
         let key = (0..80).map(|_| alphabet[rng.below(alphabet.len())]).collect();
         let [api, edge, admin] = free_addresses()?;
-        Ok(Self { binary, folder: folder.to_owned(), core, key, api, edge, admin })
+        Ok(Self { binary, folder: folder.to_owned(), core, key, api, edge, admin, geoip: None })
     }
 
     /// `waymark up` over the data of earlier starts.
@@ -88,6 +90,10 @@ impl Waymark {
             .env("WAYMARK_OPERATOR_KEY", &self.key)
             .stdout(log.try_clone()?)
             .stderr(log);
+        match &self.geoip {
+            Some(database) => command.env("WAYMARK_GEOIP_DB", database),
+            None => command.env_remove("WAYMARK_GEOIP_DB"),
+        };
         for name in ["WAYMARK_CONFIG", "WAYMARK_SHORT_DOMAINS", "DATABASE_URL", "REDIS_URL", "RUST_LOG"] {
             command.env_remove(name);
         }
