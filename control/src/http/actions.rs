@@ -144,6 +144,23 @@ pub(super) async fn list_of_product(
     list_in(&app, &actor, info, &query, Scope::Product(&reference), &kind).await
 }
 
+/// Lists actions of a collection, of one type or of `all`.
+#[utoipa::path(get, path = "/collections/{id}/actions/{type}", tag = "Actions", operation_id = "listCollectionActions",
+    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of a type, or `all`"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "One page", body = [ActionDocument])),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn list_of_collection(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    Path((reference, kind)): Path<(String, String)>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    list_in(&app, &actor, info, &query, Scope::Collection(&reference), &kind).await
+}
+
 /// Reads an action.
 #[utoipa::path(get, path = "/actions/{type}/{action}", tag = "Actions", operation_id = "readAction",
     params(("type" = String, Path, description = "Name of its type, or `all`"),
@@ -196,6 +213,25 @@ pub(super) async fn read_of_product(
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
     read_in(&app, &actor, &query, Scope::Product(&reference), &kind, &id).await
+}
+
+/// Reads an action of a collection.
+#[utoipa::path(get, path = "/collections/{id}/actions/{type}/{action}", tag = "Actions",
+    operation_id = "readCollectionAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action"),
+        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
+        ("context" = Option<bool>, Query, description = "Show `context`")),
+    responses((status = 200, description = "The action", body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read_of_collection(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind, id)): Path<(String, String, String)>,
+    query: Query,
+) -> Result<Json<ActionDocument>, ApiError> {
+    read_in(&app, &actor, &query, Scope::Collection(&reference), &kind, &id).await
 }
 
 async fn list_in(

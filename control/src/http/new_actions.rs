@@ -160,6 +160,27 @@ pub(super) async fn create_of_product(
     create_in(&app, &actor, &sender, &query, Scope::Product(&reference), &kind, &body).await
 }
 
+/// Makes an action of a collection, or several at once.
+#[utoipa::path(post, path = "/collections/{id}/actions/{type}", tag = "Actions",
+    operation_id = "createCollectionAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
+        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
+    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
+    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
+        body = ActionDocument)),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn create_of_collection(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind)): Path<(String, String)>,
+    sender: Sender,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    create_in(&app, &actor, &sender, &query, Scope::Collection(&reference), &kind, &body).await
+}
+
 async fn create_in(
     app: &App,
     actor: &Actor,
@@ -236,4 +257,20 @@ pub(super) async fn delete_of_product(
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
     Ok(actions::delete(&app, &actor, Scope::Product(&reference), &kind, &id).await?)
+}
+
+/// Removes an action of a collection.
+#[utoipa::path(delete, path = "/collections/{id}/actions/{type}/{action}", tag = "Actions",
+    operation_id = "deleteCollectionAction",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
+        ("type" = String, Path, description = "Name of its type, or `all`"),
+        ("action" = String, Path, description = "Id of the action")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete_of_collection(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((reference, kind, id)): Path<(String, String, String)>,
+) -> Result<(), ApiError> {
+    Ok(actions::delete(&app, &actor, Scope::Collection(&reference), &kind, &id).await?)
 }

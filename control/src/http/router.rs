@@ -47,6 +47,8 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(products::read, products::update, products::delete))
         .routes(routes!(actions::list_of_product, new_actions::create_of_product))
         .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
+        .routes(routes!(actions::list_of_collection, new_actions::create_of_collection))
+        .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
         .routes(routes!(thngs::list, thngs::create))
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 use shared::{
     geo::Locality,
-    id::{ActionId, PlaceId, ProductId, ThngId},
+    id::{ActionId, CollectionId, PlaceId, ProductId, ThngId},
     identifier::Identifier,
     problem::Code,
     time::UnixMillis,
@@ -17,7 +17,7 @@ use super::{
     access::require,
     action_types,
     actions::Scope,
-    references::{resolve_product, resolve_thng},
+    references::{resolve_collection, resolve_product, resolve_thng},
     scopes::scopes_for,
 };
 use crate::{
@@ -40,6 +40,7 @@ use crate::{
     store::{
         Tx, action_types as types,
         actions::{self, NewAction},
+        collections,
         identifiers::{self, Match},
         places, products, thngs,
     },
@@ -131,6 +132,7 @@ fn created(new: NewAction, created_at: UnixMillis) -> Action {
 struct Target {
     thng: Option<ThngId>,
     product: Option<ProductId>,
+    collection: Option<CollectionId>,
     /// The projects that it belongs to.
     projects: Vec<String>,
 }
@@ -189,6 +191,7 @@ impl Making<'_> {
         let created_by = self.actor.project.map(|project| json!(project));
         put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
         put("createdByApp", self.actor.app.map(|app| json!(app)));
+        put("collection", target.collection.map(|id| json!(id)));
         put("reactions", Some(json!([])));
         // A Thng's key knows no scopes but those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
@@ -247,6 +250,7 @@ impl Making<'_> {
             Scope::Account => Ok(None),
             Scope::Thng(text) => self.thng(tx, text).await.map(Some),
             Scope::Product(text) => self.product(tx, text).await.map(Some),
+            Scope::Collection(text) => self.collection(tx, text).await.map(Some),
         }
     }
 
@@ -254,9 +258,6 @@ impl Making<'_> {
     async fn of_draft(&mut self, tx: &mut Tx, draft: &ActionDraft) -> Result<Target, ServiceError> {
         let (mut thng, mut product) =
             (draft.thng.as_ref().map(ToString::to_string), draft.product.as_ref().map(ToString::to_string));
-        if let Some(collection) = &draft.collection {
-            return Err(invalid("collection", format!("the collection {collection} does not exist")));
-        }
         if !draft.names_something() {
             // A Thng tells of itself.
             if let Limit::Itself(itself) = self.grant.limit() {
@@ -277,6 +278,14 @@ impl Making<'_> {
             }
             target.product = named.product;
             if target.thng.is_none() {
+                target.projects = named.projects;
+            }
+        }
+        if let Some(collection) = &draft.collection {
+            let named = self.collection(tx, &collection.to_string()).await;
+            let named = named.map_err(|error| in_body("collection", error))?;
+            target.collection = named.collection;
+            if target.thng.is_none() && target.product.is_none() {
                 target.projects = named.projects;
             }
         }
@@ -325,8 +334,12 @@ impl Making<'_> {
         let thng = thngs::find(tx, self.actor.account, id).await?;
         let thng = thng.filter(|thng| self.grant.admits(id.as_str(), thng.details.common.scopes.as_ref()));
         let thng = thng.ok_or_else(|| ServiceError::not_found("thng", shorten(text)))?;
-        let target =
-            Target { thng: Some(id), product: thng.product, projects: projects(thng.details.common.scopes) };
+        let target = Target {
+            thng: Some(id),
+            product: thng.product,
+            projects: projects(thng.details.common.scopes),
+            ..Target::default()
+        };
         self.thngs.insert(text.to_owned(), target.clone());
         Ok(target)
     }
@@ -337,7 +350,18 @@ impl Making<'_> {
         let product =
             product.filter(|product| self.grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
         let product = product.ok_or_else(|| ServiceError::not_found("product", shorten(text)))?;
-        Ok(Target { thng: None, product: Some(id), projects: projects(product.details.common.scopes) })
+        let projects = projects(product.details.common.scopes);
+        Ok(Target { product: Some(id), projects, ..Target::default() })
+    }
+
+    async fn collection(&self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
+        let id = resolve_collection(tx, self.actor.account, text).await?;
+        let found = collections::find(tx, self.actor.account, id).await?;
+        let found =
+            found.filter(|found| self.grant.admits(id.as_str(), found.details.common.scopes.as_ref()));
+        let found = found.ok_or_else(|| ServiceError::not_found("collection", shorten(text)))?;
+        let projects = projects(found.details.common.scopes);
+        Ok(Target { collection: Some(id), projects, ..Target::default() })
     }
 
     /// `locationSource` and `location`.

@@ -1,13 +1,13 @@
 //! Actions as they are read and removed (decisions 4); see `action_creation` for how they are made.
 
-use shared::id::{ProductId, ThngId};
+use shared::id::{CollectionId, ProductId, ThngId};
 use tracing::instrument;
 
 use super::{
     App,
     access::require,
     action_types,
-    references::{resolve_product, resolve_thng},
+    references::{resolve_collection, resolve_product, resolve_thng},
 };
 use crate::{
     domain::{
@@ -21,8 +21,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, action_lists, action_lists::About, action_types as types, actions, listing::Selection,
-        products, thngs,
+        Conn, action_lists, action_lists::About, action_types as types, actions, collections,
+        listing::Selection, products, thngs,
     },
 };
 
@@ -35,6 +35,8 @@ pub enum Scope<'a> {
     Thng(&'a str),
     /// `/products/:id/actions`: a product by id or `<key>:<value>`.
     Product(&'a str),
+    /// `/collections/:id/actions`: a collection by id or `<key>:<value>`.
+    Collection(&'a str),
 }
 
 /// Lists actions of one type or of all.
@@ -58,6 +60,7 @@ pub async fn list(
         About::Anything => {}
         About::Thng(id) => within.push(("thng", id.as_str())),
         About::Product(id) => within.push(("product", id.as_str())),
+        About::Collection(id) => within.push(("collection", id.as_str())),
     }
     within.extend(kind.name().map(|name| ("type", name)));
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
@@ -119,6 +122,9 @@ async fn find(
             About::Anything => true,
             About::Thng(id) => action.thng == Some(id),
             About::Product(id) => action.product == Some(id),
+            About::Collection(id) => {
+                action.members.get("collection").is_some_and(|own| own.as_str() == Some(id.as_str()))
+            }
         };
     let thng = action.thng.map(|id| id.to_string()).unwrap_or_default();
     if fits && grant.admits(&thng, action.scopes().as_ref()) { Ok(action) } else { Err(not_found(id)) }
@@ -163,6 +169,15 @@ async fn about(
             let found =
                 found.filter(|product| grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
             found.map(|_| About::Product(id)).ok_or_else(|| ServiceError::not_found("product", shorten(text)))
+        }
+        Scope::Collection(text) => {
+            let id: CollectionId = resolve_collection(conn, actor.account, text).await?;
+            let found = collections::find(conn, actor.account, id).await?;
+            let found = found
+                .filter(|collection| grant.admits(id.as_str(), collection.details.common.scopes.as_ref()));
+            found
+                .map(|_| About::Collection(id))
+                .ok_or_else(|| ServiceError::not_found("collection", shorten(text)))
         }
     }
 }

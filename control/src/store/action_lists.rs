@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::{
-    id::{AccountId, ActionId, ProductId, ThngId},
+    id::{AccountId, ActionId, CollectionId, ProductId, ThngId},
     time::UnixMillis,
 };
 use sqlx::types::Json;
@@ -45,6 +45,8 @@ pub enum About {
     Thng(ThngId),
     /// One product.
     Product(ProductId),
+    /// One collection.
+    Collection(CollectionId),
 }
 
 #[derive(sqlx::FromRow)]

@@ -58,6 +58,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
         "/thngs/{id}/actions/{type}" => {
             (format!("/thngs/{}/actions/scans", id(api.create("/thngs", named).await?)), json!({}))
         }
+        "/collections/{id}/actions/{type}" => (
+            format!("/collections/{}/actions/scans", id(api.create("/collections", named).await?)),
+            json!({}),
+        ),
         "/products/{id}/actions/{type}" => {
             (format!("/products/{}/actions/scans", id(api.create("/products", named).await?)), json!({}))
         }

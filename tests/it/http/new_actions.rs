@@ -32,6 +32,8 @@ pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
     let (product, thng, loose) = things(&api).await?;
     api.create("/actions", json!({"name": "_own.1"})).await?;
     let both = (Some(thng.as_str()), Some(product.as_str()));
+    let collection = api.create("/collections", json!({"name": "c", "identifiers": {"lot": "7"}})).await?;
+    let collection = id(&collection);
     for (uri, body, kind, (of_thng, of_product)) in [
         ("/actions/scans".to_owned(), json!({"thng": thng}), "scans", both),
         ("/actions/scans".to_owned(), json!({"thng": "gs1:21:A", "type": "shares"}), "scans", both),
@@ -59,6 +61,9 @@ pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
         ),
         ("/actions/encodings".to_owned(), json!({}), "encodings", (None, None)),
         (format!("/thngs/{thng}/actions/scans"), json!({}), "scans", both),
+        ("/actions/scans".to_owned(), json!({"collection": collection, "thng": thng}), "scans", both),
+        ("/actions/scans".to_owned(), json!({"collection": "lot:7"}), "scans", (None, None)),
+        (format!("/collections/{collection}/actions/scans"), json!({}), "scans", (None, None)),
         ("/thngs/gs1:21:A/actions/scans".to_owned(), json!({"thng": loose}), "scans", both),
         (format!("/products/{product}/actions/all"), json!({"type": "_own.1"}), "_own.1", (None, both.1)),
     ] {
@@ -72,8 +77,12 @@ pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
         assert_eq!(made["timestamp"], made["createdAt"], "{uri}");
         assert_eq!(made["reactions"], json!([]), "{uri}");
         assert_eq!(made.get("scopes"), None, "{uri}");
+        let of_collection = made.get("collection").and_then(Value::as_str);
+        assert_eq!(of_collection, body_or_path(&uri, &body, &collection), "{uri} {body}");
         let read = api.get(&format!("{uri}/{}?context=true", id(&made))).await?.json();
         assert_eq!(read, made, "{uri}");
+        let listed = api.get(&uri).await?.json();
+        assert_eq!(listed.as_array().map(|all| all.iter().map(id).collect()), Some(vec![id(&made)]), "{uri}");
         api.call(Method::DELETE, &format!("{uri}/{}", id(&made)), None).await?;
         api.get(&format!("{uri}/{}", id(&made))).await?.problem(404, 40401);
     }
@@ -87,6 +96,11 @@ pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
     assert_ne!((made["id"].as_str(), made["createdAt"].as_i64()), (Some(UNKNOWN), Some(1)));
     assert_eq!((made.get("user"), made.get("createdByApp"), made["context"].get("city")), (None, None, None));
     Ok(())
+}
+
+/// The collection that an action is about, by body or path.
+fn body_or_path<'a>(uri: &str, body: &Value, collection: &'a str) -> Option<&'a str> {
+    (uri.contains("/collections/") || body.get("collection").is_some()).then_some(collection)
 }
 
 pub(super) async fn an_array_is_made_whole_or_not_at_all(engine: Engine) -> Result<()> {
@@ -155,7 +169,8 @@ pub(super) async fn what_is_wrong_makes_nothing(engine: Engine) -> Result<()> {
         (scans.clone(), json!({"thng": "both:x"}), 409, 40901, "belongs to 2 thngs"),
         (scans.clone(), json!({"product": foreign_product}), 400, 40001, "product: The product"),
         (scans.clone(), json!({"thng": thng, "product": other["id"]}), 400, 40001, "product: the thng is"),
-        (scans.clone(), json!({"collection": UNKNOWN}), 400, 40001, "collection"),
+        (scans.clone(), json!({"collection": UNKNOWN}), 400, 40001, "collection: The collection"),
+        (format!("/collections/{UNKNOWN}/actions/scans"), json!({}), 404, 40401, "collection"),
         (scans.clone(), json!({"identifiers": {"gs1:21": "none"}}), 400, 40001, "identifiers"),
         (scans.clone(), json!({"identifiers": {"both": "x"}}), 409, 40901, "belongs to 2 thngs"),
         (

@@ -130,6 +130,10 @@ const TABLE: &[(&str, &str)] = &[
     ("DELETE /actions/{type}/{action}", "yy---"),
     ("DELETE /thngs/{id}/actions/{type}/{action}", "yy---"),
     ("DELETE /products/{id}/actions/{type}/{action}", "yy---"),
+    ("POST /collections/{id}/actions/{type}", "yyyyx"),
+    ("GET /collections/{id}/actions/{type}", "yy-yx"),
+    ("GET /collections/{id}/actions/{type}/{action}", "yy-yx"),
+    ("DELETE /collections/{id}/actions/{type}/{action}", "yy---"),
     ("GET /actions", "yy-y-"),
     ("GET /actions/{type}", "yy-yy"),
     ("GET /actions/{type}/{action}", "yy-yy"),
@@ -246,7 +250,7 @@ impl Fixture {
             thng: Some(ids["thngs"].parse()?),
             product: Some(ids["products"].parse()?),
             timestamp: UnixMillis(1),
-            doc: json!({"scopes": scopes}),
+            doc: json!({"scopes": scopes, "collection": ids["collections"]}),
         };
         let mut tx = api.made.app.db.begin().await?;
         actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
