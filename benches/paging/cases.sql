@@ -1,6 +1,5 @@
 -- The statements that lists of actions become (tests/it/store/snapshots), explained and timed.
 SET search_path = paging;
-SET statement_timeout = '5s';
 CREATE TEMP TABLE cases (n serial, what text, condition text);
 INSERT INTO cases (what, condition) VALUES
     ('all', 'true'),
