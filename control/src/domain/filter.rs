@@ -5,7 +5,10 @@
 //! its text does, be it a string, a number or a truth value; its order is that of numbers.
 
 use percent_encoding::percent_decode_str;
-use shared::filter::{Expr, InvalidFilter, Operator, Term};
+use shared::{
+    filter::{Expr, InvalidFilter, Operator, Term, Value},
+    time::UnixMillis,
+};
 
 use super::{facets, limits::shorten};
 
@@ -57,6 +60,18 @@ impl Filter {
             check(term, fields)?;
         }
         Ok(Self(expr))
+    }
+
+    /// What has a time from `from` to `to`, both inclusive, in a field; `None` when neither is given.
+    #[must_use]
+    pub fn between(field: &str, from: Option<UnixMillis>, to: Option<UnixMillis>) -> Option<Self> {
+        let bound = |operator, at: UnixMillis| {
+            let value = Value::new(at.0.to_string());
+            Self(Expr::Term(Term { field: field.to_owned(), operator, value }))
+        };
+        let from = from.map(|at| bound(Operator::AtLeast, at));
+        let to = to.map(|at| bound(Operator::AtMost, at));
+        from.into_iter().chain(to).reduce(Self::and)
     }
 
     /// What meets this and another.

@@ -142,21 +142,6 @@ pub fn settle(points: Vec<NewPoint>, now: UnixMillis) -> Vec<Point> {
     kept
 }
 
-/// Of one property's history, the times from `from` to `to`, both inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeRange {
-    /// The earliest.
-    pub from: UnixMillis,
-    /// The latest.
-    pub to: UnixMillis,
-}
-
-impl Default for TimeRange {
-    fn default() -> Self {
-        Self { from: UnixMillis(-MAX_TIME_MS), to: UnixMillis(MAX_TIME_MS) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

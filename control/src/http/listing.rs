@@ -9,7 +9,7 @@ use axum::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use shared::problem::Code;
+use shared::{problem::Code, time::UnixMillis};
 
 use super::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, middleware::RequestInfo};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
         filter::Filter,
         listing::{ListRequest, ListType},
         page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
+        property::{self, MAX_TIME_MS},
     },
     service::App,
 };
@@ -108,6 +109,26 @@ impl Listing {
         Ok(listing)
     }
 
+    /// Reads the parameters of a history: those of a list, and the times `from` and `to`, both inclusive.
+    pub(super) fn history(
+        app: &App,
+        actor: &Actor,
+        info: RequestInfo,
+        query: &Query,
+        list: &ListType,
+    ) -> Result<Self, ApiError> {
+        let mut faults = Vec::new();
+        let (from, to) = (time(query, "from", &mut faults), time(query, "to", &mut faults));
+        if !faults.is_empty() {
+            return Err(ApiError::faults(Code::InvalidParameter, faults));
+        }
+        let mut listing = Self::parse(app, actor, info, query, list)?;
+        let conditions =
+            listing.request.filter.take().into_iter().chain(Filter::between("timestamp", from, to));
+        listing.request.filter = conditions.reduce(Filter::and);
+        Ok(listing)
+    }
+
     /// The answer: the page's items as an array, and the `Link` to the next page if there is one.
     pub(super) fn answer<T, B: Serialize>(
         &self,
@@ -157,6 +178,18 @@ impl Listing {
 /// Whether a parameter says where the page begins, which no token is bound to.
 fn is_position(kind: &ListType, name: &str) -> bool {
     name == PAGE_TOKEN || (kind.numbered && name == PAGE_NUMBER)
+}
+
+/// A parameter that is a timestamp; one that is given must be one, so that a slip removes nothing.
+pub(super) fn time(query: &Query, name: &str, faults: &mut Vec<String>) -> Option<UnixMillis> {
+    let text = query.find(name)?;
+    let is_plain = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
+    let found = text.parse().ok().filter(|_| is_plain).and_then(property::time);
+    if found.is_none() {
+        faults
+            .push(format!("{name} must be an integer of milliseconds from -{MAX_TIME_MS} to {MAX_TIME_MS}."));
+    }
+    found
 }
 
 /// A parameter from 1 to `max`.

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::{problem::Code, time::UnixMillis};
+use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    listing::Listing,
+    listing::{Listing, time},
     middleware::RequestInfo,
     openapi::PageParams,
 };
 use crate::{
     domain::{
-        listing::PLAIN,
+        listing::{PLAIN, PROPERTIES},
         permission::Verb,
-        property::{self, MAX_TIME_MS, Owner, Point, PropertyKey, TimeRange},
+        property::{Owner, Point, PropertyKey},
         property_body,
     },
     service::{App, properties as service},
@@ -140,6 +140,7 @@ macro_rules! properties {
                     ("key" = String, Path, description = "Name of the property, in any case", example = "temp_celsius"),
                     ("from" = Option<i64>, Query, description = "Earliest timestamp, inclusive"),
                     ("to" = Option<i64>, Query, description = "Latest timestamp, inclusive"),
+                    ("filter" = Option<String>, Query, description = "Conditions on `timestamp`"),
                     PageParams),
                 responses((status = 200, description = "One page", body = [PropertyDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
@@ -150,10 +151,9 @@ macro_rules! properties {
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let (key, range) = (parse_key(&key)?, range(&query)?);
-                let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
-                let page = listing.request.page;
-                let page = service::history(&app, &actor, ($owner, &id), &key, range, page).await?;
+                let key = parse_key(&key)?;
+                let listing = Listing::history(&app, &actor, info, &query, &PROPERTIES)?;
+                let page = service::history(&app, &actor, ($owner, &id), &key, &listing.request).await?;
                 Ok(listing.answer(&app, page, PropertyDocument::from))
             }
 
@@ -223,26 +223,4 @@ fn invalid(faults: Vec<String>) -> ApiError {
 
 fn parse_key(text: &str) -> Result<PropertyKey, ApiError> {
     PropertyKey::parse(text).map_err(|fault| ApiError::refused(Code::Invalid, format!("The key {fault}.")))
-}
-
-fn range(query: &Query) -> Result<TimeRange, ApiError> {
-    let mut faults = Vec::new();
-    let all = TimeRange::default();
-    let range = TimeRange {
-        from: time(query, "from", &mut faults).unwrap_or(all.from),
-        to: time(query, "to", &mut faults).unwrap_or(all.to),
-    };
-    if faults.is_empty() { Ok(range) } else { Err(ApiError::faults(Code::InvalidParameter, faults)) }
-}
-
-/// A parameter that is a timestamp; one that is given must be one, so that a slip removes nothing.
-fn time(query: &Query, name: &str, faults: &mut Vec<String>) -> Option<UnixMillis> {
-    let text = query.find(name)?;
-    let is_plain = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
-    let found = text.parse().ok().filter(|_| is_plain).and_then(property::time);
-    if found.is_none() {
-        faults
-            .push(format!("{name} must be an integer of milliseconds from -{MAX_TIME_MS} to {MAX_TIME_MS}."));
-    }
-    found
 }

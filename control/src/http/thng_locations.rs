@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
 use serde_json::Value;
-use shared::{problem::Code, time::UnixMillis};
+use shared::problem::Code;
 
 use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    listing::Listing,
+    listing::{Listing, time},
     location::LocationDocument,
     middleware::RequestInfo,
     openapi::PageParams,
 };
 use crate::{
     domain::{
-        filter::Filter,
         listing::LOCATIONS,
         location::{Form, Location},
     },
@@ -60,15 +59,7 @@ pub(super) async fn list(
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let (from, to) = (time(&query, "from")?, time(&query, "to")?);
-    let mut listing = Listing::parse(&app, &actor, info, &query, &LOCATIONS)?;
-    for (operator, bound) in [(">", from.map(|at| at.0 - 1)), ("<", to.map(|at| at.0 + 1))] {
-        let Some(bound) = bound else { continue };
-        let condition = Filter::parse(&format!("timestamp{operator}{bound}"), LOCATIONS.fields)
-            .map_err(|fault| ApiError::refused(Code::InvalidParameter, fault))?;
-        let before = listing.request.filter.take();
-        listing.request.filter = Some(before.into_iter().fold(condition, Filter::and));
-    }
+    let listing = Listing::history(&app, &actor, info, &query, &LOCATIONS)?;
     let page = locations::list(&app, &actor, &reference, &listing.request).await?;
     Ok(listing.answer(&app, page, LocationDocument::from))
 }
@@ -85,7 +76,11 @@ pub(super) async fn delete(
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<(), ApiError> {
-    let to = time(&query, "to")?;
+    let mut faults = Vec::new();
+    let to = time(&query, "to", &mut faults);
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
     Ok(locations::delete(&app, &actor, &reference, to).await?)
 }
 
@@ -112,12 +107,4 @@ fn parse(body: &Value) -> Result<Vec<(String, Location)>, Vec<String>> {
         }
     }
     if faults.is_empty() { Ok(locations) } else { Err(faults) }
-}
-
-/// A parameter that is a time; it may stand in a filter, which compares exclusively.
-fn time(query: &Query, name: &str) -> Result<Option<UnixMillis>, ApiError> {
-    let Some(text) = query.find(name) else { return Ok(None) };
-    let at = text.parse::<i64>().ok().filter(|at| (0..i64::MAX).contains(at));
-    let fault = || format!("{name} must be an integer, in milliseconds since 1970.");
-    at.map(|at| Some(UnixMillis(at))).ok_or_else(|| ApiError::refused(Code::InvalidParameter, fault()))
 }

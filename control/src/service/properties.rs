@@ -14,16 +14,19 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
-        grant::Grant,
+        grant::{Grant, Limit},
         limits,
-        page::{Page, PageRequest, Position},
+        listing::ListRequest,
+        page::{Page, PageRequest},
         permission::{Subject::Properties, Verb, reach},
-        property::{NewPoint, Owner, Point, PropertyKey, TimeRange, settle},
+        property::{NewPoint, Owner, Point, PropertyKey, settle},
         redirection::Scopes,
     },
     error::ServiceError,
     store::{
-        Conn, StoreError, Tx, products,
+        Conn, StoreError, Tx,
+        listing::Selection,
+        products,
         properties::{self, Hold, Removal},
         thngs,
     },
@@ -133,14 +136,14 @@ pub async fn history(
     actor: &Actor,
     owner: (Owner, &str),
     key: &PropertyKey,
-    range: TimeRange,
-    page: PageRequest,
+    request: &ListRequest,
 ) -> Result<Page<Point>, ServiceError> {
     let grant = require(actor, Verb::Read, Properties)?;
     let mut conn = app.db.read().await?;
     let id = resolved(&mut conn, actor, &grant, owner).await?;
-    let rows = properties::list_history(&mut conn, actor.account, &id, key, range, page).await?;
-    Ok(Page::cut(rows, page, |point| Position { at: point.timestamp, seq: 0 }))
+    let within = [("resource", id.as_str()), ("key", key.as_str())];
+    let selection = Selection { account: actor.account, limit: &Limit::Account, request, within: &within };
+    Ok(properties::list_history(&mut conn, &selection).await?)
 }
 
 /// Removes a property, or its values before a time; no such property is no error.

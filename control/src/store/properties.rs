@@ -8,10 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{
+    Conn, StoreError, Tx, dialect,
+    listing::{self, Column, Selection, Table},
+    on_db,
+};
 use crate::domain::{
-    page::{PageRequest, Position},
-    property::{MAX_SHOWN, MAX_SHOWN_LENGTH, Owner, Point, PropertyKey, TimeRange},
+    page::{Page, PageRequest, Position},
+    property::{MAX_SHOWN, MAX_SHOWN_LENGTH, Owner, Point, PropertyKey},
 };
 
 const PG_SHARE_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
@@ -38,20 +42,20 @@ const LATEST_ASCENDING: &str = latest!(">", "created_at, seq");
 const LATEST_DESCENDING: &str = latest!("<", "created_at DESC, seq DESC");
 
 // CROSS JOIN: SQLite has no statistics and must begin with the one property.
-macro_rules! history {
-    ($order:literal) => {
-        concat!(
-            "SELECT p.timestamp, p.created_at, p.value FROM properties s CROSS JOIN property_points p \
-             WHERE s.account_id = $1 AND s.resource_id = $2 AND s.key = $3 AND p.property = s.seq \
-             AND p.timestamp BETWEEN $4 AND $5 ORDER BY ",
-            $order,
-            " LIMIT $6"
-        )
-    };
-}
-
-const HISTORY_ASCENDING: &str = history!("p.timestamp");
-const HISTORY_DESCENDING: &str = history!("p.timestamp DESC");
+const HISTORY: Table = Table {
+    select: "SELECT t.seq, t.key, t.timestamp, t.created_at, t.value FROM (SELECT s.account_id, s.resource_id, s.seq, \
+        s.key, p.timestamp, p.created_at, p.value FROM properties s CROSS JOIN property_points p \
+        WHERE p.property = s.seq) t",
+    order: ("t.timestamp", "t.seq"),
+    columns: &[
+        ("resource", Column::Text("t.resource_id")),
+        ("key", Column::Text("t.key")),
+        ("timestamp", Column::Whole("t.timestamp")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.resource_id",
+};
 
 // Points of a page of resources are cut to those shown inside of the database: a Thng may have thousands.
 const PG_SHOWN: &str = "SELECT l.resource_id, l.key, l.value FROM UNNEST($4::text[]) AS r (id) \
@@ -198,44 +202,40 @@ pub async fn list_latest(
     rows.into_iter().map(read).collect()
 }
 
-/// The values of a property in a range of time, in order of their timestamps.
+#[derive(sqlx::FromRow)]
+struct HistoryRow {
+    seq: i64,
+    key: String,
+    timestamp: i64,
+    created_at: i64,
+    value: String,
+}
+
+/// A point with the place of its property, which is the same for a whole history.
+struct Placed(i64, Point);
+
+impl TryFrom<HistoryRow> for Placed {
+    type Error = StoreError;
+
+    fn try_from(row: HistoryRow) -> Result<Self, StoreError> {
+        let point = Point {
+            value: read_value(&row.value)?,
+            key: PropertyKey::stored(row.key),
+            timestamp: UnixMillis(row.timestamp),
+            created_at: UnixMillis(row.created_at),
+        };
+        Ok(Self(row.seq, point))
+    }
+}
+
+/// A page of the values of a property, which the selection names as `resource` and `key`, by timestamp.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list_history(
-    conn: &mut Conn,
-    account: AccountId,
-    resource: &str,
-    key: &PropertyKey,
-    range: TimeRange,
-    page: PageRequest,
-) -> Result<Vec<Point>, StoreError> {
-    let (sql, from, to) = match (page.after, page.is_ascending()) {
-        (None, true) => (HISTORY_ASCENDING, range.from.0, range.to.0),
-        (None, false) => (HISTORY_DESCENDING, range.from.0, range.to.0),
-        (Some(last), true) => (HISTORY_ASCENDING, range.from.0.max(last.at.0.saturating_add(1)), range.to.0),
-        (Some(last), false) => {
-            (HISTORY_DESCENDING, range.from.0, range.to.0.min(last.at.0.saturating_sub(1)))
-        }
-    };
-    let rows: Vec<(i64, i64, String)> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .bind(from)
-        .bind(to)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
-    let read = |(timestamp, created_at, value): (i64, i64, String)| {
-        Ok(Point {
-            key: key.clone(),
-            value: read_value(&value)?,
-            timestamp: UnixMillis(timestamp),
-            created_at: UnixMillis(created_at),
-        })
-    };
-    rows.into_iter().map(read).collect()
+pub async fn list_history(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Point>, StoreError> {
+    let place = |Placed(seq, point): &Placed| Position { at: point.timestamp, seq: *seq };
+    let page = listing::page::<HistoryRow, Placed>(conn, &HISTORY, selection, place).await?;
+    page.try_map(|Placed(_, point)| Ok(point))
 }
 
 /// What the documents of resources show of their properties: of each the newest ones, up to a number and length.

@@ -168,6 +168,8 @@ pub(super) async fn the_latest_is_the_one_with_the_greatest_time(engine: Engine)
         for (query, expected) in [
             ("from=20&to=49", json!([49, 20])),
             ("from=21&to=48", json!([])),
+            ("filter=timestamp%3E20%26timestamp%3C50", json!([49])),
+            ("filter=timestamp%3D20%7Ctimestamp%3D50&to=49", json!([20])),
             ("from=49", json!([50, 49])),
             ("to=20", json!([20])),
             ("from=50&to=20", json!([])),
