@@ -28,20 +28,6 @@ async fn a_browser_follows_and_shows() {
 /// batches, tasks, reactor scripts. Two more have no body and are pending.
 const VENDORS: (usize, usize) = (206, 28);
 
-/// Groups of the vendor's suite that do not pass yet.
-const NOT_YET: &[&str] = &[
-    // What it removes in the end was never made.
-    "as anonymous Application User",
-    "as anonymous Application User > Collections",
-    "as Trusted Application > Collections",
-    "as Operator > Accesses",
-    "as Operator > Account Redirector",
-    "as Operator > Application Redirector",
-    "as Operator > Collections",
-    "as Operator > Files",
-    "as Operator > Locations",
-];
-
 async fn the_vendors_suite(engine: Engine) -> Result<()> {
     let output = run(engine, &["e2e.mjs"]).await?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -53,7 +39,6 @@ async fn the_vendors_suite(engine: Engine) -> Result<()> {
     let of = |state: &str| tests.iter().filter(|test| test["state"] == state).collect::<Vec<_>>();
     let failed: Vec<String> = of("failed")
         .into_iter()
-        .filter(|test| !NOT_YET.iter().any(|group| test["group"] == *group))
         .map(|test| format!("{} > {}: {}", test["group"], test["title"], test["error"]))
         .collect();
     // In this order they are in what a failure says.

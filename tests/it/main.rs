@@ -9,6 +9,7 @@ mod decode;
 mod geo;
 mod http;
 mod kill;
+mod openapi;
 mod rules;
 mod schemathesis;
 mod statements;

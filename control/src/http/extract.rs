@@ -16,12 +16,13 @@ use crate::domain::limits::MAX_BODY_BYTES;
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
 
 /// The query parameters that operations read; a test holds them against the document.
-pub(super) const KNOWN: [&str; 24] = [
+pub(super) const KNOWN: [&str; 26] = [
     "anonymous",
     "context",
     "domain",
     "ecl",
     "evrythngId",
+    "expires",
     "filter",
     "from",
     "h",
@@ -34,6 +35,7 @@ pub(super) const KNOWN: [&str; 24] = [
     "perPage",
     "platformId",
     "project",
+    "signature",
     "sortOrder",
     "timeout",
     "to",

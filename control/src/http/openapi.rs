@@ -175,9 +175,13 @@ fn add_errors(method: &HttpMethod, operation: &mut Operation) {
             .schema(Some(Ref::from_schema_name("Problem")))
             .example(serde_json::to_value(Problem::new(code, Vec::new(), EXAMPLE_DOCS)).ok())
             .build();
-        let response = ResponseBuilder::new().description(code.text()).content("application/json", content);
+        let response = ResponseBuilder::new().description(code.text()).build();
         let responses = &mut operation.responses.responses;
-        responses.entry(code.status().to_string()).or_insert(RefOr::T(response.build()));
+        // What an operation says of an error itself is its description.
+        let entry = responses.entry(code.status().to_string()).or_insert(RefOr::T(response));
+        if let RefOr::T(response) = entry {
+            response.content.insert("application/json".to_owned(), RefOr::T(content));
+        }
     }
 }
 
@@ -223,6 +227,27 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         let schema = &mut operation["responses"]["201"]["content"]["application/json"]["schema"];
         let one = schema.take();
         *schema = json!({"anyOf": [one, {"type": "array", "items": one}]});
+    }
+    if id.ends_with("loadFile") {
+        // The signed URL, or a public file, needs no key.
+        operation.insert("security".to_owned(), json!([{}, {"key": []}, {"accessToken": []}]));
+    }
+    let draws = id == "createRedirection" || id.ends_with("-redirector") || id.ends_with("-qr");
+    for status in
+        ["200", "202"].into_iter().filter(|_| draws || id == "readRedirection" || id == "downloadFile")
+    {
+        if let Some(response) = operation["responses"].get_mut(status) {
+            let types: &[&str] = match id.as_str() {
+                "downloadFile" => &["*/*"],
+                _ => &["image/png", "image/svg+xml", "application/pdf", "application/postscript"],
+            };
+            for media_type in types {
+                response["content"][*media_type] = json!({});
+            }
+            if !response["content"]["application/json"].is_object() && id != "downloadFile" {
+                response["content"]["application/json"] = json!({});
+            }
+        }
     }
     for (status, response) in operation["responses"].as_object_mut().into_iter().flatten() {
         let names: &[&str] = match status.as_str() {
@@ -272,7 +297,13 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             parts::formatted("project-id", "Id of a project of the account.")
         }
         "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
+        // Each bound may need the time beside it.
+        "from" | "to" if operation.ends_with("Locations") => {
+            json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX - 1})
+        }
         "from" | "to" => bodies::time(),
+        // A wrong signature is as good as none: the key decides then.
+        "expires" | "signature" => json!({"type": "string"}),
         "platformId" => json!({"type": "string", "pattern": parts::ID}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
@@ -280,6 +311,12 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         _ => return,
     };
     parameter["schema"] = schema;
+    if name == "filter" {
+        let is_timed = operation.ends_with("Actions")
+            || operation.ends_with("Locations")
+            || operation.ends_with("-property");
+        parameter["example"] = json!(if is_timed { "timestamp>1767225600000" } else { "name=Red shoe" });
+    }
 }
 
 /// Headers of answers.

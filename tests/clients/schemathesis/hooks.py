@@ -38,6 +38,7 @@ FIXTURES = {kind: create(path, NAMED) for kind, path in {
     "thng": "/thngs",
     "project": "/projects",
     "place": "/places",
+    "collection": "/collections",
 }.items()}
 for kind, found in FIXTURES.items():
     schemathesis.openapi.format(f"{kind}-id", st.just(found))
@@ -61,14 +62,15 @@ schemathesis.openapi.format(
 
 # Fields by which each list can be filtered.
 word = st.text("abcXYZ0189-_ ", min_size=1, max_size=20)
-FIELDS = {
-    "listProducts": ["name", "identifiers.gs1:01"],
-    "listThngs": ["name", "identifiers.gs1:21"],
-    "listPlaces": ["name", "identifiers.k"],
-    "listActionTypes": ["name"],
-}
-for operation, fields in FIELDS.items():
-    schemathesis.openapi.format(f"filter-{operation}", st.builds("{}={}".format, st.sampled_from(fields), word))
+LISTS = ["Products", "Thngs", "Places", "Projects", "Applications", "Collections", "Files", "ActionTypes"]
+LISTS += ["CollectionThngs", "CollectionCollections"]
+TIMES = ["listActions", "listThngActions", "listProductActions", "listCollectionActions", "listThngLocations"]
+TIMES += ["read-thng-property", "read-product-property"]
+for name in LISTS:
+    schemathesis.openapi.format(f"filter-list{name}", word.map("name={}".format))
+for name in TIMES:
+    schemathesis.openapi.format(f"filter-{name}", st.integers(0, 10**12).map("timestamp>{}".format))
+schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 
 def is_positive(case):
@@ -92,6 +94,9 @@ def before_call(context, case, kwargs):
                 query.pop(name, None)
     if isinstance(case.body, dict) and case.body.get("platformId") == EXAMPLE:
         case.body["platformId"] = FIXTURES["thng"]
+    if isinstance(case.body, list) and EXAMPLE in case.body:
+        named = FIXTURES["thng" if case.path.endswith("/thngs") else "collection"]
+        case.body = [named if item == EXAMPLE else item for item in case.body]
     if case.method.upper() == "DELETE":
         for name, value in (case.path_parameters or {}).items():
             if value in FIXTURES.values():

@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use super::parts::{
     self, AN_ID, Body, ID, boolean, formatted, millis, open_object, position, request, scopes, text, texts,
 };
+use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
+
 use crate::domain::{
     action_draft::MAX_ACTIONS,
+    collection::MAX_MEMBERS,
     limits::{MAX_NAME, MAX_TAG, MAX_URL},
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
 };
@@ -39,9 +42,22 @@ pub(super) fn of(operation: &str) -> Option<Value> {
             .must("thngId", formatted("thng-id", "Id of a Thng of the account."))
             .like("thngId", AN_ID)
             .done(),
+        "createCollection" => collection(true),
+        "updateCollection" => collection(false),
+        "addCollectionThngs" => members("thng-id", MAX_MEMBERS),
+        "addCollectionCollections" => members("collection-id", MAX_MEMBERS),
+        "uploadFile" => json!({"description": "The content, at most 1 GiB", "required": true,
+            "content": {"application/octet-stream": {}}}),
+        "createFile" => file(true),
+        "updateFile" => file(false),
+        "addThngLocations" => locations(),
+        "updateAccesses" | "updateOperatorAccesses" => {
+            Body::new(CHANGES).may("role", text(1, MAX_NAME)).like("role", "operator").done()
+        }
+        "replaceRedirector" | "replaceApplicationRedirector" => rules(),
         "createRedirection" => redirections(),
         "createAction" => actions(false),
-        "createThngAction" | "createProductAction" => actions(true),
+        "createThngAction" | "createProductAction" | "createCollectionAction" => actions(true),
         "createActionType" => action_type(true),
         "updateActionType" => action_type(false),
         "create-thng-properties"
@@ -106,6 +122,57 @@ fn place(is_create: bool) -> Value {
         .may("position", position())
         .like("position", json!({"type": "Point", "coordinates": [8.54, 47.37]}))
         .like("address", json!({"city": "Zurich", "countryCode": "CH"}))
+        .done()
+}
+
+fn collection(is_create: bool) -> Value {
+    body("A collection", is_create)
+        .named(is_create, "Summer shoes")
+        .common()
+        .may("type", text(0, MAX_NAME))
+        .done()
+}
+
+/// Ids of what joins a collection.
+fn members(format: &str, most: usize) -> Value {
+    let id = formatted(format, "Id of one that the account has.");
+    let schema = json!({"type": "array", "maxItems": most, "items": id});
+    request("The ids of what joins; what is in already stays", schema, json!([AN_ID]))
+}
+
+fn file(is_create: bool) -> Value {
+    let kind = json!({"type": "string", "maxLength": MAX_NAME, "description": "Its media type.",
+        "pattern": "^[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+$"});
+    body("A file; its content goes to `uploadUrl`", is_create)
+        .named(is_create, "report.csv")
+        .common()
+        .may("type", kind)
+        .may("privateAccess", boolean())
+        .like("type", "text/csv")
+        .like("privateAccess", false)
+        .done()
+}
+
+fn locations() -> Value {
+    let one = location();
+    let schema = json!({"anyOf": [one, {"type": "array", "maxItems": 1000, "items": one}]});
+    let example = json!([{"position": {"type": "Point", "coordinates": [-17.3, 36]}}]);
+    request("At most 1,000 locations, or a single one", schema, example)
+}
+
+fn rules() -> Value {
+    let text = "When it fires: conditions on the scan, in the language of filters.";
+    let rule = Body::new("")
+        .may("name", json!({"type": "string", "minLength": 1, "maxLength": MAX_RULE_NAME}))
+        .must("match", formatted("rule-match", text))
+        .may("redirectUrl", formatted("target-url", "Where it leads; the default target if left out."))
+        .schema();
+    Body::new("The whole list; the first rule that fires decides")
+        .must("rules", json!({"type": "array", "maxItems": MAX_RULES, "items": rule}))
+        .like(
+            "rules",
+            json!([{"name": "evening", "match": "hour>17", "redirectUrl": "https://example.com/evening"}]),
+        )
         .done()
 }
 

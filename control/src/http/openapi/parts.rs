@@ -98,22 +98,15 @@ pub(super) fn request(text: &str, schema: Value, example: Value) -> Value {
 
 /// The same schema for a member that may be null.
 pub(super) fn optional(mut schema: Value) -> Value {
-    match schema["type"].take() {
-        Value::String(kind) => schema["type"] = json!([kind, "null"]),
-        other => {
-            let mut inner = schema;
-            match other {
-                Value::Null => {
-                    if let Some(members) = inner.as_object_mut() {
-                        members.remove("type");
-                    }
-                }
-                kind => inner["type"] = kind,
-            }
-            schema = json!({"anyOf": [inner, {"type": "null"}]});
+    // A text with a format is one thing, null another: together they would be neither.
+    let is_formatted = schema["type"] == "string" && schema.get("format").is_some();
+    match schema.get("type").cloned() {
+        Some(Value::String(kind)) if !is_formatted => {
+            schema["type"] = json!([kind, "null"]);
+            schema
         }
+        _ => json!({"anyOf": [schema, {"type": "null"}]}),
     }
-    schema
 }
 
 pub(super) fn text(min: usize, max: usize) -> Value {
