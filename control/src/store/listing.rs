@@ -1,7 +1,7 @@
 //! Lists: one statement builder for every list of the product.
 //!
-//! A table that can be listed says in a [`Table`] what its rows are and where its fields are found; then
-//! [`page`] gives pages of it. To add one:
+//! A table that can be listed says in a `Table` what its rows are and where its fields are found; then
+//! `page` gives pages of it. To add one:
 //!
 //! ```text
 //! const LIST: Table = Table {
