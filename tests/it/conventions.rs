@@ -44,10 +44,30 @@ impl Filled {
         let (status, access) = product.call(Method::GET, "/access", None).await?;
         ensure!(status == StatusCode::OK, "{status}: {access}");
         let text = |value: &Value| value.as_str().map(str::to_owned).context("id");
+        let create = async |path: &str, body: Value| -> Result<Value> {
+            let (status, body) = product.call(Method::POST, path, Some(body)).await?;
+            ensure!(status == StatusCode::CREATED, "{path}: {status}: {body}");
+            Ok(body)
+        };
+        let mut others = Vec::new();
+        for kind in ["projects", "places", "collections", "files"] {
+            others.push((kind, text(&create(&format!("/{kind}"), json!({"name": kind})).await?["id"])?));
+        }
+        let project = others[0].1.clone();
+        let applications = format!("/projects/{project}/applications");
+        let application = create(&applications, json!({"name": "a", "socialNetworks": {}})).await?;
+        others.push(("applications", text(&application["id"])?));
+        let user = product.http.post(format!("{}/auth/evrythng/users?anonymous=true", product.api));
+        let user = user.header(header::AUTHORIZATION, text(&application["appApiKey"])?).json(&json!({}));
+        let user: Value = user.send().await?.error_for_status()?.json().await?;
+        others.push(("users", text(&user["evrythngUser"])?));
         let parts = [
-            ("key", "temp".to_owned()),
             ("type", "implicitScans".to_owned()),
             ("shortId", "OF-THNG".to_owned()),
+            ("project", project),
+            ("key", "temp".to_owned()),
+            ("access", text(&access["actor"]["id"])?),
+            ("thng", thng.clone()),
         ];
         let ids = [
             ("accounts", text(&access["account"])?),
@@ -56,7 +76,7 @@ impl Filled {
             ("thngs", thng),
             ("actions", action),
         ];
-        Ok(Self { product, parts: parts.into(), ids: ids.into() })
+        Ok(Self { product, parts: parts.into(), ids: ids.into_iter().chain(others).collect() })
     }
 
     /// A path of the document with its parts filled.
@@ -92,6 +112,16 @@ impl Filled {
     }
 }
 
+/// The path with another end of its first part, which nothing has.
+fn of_another(path: &str, target: &str) -> String {
+    let at = path.split('/').position(|segment| segment.starts_with('{'));
+    let changed = |(index, segment): (usize, &str)| match at == Some(index) {
+        true => format!("{}x", &segment[..segment.len() - 1]),
+        false => segment.to_owned(),
+    };
+    target.split('/').enumerate().map(changed).collect::<Vec<_>>().join("/")
+}
+
 /// Each path and operation of the document is served, with and without the prefix, and says how mature it is.
 async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Result<()> {
     let filled = Filled::new(engine).await?;
@@ -112,7 +142,7 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
             let target = match target.split_once("/properties") {
                 // One that is not there is no error, but its owner must be.
                 Some((_, rest)) if deletes => format!("/thngs/UKXAGyEf8SQ5eTDmVgGpHqAa/properties{rest}"),
-                None if deletes => format!("{}x", &target[..target.len() - 1]),
+                None if deletes => of_another(path, &target),
                 Some(_) | None => target.clone(),
             };
             let mut answers = Vec::new();
@@ -131,13 +161,20 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
                 answers.push((status, response.text().await?));
             }
             let (status, body) = &answers[0];
-            // How long an edge was silent is another time at each look.
-            let same = if path == "/status" { status == &answers[1].0 } else { answers[0] == answers[1] };
+            // How long an edge was silent is another time at each look, and so is when a signed URL ends.
+            let varies = path == "/status" || path.starts_with("/files");
+            let same = if varies { status == &answers[1].0 } else { answers[0] == answers[1] };
             ensure!(same, "{method} {path}: {answers:?}");
-            if method == Method::GET {
+            if method == Method::PUT && path.ends_with("/content") {
+                // Any bytes are content, none as well.
+                ensure!(*status == StatusCode::OK, "{method} {target}: {status} {body}");
+            } else if method == Method::GET {
                 reads += 1;
-                // An operator is no application.
-                let expected = if path.ends_with("/me") { StatusCode::NOT_FOUND } else { StatusCode::OK };
+                // An operator is no application, the action of no collection, the file empty.
+                let is_absent = path == "/applications/me"
+                    || path.ends_with("/content")
+                    || path.starts_with("/collections/") && path.ends_with("/{action}");
+                let expected = if is_absent { StatusCode::NOT_FOUND } else { StatusCode::OK };
                 ensure!(*status == expected, "{method} {target}: {status} {body}");
             } else {
                 let code = serde_json::from_str::<Value>(body).unwrap_or_default()["code"].clone();
