@@ -253,7 +253,7 @@ async fn expressions_find_their_actions(engine: Engine) -> Result<()> {
 }
 
 fn write(table: &mut String, text: &str, found: &str, sql: &str) {
-    let begin = sql.find(" WHERE ").unwrap_or_default();
+    let begin = sql.find(" t WHERE ").map_or(0, |at| at + " t".len());
     let end = sql.find(" ORDER BY ").unwrap_or(sql.len());
     table.push_str(&format!("{text}\n   {}\n   => {found}\n", &sql[begin..end]));
 }
