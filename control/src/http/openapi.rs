@@ -298,9 +298,6 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         }
         "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
         // Each bound may need the time beside it.
-        "from" | "to" if operation.ends_with("Locations") => {
-            json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX - 1})
-        }
         "from" | "to" => bodies::time(),
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
