@@ -168,7 +168,7 @@ pub(super) async fn only_a_signature_or_a_key_opens_a_file(engine: Engine) -> Re
         (format!("expires={later}&signature={}", "A".repeat(43)), 403, 403, "forged"),
         (format!("expires={later}&signature="), 403, 403, "empty"),
         (format!("signature={}", "A".repeat(43)), 403, 403, "without a time"),
-        ("expires=x&signature=%00".to_owned(), 400, 400, "no text"),
+        ("expires=x&signature=%00".to_owned(), 403, 403, "no text"),
         (String::new(), 401, 401, "nothing"),
         (format!("access_token={}", server.api.key), 200, 200, "a key"),
         (format!("access_token={}", server.api.other_key), 404, 404, "another account's key"),
