@@ -81,12 +81,6 @@ pub const PROJECTS: ListType = numbered(&[field("name", Text)]);
 pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
 /// Users of applications.
 pub const USERS: ListType = numbered(&[]);
-/// Accounts.
-pub const ACCOUNTS: ListType = numbered(&[]);
-/// Jobs.
-pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
-/// Entries of the logs of jobs.
-pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
 
 /// A request for a list.
 #[derive(Debug, Clone, Default, PartialEq)]
