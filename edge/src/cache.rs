@@ -234,6 +234,10 @@ impl EdgeCache {
                         rejected.push(Rejected { rev: event.rev, reason });
                     }
                 }
+                Change::Unreadable(reason) => {
+                    generation.pass(event.rev);
+                    rejected.push(Rejected { rev: event.rev, reason: reason.clone() });
+                }
                 Change::Redirect(key, value) => {
                     if let Err(reason) = generation.event(event.rev, key, value.as_ref()) {
                         rejected.push(Rejected { rev: event.rev, reason });
@@ -287,24 +291,21 @@ impl EdgeCache {
     async fn fill<B: Backing>(&self, backing: &B, metrics: &Metrics, key: &RedirectKey) -> Option<Landing> {
         for attempt in 0..FILL_ATTEMPTS {
             if attempt > 1 {
-                // The view lags behind the stream; the second read may come at once, later ones wait.
+                // The epoch changes, or the view lags behind the stream while control cannot be asked.
                 tokio::time::sleep(Duration::from_millis(2 << attempt)).await;
             }
-            match tokio::time::timeout(GET_TIMEOUT, backing.get(key)).await {
+            // The view first; what it cannot answer is read where it is written.
+            let is_view = attempt % 2 == 0;
+            let read = async { if is_view { backing.get(key).await } else { backing.lookup(key).await } };
+            match tokio::time::timeout(GET_TIMEOUT, read).await {
                 Ok(Ok(fill)) => {
                     if let Some(landing) = self.offer(key, &fill) {
                         return Some(landing);
                     }
                     metrics.rejected_fills.inc();
                 }
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, "a read of the backing failed");
-                    return None;
-                }
-                Err(_) => {
-                    tracing::warn!("a read of the backing took too long");
-                    return None;
-                }
+                Ok(Err(error)) => tracing::warn!(%error, is_view, "a read of the backing failed"),
+                Err(_) => tracing::warn!(is_view, "a read of the backing took too long"),
             }
         }
         None

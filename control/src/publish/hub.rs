@@ -451,6 +451,7 @@ impl EdgeSession {
                 }
                 self.hub.0.acked.notify_waiters();
             }
+            ToControl::Hello(_) => tracing::warn!(edge = %self.edge_id, "an edge says hello twice"),
             ToControl::Resync { applied, reason } => {
                 tracing::warn!(edge = %self.edge_id, applied, reason, "an edge asks for the stream anew");
                 self.cursor = applied;

@@ -39,6 +39,10 @@ impl Backing for InProcess {
         redirections::load_fill(&mut conn, key).await.map_err(unreachable)
     }
 
+    async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        self.get(key).await
+    }
+
     async fn changes(&self, hello: Hello) -> Result<Stream, BackingError> {
         self.app.hub.connect(&hello).await.map(Stream).map_err(unreachable)
     }

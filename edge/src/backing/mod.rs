@@ -21,7 +21,7 @@ pub enum BackingError {
     Refused(String),
 }
 
-/// The control plane as an edge sees it (design: house, decision 7).
+/// The control plane and its view as an edge sees them (design: house, decision 7).
 ///
 /// Two implementations pass one conformance suite: Redis with the network stream, and in process.
 pub trait Backing: Send + Sync + 'static {
@@ -33,6 +33,13 @@ pub trait Backing: Send + Sync + 'static {
     /// # Errors
     /// Nothing answered in time.
     fn get(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
+
+    /// Reads one key where it is written, past any view of it: for what the fill rule refused, and while the
+    /// view is away. Bounded, as control must not carry the misses of a fleet.
+    ///
+    /// # Errors
+    /// Nothing answered in time, or there were too many.
+    fn lookup(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
 
     /// Opens the change stream after `hello.applied`; its first message is a `Welcome`.
     ///

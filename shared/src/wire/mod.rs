@@ -1,9 +1,15 @@
 //! Everything that travels between control and edge, versioned (design: push, 2 and 6).
 
+pub mod frame;
+pub mod internal;
 pub mod scan;
 pub mod stream;
+pub mod view;
 
 /// Version of the protocol; an edge and a control one apart work together.
 ///
-/// 2 brought rules of redirection: an edge of 1 does not know their events.
-pub const PROTOCOL: u32 = 2;
+/// 2 brought rules of redirection: an edge of 1 does not know their events. 3 is the first over a network.
+pub const PROTOCOL: u32 = 3;
+
+/// The oldest version that is still understood.
+pub const OLDEST_PROTOCOL: u32 = 3;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{
     redirect::{Redirect, RedirectKey},
@@ -37,7 +38,9 @@ pub struct Hello {
 }
 
 /// What is changed by one revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Reading never fails on a single change, so that one of a newer release is refused by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
     /// A redirection was created or changed; or deleted, without a value.
@@ -46,6 +49,28 @@ pub enum Change {
     Domain(ShortDomain),
     /// The rules of an account were changed; without a list they are gone.
     Rules(Arc<AccountRules>),
+    /// Something that this release cannot read, with the reason; it is never written.
+    #[serde(skip)]
+    Unreadable(String),
+}
+
+impl<'de> Deserialize<'de> for Change {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        enum Readable {
+            Redirect(RedirectKey, Option<Arc<Redirect>>),
+            Domain(ShortDomain),
+            Rules(Arc<AccountRules>),
+        }
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(match serde_json::from_str(text.get()) {
+            Ok(Readable::Redirect(key, value)) => Self::Redirect(key, value),
+            Ok(Readable::Domain(domain)) => Self::Domain(domain),
+            Ok(Readable::Rules(rules)) => Self::Rules(rules),
+            Err(error) => Self::Unreadable(error.to_string()),
+        })
+    }
 }
 
 /// One revision of the change log.
@@ -137,6 +162,8 @@ pub struct Rejected {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToControl {
+    /// First message of a connection over the network.
+    Hello(Hello),
     /// Everything up to `applied` is live on the edge, save what was rejected. Renews the lease.
     Ack {
         /// The newest revision applied.
@@ -169,6 +196,20 @@ pub struct Fill {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_unreadable_change_leaves_the_others_readable() {
+        let text = r#"{"prev":1,"items":[{"rev":2,"change":{"hologram":[1]}},
+            {"rev":3,"change":{"redirect":[{"domain":"tn.gg","folded":"A"},null]}}],"last":3}"#;
+        let events: Events = serde_json::from_str(text).unwrap();
+        assert!(
+            matches!(&events.items[0].change, Change::Unreadable(why) if why.contains("hologram")),
+            "{events:?}"
+        );
+        assert_eq!(events.items[1].change, Change::Redirect(RedirectKey::new("tn.gg", "A"), None));
+        let value = serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(serde_json::from_value::<Events>(value).unwrap(), events, "out of the database alike");
+    }
 
     #[test]
     fn messages_survive_the_wire() {

@@ -153,7 +153,9 @@ async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
         .iter()
         .map(|event| match &event.change {
             Change::Redirect(_, value) => value.as_ref().map(|redirect| &*redirect.target),
-            Change::Domain(_) | Change::Rules(_) => panic!("only redirections were changed"),
+            Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {
+                panic!("only redirections were changed")
+            }
         })
         .collect();
     assert_eq!(values, [Some("https://example.com/a"), Some("https://example.com/b"), None]);

@@ -181,7 +181,7 @@ impl Control {
         let mut events = state.log.iter().rev().skip_while(|event| event.rev > rev);
         let last = events.find_map(|event| match &event.change {
             Change::Rules(sets) => Some((event.rev, !sets.lists.is_empty())),
-            Change::Redirect(..) | Change::Domain(_) => None,
+            Change::Redirect(..) | Change::Domain(_) | Change::Unreadable(_) => None,
         });
         last.filter(|(_, has_rules)| *has_rules).map(|(rev, _)| rev)
     }
@@ -271,7 +271,7 @@ impl State {
                     view.insert(key.clone(), (event.rev, record.clone()));
                 }
                 Change::Redirect(key, None) => drop(view.remove(key)),
-                Change::Domain(_) | Change::Rules(_) => {}
+                Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
             }
         }
         view
@@ -289,6 +289,10 @@ fn down() -> BackingError {
 
 impl Backing for Control {
     type Changes = Stream;
+
+    async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        self.get(key).await
+    }
 
     async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
         let fill = {
@@ -429,6 +433,7 @@ impl Changes for Stream {
                 state.acked.insert(self.edge.clone(), applied);
                 state.rejected.extend(rejected.iter().map(|item| item.rev));
             }
+            ToControl::Hello(hello) => panic!("a hello in process: {hello:?}"),
             ToControl::Resync { applied, .. } => {
                 state.resyncs += 1;
                 self.cursor = applied;

@@ -1,0 +1,20 @@
+//! The internal listener of control, which edges reach with their keys (design: push, 2 and 6).
+//!
+//! Every request carries `Authorization: Bearer KEY` with a key of the edge. Errors have the common body.
+
+/// `GET` with `Connection: upgrade` and `Upgrade:` [`STREAM_UPGRADE`]: answered by 101, then frames in both
+/// directions, beginning with the edge's `Hello`.
+pub const STREAM_PATH: &str = "/internal/v1/stream";
+
+/// Name of the protocol in the `Upgrade` header.
+pub const STREAM_UPGRADE: &str = "waymark-stream";
+
+/// `POST` of a [`ScanBatch`](super::scan::ScanBatch) as JSON; the answer is a
+/// [`ScanReceipt`](super::scan::ScanReceipt).
+pub const SCANS_PATH: &str = "/internal/v1/scans";
+
+/// `GET ?domain=HOST&shortId=FOLDED`: a [`Fill`](super::stream::Fill) as JSON, from the database itself.
+pub const LOOKUP_PATH: &str = "/internal/v1/lookup";
+
+/// `GET`: every edge with its lag, as JSON; for operators, also with an operator's key.
+pub const EDGES_PATH: &str = "/internal/v1/edges";
