@@ -7,6 +7,8 @@ use shared::{
     geo::{GeoIp, NoGeoIp},
 };
 
+use crate::edge_key::EdgeKey;
+
 /// Settings of one edge; only the first four have no default.
 #[derive(Debug, Clone)]
 pub struct EdgeConfig {
@@ -14,8 +16,11 @@ pub struct EdgeConfig {
     pub edge_id: Arc<str>,
     /// Folder of the scan spool and the boot number; made when it is missing.
     pub data_dir: PathBuf,
-    /// Where management requests go: `http://host:port`, without a path.
-    pub control_url: String,
+    /// Where management requests go: the APIs of control's replicas, `https://host:port`, or `http` in one
+    /// process; without a path.
+    pub api_urls: Vec<String>,
+    /// The CA of their certificates, as a PEM file; default the roots of the system.
+    pub api_ca: Option<PathBuf>,
     /// The docs page that `moreInfo` of an error points to, without a fragment.
     pub docs_url: String,
     /// Region of the edge, for people and metrics; default `local`.
@@ -28,6 +33,8 @@ pub struct EdgeConfig {
     pub image_cache_bytes: u64,
     /// What shows control that a request comes through an edge; default nothing.
     pub control_token: Option<Arc<str>>,
+    /// The key of the edge, which shows the same in a fleet; default none.
+    pub key: Option<Arc<EdgeKey>>,
     /// Proxies before the edge that may name the client, for scans and limits; default none.
     ///
     /// Their own connections are bounded by the descriptors alone.
@@ -41,16 +48,18 @@ pub struct EdgeConfig {
 impl EdgeConfig {
     /// Settings with the documented defaults for everything else.
     #[must_use]
-    pub fn new(edge_id: &str, data_dir: PathBuf, control_url: &str, docs_url: &str) -> Self {
+    pub fn new(edge_id: &str, data_dir: PathBuf, api_url: &str, docs_url: &str) -> Self {
         Self {
             edge_id: edge_id.into(),
             data_dir,
-            control_url: control_url.trim_end_matches('/').to_owned(),
+            api_urls: vec![api_url.to_owned()],
+            api_ca: None,
             docs_url: docs_url.to_owned(),
             region: "local".into(),
             cache_bytes: 1 << 30,
             image_cache_bytes: 64 << 20,
             control_token: None,
+            key: None,
             trusted_proxies: TrustedProxies::default(),
             geo: Arc::new(NoGeoIp),
             limits: Limits::default(),

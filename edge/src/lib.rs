@@ -15,12 +15,14 @@ mod config;
 mod connection;
 mod domains;
 mod edge;
+mod edge_key;
 mod error;
 mod geo;
 mod handler;
 mod images;
 mod limiter;
 mod metrics;
+mod origins;
 mod proxy;
 mod response;
 mod route;
@@ -29,11 +31,13 @@ mod scans;
 mod server;
 mod sync;
 mod tls;
+mod trust;
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
     config::{EdgeConfig, Limits, Listeners},
     edge::{Edge, run},
+    edge_key::EdgeKey,
     error::EdgeError,
     geo::GeoDatabase,
     sync::State,

@@ -1,29 +1,31 @@
 //! Passes management requests on to control, as they are.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Request, Response, Uri,
     header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
-    uri::{Authority, Scheme},
+    request,
 };
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Either, Empty, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper_rustls::HttpsConnector;
 use hyper_util::{
-    client::legacy::{Client as HttpClient, connect::HttpConnector},
+    client::legacy::{Client as HttpClient, Error, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
 use shared::{client_address::EDGE_TOKEN, problem::Code};
 
 use crate::{
+    backing::connector,
     config::EdgeConfig,
     connection::{Client, InFlight},
+    edge_key::EdgeKey,
     error::EdgeError,
+    origins::{Origin, Origins},
     response::Body,
 };
-
-/// How long connecting to control may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many times the largest body is still read of one that is larger: else the client, which writes, sees a
 /// broken connection instead of the answer.
@@ -31,32 +33,28 @@ const DRAINS: usize = 8;
 /// How long reading that may take.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A request's body, or none.
+type Sent = Either<Limited<Incoming>, Empty<Bytes>>;
+
 /// The way to control.
 #[derive(Debug)]
 pub(crate) struct Proxy {
-    client: HttpClient<HttpConnector, Limited<Incoming>>,
-    control: Authority,
+    client: HttpClient<HttpsConnector<HttpConnector>, Sent>,
+    replicas: Origins,
     body_bytes: usize,
     timeout: Duration,
     token: Option<HeaderValue>,
+    key: Option<Arc<EdgeKey>>,
 }
 
 impl Proxy {
     /// Prepares the way; nothing is connected yet.
     ///
     /// # Errors
-    /// `control_url` is not `http://host:port`.
+    /// A URL of control's API is none, or the CA file cannot be used.
     pub(crate) fn new(config: &EdgeConfig) -> Result<Self, EdgeError> {
-        let wrong = || EdgeError::Config {
-            key: "control_url",
-            reason: format!("must be http://host:port without a path, not {:?}", config.control_url),
-        };
-        let uri: Uri = config.control_url.parse().map_err(|_| wrong())?;
-        let is_plain = uri.scheme() == Some(&Scheme::HTTP) && uri.path() == "/" && uri.query().is_none();
-        let control = uri.into_parts().authority.filter(|_| is_plain).ok_or_else(wrong)?;
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
+        let replicas = Origins::new("api_urls", &config.api_urls, false)?;
+        let connector = connector(config.api_ca.as_deref(), replicas.need_tls())?;
         let client = HttpClient::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(Duration::from_secs(30))
@@ -69,10 +67,11 @@ impl Proxy {
         })?;
         Ok(Self {
             client,
-            control,
+            replicas,
             body_bytes: limits.proxy_body_bytes,
             timeout: limits.proxy_timeout,
             token,
+            key: config.key.clone(),
         })
     }
 
@@ -108,33 +107,64 @@ impl Proxy {
             Some(path) => path.as_str(),
             None => parts.uri.path_and_query().map_or("/", |path| path.as_str()),
         };
-        parts.uri = Uri::builder()
-            .scheme(Scheme::HTTP)
-            .authority(self.control.clone())
-            .path_and_query(path)
-            .build()
-            .map_err(|_| Code::NoSuchPath)?;
+        let path = path.to_owned();
         parts.version = http::Version::HTTP_11;
         parts.extensions.clear();
         cut_hop_by_hop(&mut parts.headers);
         parts.headers.remove(EXPECT);
         parts.headers.insert(HOST, host);
         self.sign(&mut parts.headers, client, id);
-        let request = Request::from_parts(parts, Limited::new(body, self.body_bytes));
-        match tokio::time::timeout(self.timeout, self.client.request(request)).await {
+        let body = Some(body).filter(|body| !body.is_end_stream());
+        match tokio::time::timeout(self.timeout, self.send(&parts, &path, body)).await {
             Ok(Ok(response)) => {
                 let (mut parts, body) = response.into_parts();
                 cut_hop_by_hop(&mut parts.headers);
                 parts.version = http::Version::HTTP_11;
                 Ok(Response::from_parts(parts, Body::Passed { body, _in_flight: in_flight }))
             }
-            Ok(Err(error)) if is_too_large(&error) => Err(Code::TooLarge),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "control did not answer");
-                Err(Code::ControlUnreachable)
-            }
+            Ok(Err(code)) => Err(code),
             Err(_) => Err(Code::Timeout),
         }
+    }
+
+    /// Sends a request to the replica in use; one without a body goes to the next when it cannot connect.
+    async fn send(
+        &self,
+        parts: &request::Parts,
+        path: &str,
+        mut body: Option<Incoming>,
+    ) -> Result<Response<Incoming>, Code> {
+        let replicas: Vec<Origin> = self.replicas.in_turn().cloned().collect();
+        for replica in &replicas {
+            let mut parts = parts.clone();
+            parts.uri = Uri::builder()
+                .scheme(replica.scheme.clone())
+                .authority(replica.authority.clone())
+                .path_and_query(path)
+                .build()
+                .map_err(|_| Code::NoSuchPath)?;
+            let has_body = body.is_some();
+            let sent = match body.take() {
+                Some(body) => Either::Left(Limited::new(body, self.body_bytes)),
+                None => Either::Right(Empty::new()),
+            };
+            match self.client.request(Request::from_parts(parts, sent)).await {
+                Ok(response) => return Ok(response),
+                Err(error) if is_too_large(&error) => return Err(Code::TooLarge),
+                Err(error) => {
+                    tracing::warn!(%error, replica = %replica.authority, "control did not answer");
+                    if !Error::is_connect(&error) {
+                        return Err(Code::ControlUnreachable);
+                    }
+                    // The next request goes elsewhere, and this one too if nothing of it is gone.
+                    self.replicas.leave(replica);
+                    if has_body {
+                        return Err(Code::ControlUnreachable);
+                    }
+                }
+            }
+        }
+        Err(Code::ControlUnreachable)
     }
 
     /// Says who asks, and that an edge says so.
@@ -145,8 +175,8 @@ impl Proxy {
         }
         headers.insert(HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static(proto));
         headers.remove("forwarded");
-        match &self.token {
-            Some(token) => headers.insert(HeaderName::from_static(EDGE_TOKEN), token.clone()),
+        match self.key.as_ref().map(|key| key.token()).or_else(|| self.token.clone()) {
+            Some(token) => headers.insert(HeaderName::from_static(EDGE_TOKEN), token),
             None => headers.remove(EDGE_TOKEN),
         };
         headers.insert(HeaderName::from_static("x-request-id"), id.clone());
@@ -202,20 +232,5 @@ mod tests {
         }
         cut_hop_by_hop(&mut headers);
         assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["authorization"]);
-    }
-
-    #[test]
-    fn only_a_plain_origin_is_control() {
-        for (url, fits) in [
-            ("http://127.0.0.1:8080", true),
-            ("http://127.0.0.1:8080/", true),
-            ("https://127.0.0.1:8080", false),
-            ("http://127.0.0.1:8080/api", false),
-            ("127.0.0.1:8080", false),
-            ("", false),
-        ] {
-            let config = EdgeConfig::new("e", "x".into(), url, "d");
-            assert_eq!(Proxy::new(&config).is_ok(), fits, "{url}");
-        }
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    backing::{Backing, BackingError, Changes},
+    backing::{Backing, BackingError, Changes, jittered},
     cache::EdgeCache,
     config::EdgeConfig,
     domains::Domains,
@@ -204,7 +204,17 @@ impl<'a, B: Backing> Link<'a, B> {
             .map_err(|_| broken("connecting took too long"))??;
         let first =
             timeout(STREAM_TIMEOUT, changes.next()).await.map_err(|_| broken("no welcome came"))??;
-        let ToEdge::Welcome(welcome) = first else { return Err(broken("the first message is no welcome")) };
+        let welcome = match first {
+            ToEdge::Welcome(welcome) => welcome,
+            // Sent away before it began, as by a replica that stops.
+            goaway @ ToEdge::Goaway { .. } => {
+                self.take(goaway, &mut changes).await?;
+                return Err(broken("sent away"));
+            }
+            ToEdge::Events(_) | ToEdge::Heartbeat { .. } => {
+                return Err(broken("the first message is no welcome"));
+            }
+        };
         self.welcome(&welcome)?;
         self.follower.metrics.connects.inc();
         self.connected = true;
@@ -346,10 +356,4 @@ async fn send<C: Changes>(changes: &mut C, message: ToControl) -> Result<(), End
         Ok(sent) => Ok(sent?),
         Err(_) => Err(Ended::Broken("sending took too long".to_owned())),
     }
-}
-
-/// Between half of `wait` and the whole, at random, so that a fleet does not come back in step.
-fn jittered(wait: Duration) -> Duration {
-    let random = getrandom::u32().unwrap_or(u32::MAX);
-    wait / 2 + (wait / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }

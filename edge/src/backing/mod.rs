@@ -1,14 +1,50 @@
 //! Where an edge gets what it does not hold, and where its scans go.
 
-use std::future::Future;
+mod control;
+mod network;
+mod redis;
+pub mod stream;
+
+use std::{
+    future::{Future, ready},
+    sync::Arc,
+    time::Duration,
+};
 
 use shared::{
     redirect::RedirectKey,
+    rules::AccountRules,
+    short_url::ShortDomain,
     wire::{
         scan::{ScanBatch, ScanReceipt},
-        stream::{Fill, Hello, ToControl, ToEdge},
+        stream::{Epoch, Fill, Hello, Rev, ToControl, ToEdge},
     },
 };
+
+pub(crate) use self::control::connector;
+pub use self::network::{Network, NetworkConfig};
+
+/// What a view tells beside redirections, so that an edge can start while control is away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupView {
+    /// The epoch of the view.
+    pub epoch: Epoch,
+    /// The revision that domains and rules are as of.
+    pub watermark: Rev,
+    /// Every short domain.
+    pub domains: Vec<ShortDomain>,
+    /// The rules of every account that has some.
+    pub rules: Vec<Arc<AccountRules>>,
+}
+
+/// How a backing stands, for `/ready` and metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BackingStatus {
+    /// Whether the view answers; `None` when it was not asked yet, or there is none of its own.
+    pub view_up: Option<bool>,
+    /// For how long it does or does not.
+    pub view_for: Duration,
+}
 
 /// Why the backing gave no answer; the edge serves on with what it holds.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +91,19 @@ pub trait Backing: Send + Sync + 'static {
         &self,
         batch: &ScanBatch,
     ) -> impl Future<Output = Result<ScanReceipt, BackingError>> + Send;
+
+    /// What the view tells beside redirections, where there is a view and it is whole.
+    ///
+    /// # Errors
+    /// Nothing answered in time.
+    fn setup(&self) -> impl Future<Output = Result<Option<SetupView>, BackingError>> + Send {
+        ready(Ok(None))
+    }
+
+    /// How the backing stands.
+    fn status(&self) -> BackingStatus {
+        BackingStatus::default()
+    }
 }
 
 /// Both directions of one change stream.
@@ -70,4 +119,10 @@ pub trait Changes: Send + 'static {
     /// # Errors
     /// The stream ended.
     fn send(&mut self, message: ToControl) -> impl Future<Output = Result<(), BackingError>> + Send;
+}
+
+/// Between half of `wait` and the whole, at random, so that a fleet does not come back in step.
+pub(crate) fn jittered(wait: Duration) -> Duration {
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    wait / 2 + (wait / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }

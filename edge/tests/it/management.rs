@@ -64,7 +64,7 @@ async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
 async fn management_paths_are_passed_on() {
     let (at, asked) = api().await;
     let (control, edge, _folder) = edge_with(|config| {
-        config.control_url = format!("http://{at}");
+        config.api_urls = vec![format!("http://{at}")];
         config.control_token = Some("the token".into());
     })
     .await;
@@ -113,7 +113,7 @@ async fn management_paths_are_passed_on() {
 async fn a_body_beyond_the_limit_is_refused() {
     let (at, _asked) = api().await;
     let (_control, edge, _folder) = edge_with(|config| {
-        config.control_url = format!("http://{at}");
+        config.api_urls = vec![format!("http://{at}")];
         config.limits.proxy_body_bytes = 1_000;
     })
     .await;
@@ -134,7 +134,7 @@ async fn a_body_beyond_the_limit_is_refused() {
 async fn a_client_that_sends_too_much_gets_to_read_why() {
     let (at, _asked) = api().await;
     let (_control, edge, _folder) = edge_with(|config| {
-        config.control_url = format!("http://{at}");
+        config.api_urls = vec![format!("http://{at}")];
         config.limits.proxy_body_bytes = 1 << 20;
     })
     .await;
@@ -160,7 +160,7 @@ async fn without_control_management_is_503() {
 async fn a_client_that_does_not_read_is_cut() {
     let (at, _asked) = api().await;
     let (_control, edge, _folder) = edge_with(|config| {
-        config.control_url = format!("http://{at}");
+        config.api_urls = vec![format!("http://{at}")];
         config.limits.idle_timeout = Duration::from_millis(200);
     })
     .await;

@@ -1,0 +1,184 @@
+//! Requests to control's internal listener: single keys past the view, and scans.
+
+use std::{num::NonZeroU32, path::Path, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use http::{
+    HeaderValue, Method, Request, StatusCode, Uri,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use shared::{
+    redirect::RedirectKey,
+    wire::{
+        internal::{LOOKUP_PATH, SCANS_PATH},
+        scan::{ScanBatch, ScanReceipt},
+        stream::Fill,
+    },
+};
+use tokio::sync::Semaphore;
+
+use super::BackingError;
+use crate::{
+    edge_key::EdgeKey,
+    error::EdgeError,
+    origins::{Origin, Origins},
+    trust,
+};
+
+/// How long connecting may take, with TLS.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Idle connections are kept this long.
+const IDLE: Duration = Duration::from_secs(30);
+/// Most bytes of an answer.
+const ANSWER_BYTES: usize = 1 << 20;
+/// Look-ups under way at the same time: a control that hangs must not gather the misses of an edge.
+const LOOKUPS_AT_ONCE: usize = 64;
+
+/// A pooled client of all replicas.
+#[derive(Debug)]
+pub(super) struct ControlClient {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    origins: Origins,
+    key: Arc<EdgeKey>,
+    lookups: Lookups,
+}
+
+#[derive(Debug)]
+struct Lookups {
+    rate: DefaultDirectRateLimiter,
+    at_once: Semaphore,
+}
+
+impl ControlClient {
+    /// Prepares the client; nothing is connected yet.
+    ///
+    /// # Errors
+    /// The CA file cannot be used.
+    pub(super) fn new(
+        origins: Origins,
+        ca: Option<&Path>,
+        key: Arc<EdgeKey>,
+        lookups_per_second: NonZeroU32,
+    ) -> Result<Self, EdgeError> {
+        let at_once = Semaphore::new(LOOKUPS_AT_ONCE);
+        let rate = RateLimiter::direct(Quota::per_second(lookups_per_second));
+        let http = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(connector(ca, origins.need_tls())?);
+        Ok(Self { http, origins, key, lookups: Lookups { rate, at_once } })
+    }
+
+    /// Reads one key where it is written.
+    ///
+    /// # Errors
+    /// Nothing answered, or there were too many.
+    pub(super) async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        let spent = || BackingError::Unreachable("too many look-ups".to_owned());
+        let _seat = self.lookups.at_once.try_acquire().map_err(|_| spent())?;
+        self.lookups.rate.check().map_err(|_| spent())?;
+        let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        let path = format!("{LOOKUP_PATH}?domain={}&shortId={}", encode(&*key.domain), encode(&*key.folded));
+        self.ask(Method::GET, &path, Bytes::new()).await
+    }
+
+    /// Hands over scans.
+    ///
+    /// # Errors
+    /// Nothing answered, or control will never take the batch.
+    pub(super) async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+        let body = serde_json::to_vec(batch).map_err(|error| BackingError::Refused(error.to_string()))?;
+        self.ask(Method::POST, SCANS_PATH, body.into()).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, BackingError> {
+        let mut reason = String::new();
+        // A key that was exchanged a moment ago: one more attempt with the new one.
+        for _ in 0..2 {
+            let origin = self.origins.current().clone();
+            let (status, answer) = match self.once(&origin, &method, path, body.clone()).await {
+                Ok(answered) => answered,
+                Err(error) => {
+                    self.origins.leave(&origin);
+                    return Err(BackingError::Unreachable(format!("{}: {error}", origin.authority)));
+                }
+            };
+            match status {
+                StatusCode::OK => {
+                    return serde_json::from_slice(&answer).map_err(|error| {
+                        BackingError::Unreachable(format!("{path} is not understood: {error}"))
+                    });
+                }
+                StatusCode::BAD_REQUEST
+                | StatusCode::PAYLOAD_TOO_LARGE
+                | StatusCode::UNPROCESSABLE_ENTITY => {
+                    let said = String::from_utf8_lossy(&answer).into_owned();
+                    return Err(BackingError::Refused(format!("{status}: {said}")));
+                }
+                _ => reason = format!("{} answers {status}", origin.authority),
+            }
+            if status.is_server_error() {
+                self.origins.leave(&origin);
+            }
+            let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            if !is_denied || !self.key.reload() {
+                break;
+            }
+        }
+        Err(BackingError::Unreachable(reason))
+    }
+
+    async fn once(
+        &self,
+        origin: &Origin,
+        method: &Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+        let uri = Uri::builder()
+            .scheme(origin.scheme.clone())
+            .authority(origin.authority.clone())
+            .path_and_query(path)
+            .build()?;
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(AUTHORIZATION, self.key.authorization())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(Full::new(body))?;
+        let response = self.http.request(request).await?;
+        let status = response.status();
+        let answer = Limited::new(response.into_body(), ANSWER_BYTES).collect().await?;
+        Ok((status, answer.to_bytes()))
+    }
+}
+
+/// Connections to control, over TLS where the URL says so and if it is needed at all.
+///
+/// # Errors
+/// The CA file cannot be used, or the system has no roots.
+pub(crate) fn connector(
+    ca: Option<&Path>,
+    needs_tls: bool,
+) -> Result<HttpsConnector<HttpConnector>, EdgeError> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let builder = HttpsConnectorBuilder::new().with_tls_config(trust::client_config(ca, needs_tls)?);
+    Ok(builder.https_or_http().enable_http1().wrap_connector(tcp))
+}
