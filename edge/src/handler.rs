@@ -10,9 +10,7 @@ use std::{
 
 use http::{
     HeaderName, HeaderValue, Method, Request, Response, Version,
-    header::{
-        ACCEPT, AUTHORIZATION, CONNECTION, HOST, IF_NONE_MATCH, REFERER, TRANSFER_ENCODING, USER_AGENT,
-    },
+    header::{ACCEPT, AUTHORIZATION, CONNECTION, IF_NONE_MATCH, REFERER, TRANSFER_ENCODING, USER_AGENT},
 };
 use hyper::body::Incoming;
 use serde_json::json;
@@ -34,6 +32,7 @@ use crate::{
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
+    framing,
     images::{self, ImageKey, Renderer},
     limiter::Limiter,
     metrics::Metrics,
@@ -89,13 +88,19 @@ impl<B: Backing> App<B> {
     ) -> Response<Body> {
         let begun = Instant::now();
         let client = self.client(client, &request);
+        let fault = framing::fault(&request, &self.config.limits);
         // A body whose length was told twice may hide a second request: hyper has dropped the length by
-        // now, so the connection ends after any request with this header (design: push, 8).
-        let must_close =
-            request.version() <= Version::HTTP_11 && request.headers().contains_key(TRANSFER_ENCODING);
+        // now, so the connection ends after any request with this header (design: push, 8). Nobody knows
+        // where a malformed request ends.
+        let must_close = request.version() <= Version::HTTP_11
+            && (fault.is_some() || request.headers().contains_key(TRANSFER_ENCODING));
         let is_head = *request.method() == Method::HEAD;
         let id = self.ids.next();
-        let mut response = match self.begin(client, &request) {
+        let begun_as = match fault {
+            Some(fault) => Next::Answer(self.errors(&request).with(Code::Invalid, vec![fault])),
+            None => self.begin(client, &request),
+        };
+        let mut response = match begun_as {
             Next::Answer(response) => response,
             // Boxed, so that the future of a hit stays small.
             next => Box::pin(self.go_on(next, client, request, &id, in_flight)).await,
@@ -133,13 +138,9 @@ impl<B: Backing> App<B> {
             let limit = self.config.limits.uri_bytes;
             return Next::Answer(errors.with(Code::Invalid, vec![format!("url: at most {limit} bytes")]));
         }
-        let Some(host) = host(request) else {
-            let fault = "host: must be given exactly once".to_owned();
-            return Next::Answer(errors.with(Code::Invalid, vec![fault]));
-        };
         let ask = Ask {
             method: request.method(),
-            host,
+            host: framing::host(request),
             path: uri.path(),
             query: uri.query(),
             accept: errors.accept,
@@ -347,18 +348,6 @@ impl<B: Backing> App<B> {
         let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
         Errors { docs_url: &self.config.docs_url, accept }
     }
-}
-
-/// The host a request is for: of its target if that is absolute or HTTP/2, else its `Host`.
-///
-/// Empty when there is none; `None` when there are several.
-fn host(request: &Request<Incoming>) -> Option<&str> {
-    if let Some(authority) = request.uri().authority() {
-        return Some(authority.as_str());
-    }
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let host = hosts.next().map_or(Ok(""), HeaderValue::to_str).ok()?;
-    hosts.next().is_none().then_some(host)
 }
 
 /// The record as JSON, without `hits` and `scopes`, which only control knows (decisions 5).

@@ -17,6 +17,7 @@ mod domains;
 mod edge;
 mod edge_key;
 mod error;
+mod framing;
 mod geo;
 mod handler;
 mod images;

@@ -151,6 +151,8 @@ impl Proxy {
             match self.client.request(Request::from_parts(parts, sent)).await {
                 Ok(response) => return Ok(response),
                 Err(error) if is_too_large(&error) => return Err(Code::TooLarge),
+                // The client broke off, or framed its body badly; control is well.
+                Err(error) if is_bad_body(&error) => return Err(Code::Invalid),
                 Err(error) => {
                     tracing::warn!(%error, replica = %replica.authority, "control did not answer");
                     if !Error::is_connect(&error) {
@@ -206,6 +208,13 @@ fn cut_hop_by_hop(headers: &mut HeaderMap) {
     for name in ["keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization"] {
         headers.remove(name);
     }
+}
+
+/// Whether it was the request's own body that failed.
+fn is_bad_body(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<hyper::Error>())
+        .any(hyper::Error::is_user)
 }
 
 fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {

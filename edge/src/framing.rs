@@ -1,0 +1,119 @@
+//! What a request must be before anything else is asked of it: one host, one framing, few header lines.
+
+use http::{
+    HeaderMap, HeaderValue, Request, Version,
+    header::{HOST, TRANSFER_ENCODING},
+};
+
+use crate::config::Limits;
+
+/// What is wrong with a request whatever it asks for, if anything is (RFC 9110, 7.2; RFC 9112, 3.2 and 6.1).
+///
+/// hyper refuses most malformed requests before they come here; these are those that it takes.
+pub(crate) fn fault<B>(request: &Request<B>, limits: &Limits) -> Option<String> {
+    let headers = request.headers();
+    // HTTP/2 has no limit on the number of its own, only on the bytes.
+    if headers.len() > limits.headers {
+        return Some(format!("headers: at most {} lines", limits.headers));
+    }
+    if !has_one_coding(headers) {
+        return Some("transfer-encoding: must be chunked, once".to_owned());
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    let first = hosts.next();
+    if hosts.next().is_some() || (first.is_none() && request.version() == Version::HTTP_11) {
+        return Some("host: must be given exactly once".to_owned());
+    }
+    let authority = request.uri().authority().filter(|_| request.version() == Version::HTTP_2);
+    if let (Some(host), Some(authority)) = (first, authority)
+        && !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes())
+    {
+        return Some("host: must not differ from :authority".to_owned());
+    }
+    None
+}
+
+/// The host a request is for: of its target if that is absolute or HTTP/2, else its `Host`.
+///
+/// Empty when it has none, or one that is no text; no domain has such a name.
+pub(crate) fn host<B>(request: &Request<B>) -> &str {
+    match request.uri().authority() {
+        Some(authority) => authority.as_str(),
+        None => request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default(),
+    }
+}
+
+/// Whether the body is framed in one way that everybody reads alike; hyper looks at the last coding alone.
+fn has_one_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    codings.next().is_none_or(is_chunked) && codings.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(version: Version, uri: &str, headers: &[(&str, &str)]) -> Option<String> {
+        let mut request = Request::builder().version(version).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        fault(&request.body(()).unwrap(), &Limits { headers: 3, ..Limits::default() })
+    }
+
+    #[test]
+    fn one_host_and_one_framing_are_asked_for() {
+        let host = "host: must be given exactly once";
+        let coding = "transfer-encoding: must be chunked, once";
+        let differs = "host: must not differ from :authority";
+        let lines = "headers: at most 3 lines";
+        for (version, uri, headers, expected) in [
+            (Version::HTTP_11, "/A", &[("host", "tn.gg")][..], None),
+            (Version::HTTP_11, "/A", &[], Some(host)),
+            (Version::HTTP_10, "/A", &[], None),
+            (Version::HTTP_11, "/A", &[("host", "tn.gg"), ("host", "tn.gg")], Some(host)),
+            (Version::HTTP_11, "http://tn.gg/A", &[], Some(host)),
+            (Version::HTTP_11, "http://tn.gg/A", &[("host", "other.gg")], None),
+            (Version::HTTP_2, "http://tn.gg/A", &[], None),
+            (Version::HTTP_2, "http://tn.gg/A", &[("host", "TN.gg")], None),
+            (Version::HTTP_2, "http://tn.gg/A", &[("host", "other.gg")], Some(differs)),
+            (Version::HTTP_2, "http://tn.gg/A", &[("host", "tn.gg"), ("host", "tn.gg")], Some(host)),
+            (Version::HTTP_11, "/A", &[("host", "a"), ("transfer-encoding", " Chunked")], None),
+            (Version::HTTP_11, "/A", &[("host", "a"), ("transfer-encoding", "gzip, chunked")], Some(coding)),
+            (
+                Version::HTTP_11,
+                "/A",
+                &[("host", "a"), ("transfer-encoding", "chunked, chunked")],
+                Some(coding),
+            ),
+            (
+                Version::HTTP_11,
+                "/A",
+                &[("host", "a"), ("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
+                Some(coding),
+            ),
+            (Version::HTTP_2, "http://a/A", &[("x", "1"), ("x", "2"), ("x", "3")], None),
+            (Version::HTTP_2, "http://a/A", &[("x", "1"), ("x", "2"), ("x", "3"), ("x", "4")], Some(lines)),
+        ] {
+            assert_eq!(check(version, uri, headers).as_deref(), expected, "{version:?} {uri} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn the_target_names_the_host_first() {
+        for (uri, header, expected) in [
+            ("/A", Some(&b"tn.gg"[..]), "tn.gg"),
+            ("/A", None, ""),
+            ("/A", Some(b"\xff"), ""),
+            ("http://tn.gg/A", Some(b"other.gg"), "tn.gg"),
+            ("http://x@tn.gg/A", None, "x@tn.gg"),
+        ] {
+            let mut request = Request::builder().uri(uri);
+            if let Some(header) = header {
+                request = request.header(HOST, HeaderValue::from_bytes(header).unwrap());
+            }
+            assert_eq!(host(&request.body(()).unwrap()), expected, "{uri} {header:?}");
+        }
+    }
+}
