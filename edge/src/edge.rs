@@ -1,6 +1,6 @@
 //! Puts an edge together and runs it until it is told to stop.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use shared::time::Clock;
 use tokio::{net::TcpListener, task::JoinSet};
@@ -17,7 +17,7 @@ use crate::{
     error::EdgeError,
     handler::{App, RequestIds},
     images::Renderer,
-    limiter::Limiter,
+    limiter::{self, Limiter},
     metrics::Metrics,
     proxy::Proxy,
     scans::{self, Scans},
@@ -25,9 +25,6 @@ use crate::{
     sync::{Follower, SyncStatus},
     tls::TlsCerts,
 };
-
-/// Time between two clean-ups of the limiter.
-const FORGET_INTERVAL: Duration = Duration::from_secs(10);
 
 /// An edge that is ready to serve.
 pub struct Edge<B> {
@@ -121,7 +118,7 @@ impl<B: Backing> Edge<B> {
             clock: app.clock.clone(),
         };
         helpers.spawn(follower.run(stop.clone()));
-        helpers.spawn(forget(app.limiter.clone(), stop.clone()));
+        helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
         if let Some(certs) = tls {
             helpers.spawn(certs.follow(stop.clone()));
         }
@@ -174,12 +171,6 @@ fn adopt(listener: std::net::TcpListener) -> Result<TcpListener, EdgeError> {
     TcpListener::from_std(listener).map_err(EdgeError::Listener)
 }
 
-async fn forget(limiter: Arc<Limiter>, stop: CancellationToken) {
-    let forever = async {
-        loop {
-            tokio::time::sleep(FORGET_INTERVAL).await;
-            limiter.forget();
-        }
-    };
-    stop.run_until_cancelled(forever).await;
+async fn watch_misses(limiter: Arc<Limiter>, metrics: Arc<Metrics>, stop: CancellationToken) {
+    stop.run_until_cancelled(limiter.watch(&metrics, limiter::LOOK)).await;
 }

@@ -1,11 +1,25 @@
 //! Limits on misses: guessing short ids costs the guesser, not the store.
 
-use std::{collections::hash_map::RandomState, hash::BuildHasher, net::IpAddr, num::NonZeroU32};
+use std::{
+    collections::hash_map::RandomState,
+    hash::BuildHasher,
+    net::IpAddr,
+    num::NonZeroU32,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
 
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 use shared::client_address::network;
+use tokio::time::sleep;
 
-use crate::config::Limits;
+use crate::{config::Limits, metrics::Metrics};
+
+/// Time between two looks at what was refused.
+pub(crate) const LOOK: Duration = Duration::from_secs(10);
+
+/// Refused misses between two looks that are a storm: as many again as one client is allowed.
+const STORM: u64 = 500;
 
 /// Buckets that addresses share: the keyed limiter never holds more.
 const BUCKETS: u64 = 65_536;
@@ -16,6 +30,7 @@ pub(crate) struct Limiter {
     clients: DefaultKeyedRateLimiter<u32>,
     all: DefaultDirectRateLimiter,
     hasher: RandomState,
+    refused: AtomicU64,
 }
 
 impl Limiter {
@@ -30,6 +45,7 @@ impl Limiter {
             clients: RateLimiter::keyed(quota(limits.misses_per_address, 4)),
             all: RateLimiter::direct(quota(limits.misses_per_second, 2)),
             hasher: RandomState::new(),
+            refused: AtomicU64::new(0),
         }
     }
 
@@ -41,14 +57,36 @@ impl Limiter {
         }
         // The remainder is below 65,536.
         let bucket = (self.hasher.hash_one(network(ip)) % BUCKETS) as u32;
-        self.clients.check_key(&bucket).is_ok() && self.all.check().is_ok()
+        let is_allowed = self.clients.check_key(&bucket).is_ok() && self.all.check().is_ok();
+        if !is_allowed {
+            self.refused.fetch_add(1, Relaxed);
+        }
+        is_allowed
     }
 
-    /// Gives back the memory of clients that are quiet; called on a timer.
-    pub(crate) fn forget(&self) {
-        self.clients.retain_recent();
-        self.clients.shrink_to_fit();
+    /// Gives back the memory of clients that are quiet, and raises the alarm of a miss storm; for ever.
+    pub(crate) async fn watch(&self, metrics: &Metrics, look: Duration) {
+        let mut is_storm = false;
+        loop {
+            sleep(look).await;
+            self.clients.retain_recent();
+            self.clients.shrink_to_fit();
+            let refused = self.refused.swap(0, Relaxed);
+            match storm(is_storm, refused) {
+                Some(true) => tracing::warn!(refused, "miss storm: short ids are guessed"),
+                Some(false) => tracing::info!("the miss storm is over"),
+                None => continue,
+            }
+            is_storm = !is_storm;
+            metrics.miss_storm.set(is_storm.into());
+        }
     }
+}
+
+/// Whether a storm begins or ends with what was refused since the last look.
+fn storm(is_storm: bool, refused: u64) -> Option<bool> {
+    let is_now = refused >= STORM;
+    (is_now != is_storm).then_some(is_now)
 }
 
 #[cfg(test)]
@@ -78,5 +116,42 @@ mod tests {
         let limiter = Limiter::new(&limits);
         let ips: Vec<String> = (0..100).map(|i| format!("198.51.100.{i}")).collect();
         assert_eq!(misses(&limiter, &ips.iter().map(String::as_str).collect::<Vec<_>>()), 10);
+    }
+
+    #[test]
+    fn a_storm_is_told_when_it_begins_and_when_it_ends() {
+        let mut is_storm = false;
+        for (refused, expected) in [
+            (0, None),
+            (499, None),
+            (500, Some(true)),
+            (9_000, None),
+            (500, None),
+            (499, Some(false)),
+            (0, None),
+        ] {
+            let told = storm(is_storm, refused);
+            assert_eq!(told, expected, "{refused}");
+            is_storm = told.unwrap_or(is_storm);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_alarm_is_a_metric() {
+        let limiter = Limiter::new(&Limits { misses_per_address: 1, ..Limits::default() });
+        let metrics = Metrics::default();
+        let looks = async {
+            assert_eq!(misses(&limiter, &["192.0.2.1"; 600]), 4);
+            // A storm, then quiet; a test that waits for ever is ended by its runner.
+            for expected in [1, 0] {
+                while metrics.miss_storm.get() != expected {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            }
+        };
+        tokio::select! {
+            () = limiter.watch(&metrics, Duration::from_millis(20)) => unreachable!(),
+            () = looks => {}
+        }
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Metrics {
     pub(crate) unanswered: Counter,
     /// Misses refused by a limiter.
     pub(crate) limited: Counter,
+    /// 1 while misses are refused in masses: an alarm.
+    pub(crate) miss_storm: Gauge,
     /// Events that could not be applied: an alarm.
     pub(crate) rejected_events: Counter,
     /// Times the stream was connected.
@@ -120,6 +122,7 @@ impl Metrics {
         }
         for (name, help, gauge) in [
             ("connections", "Connections open", &self.connections),
+            ("miss_storm", "1 while misses are refused in masses", &self.miss_storm),
             ("spool_bytes", "Bytes of scans on disk", &self.spool_bytes),
             (
                 "writer_lag_last_microseconds",
