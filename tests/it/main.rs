@@ -11,6 +11,7 @@ mod geo;
 mod http;
 mod kill;
 mod openapi;
+mod publisher;
 mod rules;
 mod schemathesis;
 mod statements;

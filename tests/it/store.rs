@@ -3,6 +3,6 @@
 mod filters;
 mod paging;
 mod races;
-mod redirections;
+pub(crate) mod redirections;
 mod scans;
 mod stream;

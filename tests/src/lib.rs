@@ -4,3 +4,4 @@ pub mod db;
 pub mod fingerprint;
 pub mod mmdb;
 pub mod product;
+pub mod redis;

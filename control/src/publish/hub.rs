@@ -150,6 +150,12 @@ impl Hub {
         &self.0.epoch
     }
 
+    /// Every run of events from now on, as it is read from the log; who falls behind reads the log itself.
+    #[must_use]
+    pub fn follow(&self) -> broadcast::Receiver<Arc<Events>> {
+        self.0.ring.subscribe()
+    }
+
     /// Says that something may have been committed.
     pub fn wake(&self) {
         self.0.wake.notify_one();

@@ -305,6 +305,14 @@ pub(super) const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str
     }
 }
 
+/// The text of a statement that the two engines spell differently, for the engine of a connection.
+pub(super) const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
+    match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => pg,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => sqlite,
+    }
+}
+
 /// Fetches the rows of a statement whose last parameter is a list of texts.
 ///
 /// The statement compares with `= ANY($n)` on Postgres and `IN (SELECT value FROM json_each($n))` on SQLite.

@@ -68,6 +68,9 @@ const LIST_RESOURCE_ASCENDING: &str = select!(
      AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
      ORDER BY r.created_at, r.seq LIMIT $6"
 );
+const AFTER_KEY: &str = select!(
+    "WHERE (r.domain, r.folded) > ($1, $2) AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded LIMIT $3"
+);
 const UPDATE: &str = "UPDATE redirections SET target = $3, forward_query = $4, scopes = $5, thng_id = $6, \
     product_id = $7, updated_at = $8, rev = $9 WHERE domain = $1 AND folded = $2 AND deleted_rev IS NULL";
 const DELETE: &str = "UPDATE redirections SET deleted_rev = $3, rev = $3, updated_at = $4 \
@@ -83,6 +86,7 @@ struct Row {
     domain: String,
     scheme: String,
     case_sensitive: bool,
+    folded: String,
     short_id: String,
     account_id: String,
     r#type: String,
@@ -261,6 +265,30 @@ pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redir
         .fetch_all(c)
         .await)?;
     rows.into_iter().map(Redirection::try_from).collect()
+}
+
+/// Up to `limit` redirections of all accounts whose key follows `after`, in the database's order of keys.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_after_key(
+    conn: &mut Conn,
+    after: &RedirectKey,
+    limit: u32,
+) -> Result<Vec<(RedirectKey, Rev, Arc<Redirect>)>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(AFTER_KEY)
+        .bind(&*after.domain)
+        .bind(&*after.folded)
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter()
+        .map(|row| {
+            let key = RedirectKey::new(&row.domain, &row.folded);
+            let redirection = Redirection::try_from(row)?;
+            Ok((key, redirection.rev, Arc::new(redirection.redirect)))
+        })
+        .collect()
 }
 
 /// Replaces what a redirection leads to; gives whether it is there.

@@ -25,7 +25,7 @@ use shared::{
 use sqlx::AssertSqlSafe;
 use tests::db::{Engine, Location, TestApp, random16};
 
-pub(super) fn actor(made: &TestApp) -> Actor {
+pub(crate) fn actor(made: &TestApp) -> Actor {
     Actor {
         account: made.account,
         kind: ActorKind::Operator,
@@ -37,7 +37,7 @@ pub(super) fn actor(made: &TestApp) -> Actor {
 }
 
 /// Adds a product without the service, so that these tests stand on the tables alone.
-pub(super) async fn product(made: &TestApp) -> Result<ResourceId> {
+pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
     resource_of(made, made.account).await
 }
 
@@ -54,7 +54,7 @@ async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
     Ok(id.into())
 }
 
-pub(super) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
+pub(crate) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
     match &made.db.location {
         Location::Sqlite(path) => {
             let pool = sqlx::SqlitePool::connect(&format!("sqlite://{}", path.display())).await?;
@@ -73,12 +73,12 @@ pub(super) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn draft(platform_id: ResourceId, target: &str, short_id: Option<&str>) -> Draft {
+pub(crate) fn draft(platform_id: ResourceId, target: &str, short_id: Option<&str>) -> Draft {
     let body = json!({"platformId": platform_id, "defaultRedirectUrl": target, "shortId": short_id});
     Draft::parse(&body, None).unwrap()
 }
 
-pub(super) async fn create(
+pub(crate) async fn create(
     made: &TestApp,
     platform_id: ResourceId,
     target: &str,

@@ -1,0 +1,488 @@
+//! Keeps the view of a region in Redis right: follows the log, one publisher at a time.
+//!
+//! Every replica runs one; the lease in the database says whose turn it is, and its term fences off, inside
+//! Redis, whoever held it before and does not know yet. Redis may be away for as long as it likes: writes
+//! and the change stream do not pass here.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use redis::RedisError;
+use shared::wire::{
+    redis_url::RedisUrl,
+    stream::{Epoch, Event, Events, Rev},
+};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    hub::Hub,
+    link::{Link, Policy},
+    publisher_stats::PublisherStats,
+    rebuild::Rebuild,
+    view::{Batch, SetupBook, View, ViewError, Write},
+};
+use crate::store::{
+    Db, StoreError, log,
+    publishers::{self, Lease},
+    snapshot::Snapshot,
+};
+
+/// How long a lease holds without being renewed: so long the view stands still when its publisher dies.
+const LEASE: Duration = Duration::from_secs(3);
+
+/// Time between two renewals: two may fail.
+const RENEW: Duration = Duration::from_secs(1);
+
+/// Time between two looks of those that wait for the lease.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// While nothing changes, the view is looked at so often: a flush is found within this.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// Shortest and longest pause after a failure.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MAX_DOUBLINGS: u32 = 6;
+
+/// Most revisions that are read from the log at once.
+const BATCH: u32 = 500;
+
+/// Bytes after which a script is closed: Redis serves nobody else while one runs, for some milliseconds.
+const SCRIPT_BYTES: usize = 1 << 20;
+
+/// Rows of one page of a rebuild.
+const PAGE: u32 = 1_000;
+
+/// A view that does not settle in so many rounds is left for later.
+const ROUNDS: u32 = 5;
+
+/// Where the view is and who writes it.
+#[derive(Debug, Clone)]
+pub struct PublisherConfig {
+    /// The region that the view serves.
+    pub region: String,
+    /// Name of this publisher, unlike any other's: a new one for each start.
+    pub owner: String,
+    /// The region's Redis.
+    pub redis: RedisUrl,
+    /// The authority that signed its certificates, as PEM; `None` means those of the system.
+    pub ca: Option<Vec<u8>>,
+    /// Into how many shards the view is cut: 1, or 16 on a cluster; 1 to [`shared::wire::view::MAX_SHARDS`].
+    pub shards: u16,
+}
+
+/// Why a publisher stopped leading.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("another publisher has the lease")]
+    Deposed,
+    #[error(transparent)]
+    View(#[from] ViewError),
+    #[error("database: {0}")]
+    Store(#[from] StoreError),
+    #[error("Redis would throw keys away ({0}): set maxmemory-policy to noeviction")]
+    Evicts(String),
+    #[error("the view does not settle")]
+    Unsettled,
+}
+
+impl From<RedisError> for Fault {
+    fn from(error: RedisError) -> Self {
+        Self::View(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::View(error.into())
+    }
+}
+
+/// The publisher of one region in this process.
+pub struct Publisher {
+    db: Db,
+    hub: Hub,
+    config: PublisherConfig,
+    stats: PublisherStats,
+    /// How far each shard was seen, in which history: less than that means a rollback.
+    known: Option<(Epoch, Vec<Rev>)>,
+    /// Whether it was said that the eviction policy cannot be asked for.
+    said_unknown: bool,
+}
+
+/// What leading needs at each step.
+struct Lead {
+    lease: Lease,
+    renewed: Instant,
+    /// Requests for a rebuild that no finished one has answered.
+    asked: Option<u64>,
+    epoch: Epoch,
+    view: View,
+    book: SetupBook,
+    book_rev: Rev,
+}
+
+impl Publisher {
+    /// A publisher over a log that was set up; [`Self::run`] does the work.
+    #[must_use]
+    pub fn new(db: Db, hub: Hub, config: PublisherConfig, stats: PublisherStats) -> Self {
+        Self { db, hub, config, stats, known: None, said_unknown: false }
+    }
+
+    /// Publishes, or waits for its turn, until `shutdown`.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let mut failures = 0;
+        loop {
+            let pause = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return,
+                acquired = self.acquire() => match acquired {
+                    Ok(Some(lease)) => {
+                        let begun = Instant::now();
+                        self.stats.leading.set(1);
+                        let fault = self.lead(lease, &shutdown).await;
+                        self.stats.leading.set(0);
+                        let Some(fault) = fault else { return };
+                        // What failed after a while of working is a new failure.
+                        failures = if begun.elapsed() > LEASE * 4 { 1 } else { failures + 1 };
+                        self.report(&fault);
+                        if matches!(fault, Fault::Deposed) { LOOK } else { self.pause(failures) }
+                    }
+                    Ok(None) => {
+                        failures = 0;
+                        LOOK
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, region = self.config.region, "cannot ask for the publisher's lease");
+                        failures += 1;
+                        self.pause(failures)
+                    }
+                },
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// Grows to 6.4 s; replicas differ by up to a quarter of it.
+    fn pause(&self, failures: u32) -> Duration {
+        let pause = MIN_PAUSE * 2_u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS));
+        let spread = crc(&self.config.owner, failures) % 256;
+        pause + pause * spread / 1_024
+    }
+
+    fn report(&self, fault: &Fault) {
+        let region = &self.config.region;
+        match fault {
+            Fault::Deposed => tracing::info!(region, "another publisher took over"),
+            Fault::Evicts(_) => {
+                self.stats.refused_policy.inc();
+                tracing::error!(region, error = %fault, "the view is not written");
+            }
+            Fault::View(ViewError::Unreadable(_)) => {
+                self.stats.failures.inc();
+                tracing::error!(region, error = %fault, "the view stands still");
+            }
+            Fault::View(_) | Fault::Store(_) | Fault::Unsettled => {
+                self.stats.failures.inc();
+                tracing::warn!(region, error = %fault, "publishing failed and is tried again");
+            }
+        }
+    }
+
+    async fn acquire(&self) -> Result<Option<Lease>, StoreError> {
+        let mut tx = self.db.begin().await?;
+        let lease = publishers::acquire(&mut tx, &self.config.region, &self.config.owner, LEASE).await?;
+        tx.commit().await?;
+        Ok(lease)
+    }
+
+    /// Leads until the end; `None` after `shutdown`.
+    async fn lead(&mut self, lease: Lease, shutdown: &CancellationToken) -> Option<Fault> {
+        let fault = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => None,
+            result = self.publish(&lease) => match result {
+                Ok(never) => match never {},
+                Err(fault) => Some(fault),
+            },
+        };
+        if !matches!(fault, Some(Fault::Deposed)) {
+            self.release(&lease).await;
+        }
+        fault
+    }
+
+    /// Lets others try: at the end, and where this replica does not reach Redis they may.
+    async fn release(&self, lease: &Lease) {
+        let released = async {
+            let mut tx = self.db.begin().await?;
+            publishers::release(&mut tx, lease).await?;
+            tx.commit().await
+        };
+        // Otherwise it runs out by itself.
+        if let Err(error) = released.await {
+            tracing::debug!(%error, "the publisher's lease was not released");
+        }
+    }
+
+    async fn publish(&mut self, lease: &Lease) -> Result<std::convert::Infallible, Fault> {
+        // Before the log is read: nothing falls between.
+        let mut ring = self.hub.follow();
+        let link = Link::connect(&self.config.redis, self.config.ca.as_deref()).await?;
+        self.check_policy(&link).await?;
+        let head = log::load_head(&mut self.db.read().await?).await?;
+        let mut lead = Lead {
+            lease: lease.clone(),
+            renewed: Instant::now(),
+            asked: None,
+            epoch: head.epoch,
+            view: View::open(link, self.config.shards).await?,
+            book: SetupBook::default(),
+            book_rev: 0,
+        };
+        self.renew(&mut lead).await?;
+        self.settle(&mut lead).await?;
+        let (mut pending, mut is_behind) = (VecDeque::new(), true);
+        loop {
+            if lead.renewed.elapsed() >= RENEW {
+                self.renew(&mut lead).await?;
+                if lead.asked.is_some() {
+                    (pending, is_behind) = (VecDeque::new(), true);
+                    self.rebuild(&mut lead, "an operator asked for it").await?;
+                }
+            }
+            let step = self.step(&mut lead, &mut ring, &mut pending, &mut is_behind).await;
+            match step {
+                Ok(()) => {}
+                Err(Fault::View(ViewError::Refused)) => {
+                    (pending, is_behind) = (VecDeque::new(), true);
+                    lead.view.reload().await?;
+                    self.settle(&mut lead).await?;
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Writes the next batch, or waits for it.
+    async fn step(
+        &mut self,
+        lead: &mut Lead,
+        ring: &mut broadcast::Receiver<Arc<Events>>,
+        pending: &mut VecDeque<Event>,
+        is_behind: &mut bool,
+    ) -> Result<(), Fault> {
+        let cursor = lead.view.cursor();
+        if pending.is_empty() {
+            if *is_behind {
+                let events = log::list_after(&mut self.db.read().await?, cursor, BATCH).await?;
+                if events.first().is_some_and(|event| event.rev != cursor + 1) {
+                    return self.rebuild(lead, "the log no longer reaches back to it").await;
+                }
+                *is_behind = !events.is_empty();
+                *pending = events.into();
+            } else {
+                match tokio::time::timeout(IDLE, ring.recv()).await {
+                    Ok(Ok(events)) if events.prev == cursor => *pending = events.items.clone().into(),
+                    Ok(Ok(events)) if events.last <= cursor => {}
+                    Ok(Ok(_) | Err(broadcast::error::RecvError::Lagged(_))) => *is_behind = true,
+                    Ok(Err(broadcast::error::RecvError::Closed)) => return Err(StoreError::Stopped.into()),
+                    Err(_elapsed) => {
+                        if !lead.view.is_as_left().await? {
+                            return Err(ViewError::Refused.into());
+                        }
+                    }
+                }
+            }
+        }
+        let book_rev = lead.book_rev;
+        let taken = Batch::take(pending, &mut lead.book, book_rev, self.config.shards, SCRIPT_BYTES)?;
+        let Some(batch) = taken else { return Ok(()) };
+        lead.view.advance(lead.lease.term, Some(&batch)).await?;
+        lead.book_rev = lead.book_rev.max(batch.last);
+        self.stats.batches.inc();
+        self.stats.keys_written.inc_by(batch.len() as u64);
+        self.note(lead);
+        Ok(())
+    }
+
+    fn note(&mut self, lead: &Lead) {
+        let watermark = lead.view.cursor();
+        self.stats.watermark.set(i64::try_from(watermark).unwrap_or(i64::MAX));
+        self.known = Some((lead.epoch.clone(), lead.view.watermarks()));
+    }
+
+    /// Holds the lease, and looks whether the log still is the one that is followed.
+    async fn renew(&self, lead: &mut Lead) -> Result<(), Fault> {
+        let mut tx = self.db.begin().await?;
+        let renewed = publishers::renew(&mut tx, &lead.lease, LEASE).await?;
+        let head = log::load_head(&mut tx).await?;
+        tx.commit().await?;
+        lead.renewed = Instant::now();
+        let rebuilds = renewed.ok_or(Fault::Deposed)?;
+        lead.asked = (rebuilds.asked > rebuilds.done).then_some(rebuilds.asked);
+        if head.epoch != lead.epoch {
+            lead.epoch = head.epoch;
+            return Err(Fault::Unsettled);
+        }
+        Ok(())
+    }
+
+    /// Makes the view one that can be carried on under the lease's term, be it by a rebuild.
+    async fn settle(&mut self, lead: &mut Lead) -> Result<(), Fault> {
+        for _ in 0..ROUNDS {
+            if lead.view.highest_term() > lead.lease.term {
+                self.raise(lead).await?;
+            }
+            let head = log::load_head(&mut self.db.read().await?).await?;
+            lead.epoch = head.epoch.clone();
+            let known = self.known.as_ref().filter(|(epoch, _)| *epoch == head.epoch);
+            let known = known.map_or(&[][..], |(_, known)| known);
+            if let Some(fault) = lead.view.find_fault(&head.epoch, head.compacted, head.head, known) {
+                return self.rebuild(lead, fault).await;
+            }
+            let Some((rev, book)) = lead.view.load_setup().await? else {
+                return self.rebuild(lead, "it holds no setup").await;
+            };
+            (lead.book_rev, lead.book) = (rev, book);
+            match lead.view.advance(lead.lease.term, None).await {
+                Ok(()) => {
+                    self.note(lead);
+                    return Ok(());
+                }
+                Err(ViewError::Refused) => lead.view.reload().await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Fault::Unsettled)
+    }
+
+    async fn raise(&self, lead: &mut Lead) -> Result<(), Fault> {
+        let mut tx = self.db.begin().await?;
+        let raised = publishers::raise(&mut tx, &lead.lease, lead.view.highest_term()).await?;
+        tx.commit().await?;
+        lead.lease = raised.ok_or(Fault::Deposed)?;
+        Ok(())
+    }
+
+    /// Makes the view anew from one moment of the database.
+    async fn rebuild(&mut self, lead: &mut Lead, reason: &str) -> Result<(), Fault> {
+        for _ in 0..ROUNDS {
+            let begun = Instant::now();
+            self.renew(lead).await?;
+            let asked = lead.asked;
+            // A term of its own: no step of another rebuild is taken for one of this.
+            self.raise(lead).await?;
+            let term = lead.lease.term;
+            tracing::info!(region = self.config.region, term, reason, "the view is made anew");
+            self.stats.rebuilds.inc();
+            match self.rebuild_once(lead).await {
+                Ok(()) => {}
+                Err(Fault::View(ViewError::Refused)) => {
+                    lead.view.reload().await?;
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            }
+            if let Some(asked) = asked {
+                let mut tx = self.db.begin().await?;
+                publishers::rebuilt(&mut tx, &lead.lease, asked).await?;
+                tx.commit().await?;
+                lead.asked = None;
+            }
+            self.note(lead);
+            let ms = begun.elapsed().as_millis();
+            tracing::info!(region = self.config.region, term, ms, "the view is whole");
+            return Ok(());
+        }
+        Err(Fault::Unsettled)
+    }
+
+    async fn rebuild_once(&self, lead: &mut Lead) -> Result<(), Fault> {
+        let mut snapshot = Snapshot::begin(&self.db).await?;
+        let setup = snapshot.setup().await?;
+        let (epoch, at_rev, shards) = (snapshot.epoch.clone(), snapshot.at_rev, self.config.shards);
+        let (view, term) = (&lead.view, lead.lease.term);
+        let mut holding = Holding { publisher: self, lease: lead.lease.clone(), renewed: Instant::now() };
+        let mut rebuild = Rebuild::claim(view, term, &epoch, at_rev).await?;
+        while rebuild.clear_some().await? {
+            holding.keep().await?;
+        }
+        let mut page = snapshot.next_page(PAGE).await?;
+        while !page.is_empty() {
+            let (mut parts, mut size) = (vec![Vec::new()], 0);
+            for (key, rev, redirect) in &page {
+                let write = Write::of(shards, *rev, key, Some(redirect))?;
+                size += write.size_bytes();
+                if size > SCRIPT_BYTES {
+                    parts.push(Vec::new());
+                    size = write.size_bytes();
+                }
+                if let Some(part) = parts.last_mut() {
+                    part.push(write);
+                }
+            }
+            let filled = async {
+                for part in parts {
+                    rebuild.fill(part).await?;
+                }
+                Ok::<_, Fault>(())
+            };
+            let read = async { Ok::<_, Fault>(snapshot.next_page(PAGE).await?) };
+            ((), page) = tokio::try_join!(filled, read)?;
+            holding.keep().await?;
+        }
+        let meta = rebuild.finish(&setup).await?;
+        lead.renewed = holding.renewed;
+        lead.view.set_rebuilt(&meta);
+        (lead.epoch, lead.book, lead.book_rev) = (epoch, setup.into(), at_rev);
+        Ok(())
+    }
+
+    async fn check_policy(&mut self, link: &Link) -> Result<(), Fault> {
+        match link.eviction_policy().await? {
+            Policy::NoEviction => Ok(()),
+            Policy::Evicts(policy) => Err(Fault::Evicts(policy)),
+            Policy::Unknown => {
+                if !self.said_unknown {
+                    self.said_unknown = true;
+                    tracing::warn!(
+                        region = self.config.region,
+                        "Redis does not tell its maxmemory-policy: it must be noeviction"
+                    );
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Holds the lease during a long rebuild.
+struct Holding<'p> {
+    publisher: &'p Publisher,
+    lease: Lease,
+    renewed: Instant,
+}
+
+impl Holding<'_> {
+    async fn keep(&mut self) -> Result<(), Fault> {
+        if self.renewed.elapsed() < RENEW {
+            return Ok(());
+        }
+        let mut tx = self.publisher.db.begin().await?;
+        let renewed = publishers::renew(&mut tx, &self.lease, LEASE).await?;
+        tx.commit().await?;
+        self.renewed = Instant::now();
+        renewed.map(|_| ()).ok_or(Fault::Deposed)
+    }
+}
+
+fn crc(owner: &str, turn: u32) -> u32 {
+    owner.bytes().fold(turn, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
+}

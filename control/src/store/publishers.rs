@@ -1,0 +1,215 @@
+//! The lease of each region's publisher; its term fences off those that held it before (design: push, 2).
+//!
+//! Times are the database's own, so that no clock of a replica decides.
+
+use std::time::Duration;
+
+use super::{
+    Conn, StoreError, Tx, dialect,
+    log::{signed, unsigned},
+    on_db,
+};
+
+/// Now in milliseconds, on either engine.
+macro_rules! pg_now {
+    () => {
+        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    };
+}
+macro_rules! sqlite_now {
+    () => {
+        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    };
+}
+macro_rules! acquire {
+    ($now:expr) => {
+        concat!(
+            "INSERT INTO publishers (region, term, owner, lease_until, rebuild_asked, rebuild_done) \
+             VALUES ($1, 1, $2, ",
+            $now,
+            " + $3, 0, 0) ON CONFLICT (region) DO UPDATE SET term = publishers.term + 1, \
+             owner = excluded.owner, lease_until = excluded.lease_until WHERE publishers.lease_until <= ",
+            $now,
+            " RETURNING term"
+        )
+    };
+}
+macro_rules! renew {
+    ($now:expr) => {
+        concat!(
+            "UPDATE publishers SET lease_until = ",
+            $now,
+            " + $4 WHERE region = $1 AND owner = $2 AND term = $3 RETURNING rebuild_asked, rebuild_done"
+        )
+    };
+}
+macro_rules! list {
+    ($now:expr) => {
+        concat!(
+            "SELECT region, term, owner, lease_until > ",
+            $now,
+            " AS is_held, rebuild_asked, rebuild_done FROM publishers ORDER BY region"
+        )
+    };
+}
+
+const PG_ACQUIRE: &str = acquire!(pg_now!());
+const SQLITE_ACQUIRE: &str = acquire!(sqlite_now!());
+const PG_RENEW: &str = renew!(pg_now!());
+const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const PG_LIST: &str = list!(pg_now!());
+const SQLITE_LIST: &str = list!(sqlite_now!());
+const RAISE: &str = "UPDATE publishers SET term = CASE WHEN term > $4 THEN term ELSE $4 END + 1 \
+    WHERE region = $1 AND owner = $2 AND term = $3 RETURNING term";
+const RELEASE: &str = "UPDATE publishers SET lease_until = 0 WHERE region = $1 AND owner = $2";
+const DONE: &str = "UPDATE publishers SET rebuild_done = $4 WHERE region = $1 AND owner = $2 AND term = $3";
+const ASK: &str =
+    "UPDATE publishers SET rebuild_asked = rebuild_asked + 1 WHERE $1 = '' OR region = $1 RETURNING region";
+
+/// A lease that was taken: who holds it, for which region, under which term.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The region.
+    pub region: String,
+    /// The publisher, by a name of its own.
+    pub owner: String,
+    /// Grows with each take-over and each rebuild.
+    pub term: u64,
+}
+
+/// How often a rebuild was asked for, and how far that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rebuilds {
+    /// Requests so far.
+    pub asked: u64,
+    /// Requests that a finished rebuild has answered.
+    pub done: u64,
+}
+
+/// The publisher of a region, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publisher {
+    /// Lease as it was last taken.
+    pub lease: Lease,
+    /// Whether it has not run out.
+    pub is_held: bool,
+    /// Rebuilds that were asked for.
+    pub rebuilds: Rebuilds,
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Takes the lease of a region if it is free or has run out; `None` when somebody holds it.
+///
+/// # Errors
+/// The database failed.
+pub async fn acquire(
+    tx: &mut Tx,
+    region: &str,
+    owner: &str,
+    length: Duration,
+) -> Result<Option<Lease>, StoreError> {
+    let sql = dialect::pick(tx, PG_ACQUIRE, SQLITE_ACQUIRE);
+    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(region)
+        .bind(owner)
+        .bind(milliseconds(length))
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(term,)| Lease { region: region.to_owned(), owner: owner.to_owned(), term: unsigned(term) }))
+}
+
+/// Holds the lease for `length` from now; `None` when somebody else has taken it since.
+///
+/// # Errors
+/// The database failed.
+pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Option<Rebuilds>, StoreError> {
+    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let row: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(&lease.region)
+        .bind(&lease.owner)
+        .bind(signed(lease.term))
+        .bind(milliseconds(length))
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(asked, done)| Rebuilds { asked: unsigned(asked), done: unsigned(done) }))
+}
+
+/// Gives the holder a higher term, above `seen` too; `None` when somebody else has taken the lease.
+///
+/// A view may know a higher term than the database: after a restore of an older copy.
+///
+/// # Errors
+/// The database failed.
+pub async fn raise(tx: &mut Tx, lease: &Lease, seen: u64) -> Result<Option<Lease>, StoreError> {
+    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RAISE)
+        .bind(&lease.region)
+        .bind(&lease.owner)
+        .bind(signed(lease.term))
+        .bind(signed(seen))
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(term,)| Lease { term: unsigned(term), ..lease.clone() }))
+}
+
+/// Lets the lease go, whatever its term has become, so that the next one need not wait for its end.
+///
+/// # Errors
+/// The database failed.
+pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(RELEASE)
+        .bind(&lease.region)
+        .bind(&lease.owner)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Notes that every rebuild asked for up to `asked` is carried out.
+///
+/// # Errors
+/// The database failed.
+pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DONE)
+        .bind(&lease.region)
+        .bind(&lease.owner)
+        .bind(signed(lease.term))
+        .bind(signed(asked))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Asks the publisher of a region, or of every region, to rebuild its view; gives the regions.
+///
+/// A region is known once a publisher has run for it.
+///
+/// # Errors
+/// The database failed.
+pub async fn request_rebuild(tx: &mut Tx, region: Option<&str>) -> Result<Vec<String>, StoreError> {
+    let rows: Vec<(String,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(ASK).bind(region.unwrap_or_default()).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|(region,)| region).collect())
+}
+
+/// Every region that ever had a publisher, by name.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(conn: &mut Conn) -> Result<Vec<Publisher>, StoreError> {
+    let sql = dialect::pick(conn, PG_LIST, SQLITE_LIST);
+    let rows: Vec<(String, i64, String, bool, i64, i64)> =
+        on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
+    Ok(rows
+        .into_iter()
+        .map(|(region, term, owner, is_held, asked, done)| Publisher {
+            lease: Lease { region, owner, term: unsigned(term) },
+            is_held,
+            rebuilds: Rebuilds { asked: unsigned(asked), done: unsigned(done) },
+        })
+        .collect())
+}

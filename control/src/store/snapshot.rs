@@ -1,0 +1,66 @@
+//! Everything edges hold, as of one moment: read in pages inside one repeatable-read transaction.
+
+use std::sync::Arc;
+
+use shared::{
+    redirect::{Redirect, RedirectKey},
+    wire::{
+        stream::{Epoch, Rev},
+        view::Setup,
+    },
+};
+
+use super::{Conn, Db, StoreError, accounts, log, redirections, rules};
+
+/// One moment of the database; dropped, it is over.
+pub struct Snapshot {
+    conn: Conn,
+    /// The history.
+    pub epoch: Epoch,
+    /// Everything up to this revision is in it, and nothing after.
+    pub at_rev: Rev,
+    after: RedirectKey,
+}
+
+impl Snapshot {
+    /// Takes the moment.
+    ///
+    /// # Errors
+    /// The database failed, or the log was never set up.
+    pub async fn begin(db: &Db) -> Result<Self, StoreError> {
+        let mut conn = match db {
+            Db::Pg(pool) => {
+                Conn::PgTx(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+            }
+            // In its write-ahead mode a transaction sees what was there at its first read.
+            Db::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),
+        };
+        let head = log::load_head(&mut conn).await?;
+        Ok(Self { conn, epoch: head.epoch, at_rev: head.head, after: RedirectKey::new("", "") })
+    }
+
+    /// Domains and rules.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn setup(&mut self) -> Result<Setup, StoreError> {
+        let domains = accounts::list_all_domains(&mut self.conn).await?;
+        let (_, rules) = rules::list_with_head(&mut self.conn).await?;
+        Ok(Setup { domains, rules })
+    }
+
+    /// The next up to `limit` redirections by key, with their revisions; empty after the last.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn next_page(
+        &mut self,
+        limit: u32,
+    ) -> Result<Vec<(RedirectKey, Rev, Arc<Redirect>)>, StoreError> {
+        let page = redirections::list_after_key(&mut self.conn, &self.after, limit).await?;
+        if let Some((last, ..)) = page.last() {
+            self.after = last.clone();
+        }
+        Ok(page)
+    }
+}
