@@ -10,6 +10,7 @@ mod decode;
 mod geo;
 mod http;
 mod kill;
+mod model;
 mod openapi;
 mod publisher;
 mod rules;

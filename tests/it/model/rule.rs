@@ -1,0 +1,76 @@
+//! The switches of the rule: as it holds, and as it was broken.
+
+/// How a fill is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// The rule: floors, then revisions.
+    Floors,
+    /// Whatever was read is put.
+    Plain,
+    /// What is newer than the entry is put; there are no floors.
+    Versions,
+    /// As memcache: a miss takes a lease, an event ends it, a fill is put while its lease holds.
+    Leases,
+}
+
+/// Every switch of push.md section 3 (and of 2, where a publisher or a stream can break it).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    pub(super) taking: Taking,
+    /// An event below the floor removes the older entry instead of being ignored.
+    pub(super) low_events_remove: bool,
+    /// A negative raises the floor as a value does.
+    pub(super) negatives_raise: bool,
+    /// A view without `meta` says nothing, instead of 404.
+    pub(super) flushed_is_unknown: bool,
+    /// A view that is being rebuilt says nothing.
+    pub(super) complete_counts: bool,
+    /// A snapshot makes negatives stale too.
+    pub(super) snapshot_sweeps_all: bool,
+    /// A newer view replaces an older entry instead of leaving it.
+    pub(super) older_are_replaced: bool,
+    /// A rejected view is not served, whether or not control answers.
+    pub(super) only_verified: bool,
+    /// A request that joins a fill refuses an answer from before itself.
+    pub(super) joined_are_checked: bool,
+    /// A run of events is applied iff `prev` is `applied`.
+    pub(super) gaps_are_refused: bool,
+    /// A stream that began in one epoch sends nothing of another.
+    pub(super) stream_keeps_epoch: bool,
+    /// Scripts of Redis refuse a lower term.
+    pub(super) terms_fence: bool,
+    /// Scripts of a rebuild check that Redis still has what they wrote before.
+    pub(super) rebuild_counts: bool,
+    /// Control's answer to a lookup tells its epoch.
+    pub(super) lookup_tells_epoch: bool,
+    /// The disk snapshot takes `applied` before it reads entries.
+    pub(super) disk_applied_first: bool,
+    /// The disk snapshot leaves out what is stale.
+    pub(super) disk_skips_stale: bool,
+    /// After the first contact of a boot, what came from disk waits until the edge has caught up, and fills
+    /// must be as new as the head of that contact.
+    pub(super) contact_ends_disk: bool,
+}
+
+impl Rule {
+    /// The rule as edge and control have it.
+    pub(super) const HELD: Self = Self {
+        taking: Taking::Floors,
+        low_events_remove: true,
+        negatives_raise: true,
+        flushed_is_unknown: true,
+        complete_counts: true,
+        snapshot_sweeps_all: true,
+        older_are_replaced: true,
+        only_verified: true,
+        joined_are_checked: true,
+        gaps_are_refused: true,
+        stream_keeps_epoch: true,
+        terms_fence: true,
+        rebuild_counts: true,
+        lookup_tells_epoch: true,
+        disk_applied_first: true,
+        disk_skips_stale: true,
+        contact_ends_disk: true,
+    };
+}

@@ -1,0 +1,393 @@
+//! Everything together: what may happen next, and what it leads to.
+
+use super::{
+    edge::{Cache, Disk, EventStep},
+    redis::{Publisher, Shard, View},
+    rule::Rule,
+    truth::{Control, KEYS, NONE, Value},
+    watch::{Request, Watch},
+};
+
+/// Most requests that wait at the same time.
+const REQUESTS: usize = 3;
+
+/// A fault; each costs one of a scenario's budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The stream breaks.
+    Cut,
+    /// Something was lost, doubled or reordered: the edge asks for a new welcome on the same stream.
+    Resync,
+    /// `FLUSHALL`, or a restart without persistence.
+    Flush(u8),
+    /// A copy of a shard is taken; a failover to it may follow.
+    Copy(u8),
+    /// Another publisher takes the lease while the first one does not know.
+    Depose,
+    /// The database is restored to some revisions ago; both lead to another epoch.
+    Restore(u8),
+    /// The edge dies and starts again.
+    Crash,
+}
+
+/// One step of anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Control commits a change.
+    Write { key: u8, put: bool },
+    /// A publisher runs its next script on a shard.
+    Publish { publisher: u8, shard: u8 },
+    /// A shard fails over to its copy.
+    Failover,
+    /// The edge dials; what control reads for the welcome is of now.
+    Dial,
+    /// The welcome arrives.
+    Welcome { snapshot: bool },
+    /// The stream brings the next event, and it is applied at once.
+    Apply,
+    /// The stream brings the next event, and it is applied by steps.
+    Event(EventStep),
+    /// The stream brings an event that does not fit.
+    Stray { rev: u8 },
+    /// A client asks; on a miss it joins the fill, or starts one.
+    Ask { key: u8 },
+    /// A client that missed before the entry came starts another fill.
+    Miss { key: u8 },
+    /// A fill reads Redis.
+    Read { key: u8 },
+    /// A fill asks control, because Redis was rejected.
+    Lookup { key: u8 },
+    /// A fill offers to the cache what it has.
+    Offer { key: u8 },
+    /// A rejected view is lifted by the tail.
+    Lift { key: u8 },
+    /// A fill tells those who wait.
+    Land { key: u8 },
+    /// A fill gives up: 503.
+    GiveUp { key: u8 },
+    /// A client asks and is answered with nothing in between.
+    Fill { key: u8 },
+    /// Memory pressure.
+    Evict { key: u8 },
+    /// The disk snapshot begins: the first half is read.
+    Save,
+    /// The disk snapshot reads the second half, and counts from here.
+    Saved,
+    /// A fault.
+    Fault(Fault),
+}
+
+/// A fill under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Flight {
+    /// None.
+    Idle,
+    /// It has yet to read.
+    Started,
+    /// It has read.
+    Read(View),
+    /// It was rejected; the tail may help.
+    Lagging(View),
+    /// The tail did not help: it may read again, or ask control.
+    Rejected,
+    /// It is done.
+    Landed { epoch: u8, as_of: u8, value: Value },
+}
+
+/// The connection between edge and control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Link {
+    /// Epoch of the stream that flows; [`NONE`] when none does.
+    pub(super) epoch: u8,
+    /// Epoch and head of the welcome under way.
+    pub(super) welcome: Option<(u8, u8)>,
+}
+
+/// What the checker explores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    pub(super) control: Control,
+    pub(super) shards: [Shard; 2],
+    pub(super) copy: Option<(u8, Shard)>,
+    pub(super) publishers: [Publisher; 2],
+    pub(super) cache: Cache,
+    pub(super) link: Link,
+    pub(super) flights: [Flight; KEYS],
+    pub(super) leases: [bool; KEYS],
+    pub(super) requests: [Request; REQUESTS],
+    pub(super) disk: Option<Disk>,
+    /// The disk snapshot that is being written.
+    pub(super) saving: Option<Disk>,
+    pub(super) watch: Watch,
+    pub(super) writes_left: u8,
+    pub(super) faults_left: u8,
+}
+
+/// Where things are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    /// The floor of each key.
+    pub(super) slots: [usize; KEYS],
+    /// The keys of each shard.
+    pub(super) shards: &'static [&'static [usize]],
+}
+
+impl Places {
+    pub(super) fn shard_of(&self, key: usize) -> usize {
+        self.shards.iter().position(|keys| keys.contains(&key)).unwrap()
+    }
+}
+
+impl World {
+    pub(super) fn new(first: Value, places: &Places, writes: u8, faults: u8) -> Self {
+        let control = Control::new(first);
+        let shard = |number: usize| {
+            places.shards.get(number).map_or(Shard::FLUSHED, |keys| Shard::new(&control, keys))
+        };
+        let shards = [shard(0), shard(1)];
+        Self {
+            control,
+            shards,
+            copy: None,
+            publishers: [Publisher { term: 1, ..Publisher::DOWN }, Publisher::DOWN],
+            cache: Cache::new(0, 1),
+            link: Link { epoch: 0, welcome: None },
+            flights: [Flight::Idle; KEYS],
+            leases: [false; KEYS],
+            requests: [Request::NONE; REQUESTS],
+            disk: None,
+            saving: None,
+            watch: Watch::NEW,
+            writes_left: writes,
+            faults_left: faults,
+        }
+    }
+
+    /// Takes one step; `None` when it cannot be taken or changes nothing.
+    pub(super) fn step(&self, rule: &Rule, places: &Places, action: Action) -> Option<Self> {
+        let mut next = *self;
+        next.take(rule, places, action)?;
+        next.requests.sort_unstable();
+        (next != *self).then_some(next)
+    }
+
+    fn take(&mut self, rule: &Rule, places: &Places, action: Action) -> Option<()> {
+        match action {
+            Action::Write { key, put } => {
+                self.writes_left = self.writes_left.checked_sub(1)?;
+                self.control.write(key, put);
+            }
+            Action::Publish { publisher, shard } => {
+                self.publish(rule, places, publisher.into(), shard.into())?
+            }
+            Action::Failover => {
+                let (number, shard) = self.copy.take()?;
+                self.shards[usize::from(number)] = shard;
+            }
+            Action::Dial => {
+                self.link.welcome = Some((self.control.epoch, self.control.now().head));
+            }
+            Action::Welcome { snapshot } => self.welcome(rule, snapshot)?,
+            Action::Apply => {
+                for step in [EventStep::Tail, EventStep::Enter, EventStep::Done] {
+                    self.event(rule, places, step)?;
+                }
+            }
+            Action::Event(step) => self.event(rule, places, step)?,
+            Action::Stray { rev } => {
+                if rule.gaps_are_refused || rev <= self.cache.applied + 1 || self.cache.is_busy() {
+                    return None;
+                }
+                let (before, write) = (self.cache, self.control.log(self.link.epoch).write(rev));
+                for step in [EventStep::Tail, EventStep::Enter, EventStep::Done] {
+                    self.cache.event(rule, step, rev, write, &places.slots);
+                }
+                self.watch.follow(&before, &self.cache);
+            }
+            Action::Ask { key } => self.ask(rule, places, key.into())?,
+            Action::Miss { key } => self.join(rule, places, key.into())?,
+            Action::Read { key } => {
+                let view = self.shards[places.shard_of(key.into())].read(key.into());
+                self.flights[usize::from(key)] = Flight::Read(view);
+            }
+            Action::Lookup { key } => {
+                self.flights[usize::from(key)] = Flight::Read(self.lookup(rule, key.into()))
+            }
+            Action::Offer { key } => self.offer(rule, places, key.into()),
+            Action::Lift { key } => self.lift(rule, key.into()),
+            Action::Land { key } => self.land(rule, key.into()),
+            Action::GiveUp { key } => self.close(key.into()),
+            Action::Fill { key } => self.fill(rule, places, key.into())?,
+            Action::Evict { key } => self.cache.evict(key.into()),
+            Action::Save => {
+                let mut disk =
+                    Disk { epoch: self.cache.epoch, applied: self.cache.applied, entries: <_>::default() };
+                disk.entries[0] = self.cache.on_disk(rule, 0);
+                self.saving = Some(disk);
+            }
+            Action::Saved => {
+                let mut disk = self.saving.take()?;
+                // Another epoch began meanwhile: what is read of the old cache is of no use.
+                if disk.epoch == self.cache.epoch {
+                    disk.entries[1] = self.cache.on_disk(rule, 1);
+                    if !rule.disk_applied_first {
+                        disk.applied = self.cache.applied;
+                    }
+                    self.disk = Some(disk);
+                }
+            }
+            Action::Fault(fault) => self.fault(places, fault)?,
+        }
+        Some(())
+    }
+
+    fn publish(&mut self, rule: &Rule, places: &Places, publisher: usize, shard: usize) -> Option<()> {
+        let keys = places.shards[shard];
+        let (after, changed) =
+            self.publishers[publisher].step(rule, &self.control, &self.shards[shard], shard, keys)?;
+        self.publishers[publisher] = after;
+        self.shards[shard] = changed;
+        Some(())
+    }
+
+    fn welcome(&mut self, rule: &Rule, snapshot: bool) -> Option<()> {
+        let (epoch, head) = self.link.welcome.take()?;
+        let before = self.cache;
+        if snapshot {
+            self.cache.snapshot(epoch, head);
+        } else {
+            // Resume iff epochs agree and control has what was applied.
+            if epoch != before.epoch || before.applied > head {
+                return None;
+            }
+            self.cache.resume(rule, head);
+        }
+        self.link.epoch = epoch;
+        self.watch.follow(&before, &self.cache);
+        Some(())
+    }
+
+    fn event(&mut self, rule: &Rule, places: &Places, step: EventStep) -> Option<()> {
+        let log =
+            if rule.stream_keeps_epoch { self.control.log(self.link.epoch) } else { self.control.now() };
+        let rev = self.cache.next_event(step, log.head)?;
+        let before = self.cache;
+        self.cache.event(rule, step, rev, log.write(rev), &places.slots);
+        self.watch.follow(&before, &self.cache);
+        Some(())
+    }
+
+    fn ask(&mut self, rule: &Rule, places: &Places, key: usize) -> Option<()> {
+        let Some(entry) = self.cache.held(rule, key) else { return self.join(rule, places, key) };
+        let request = self.watch.ask(&self.cache, key, self.cache.floors[places.slots[key]]);
+        self.watch.answer(&self.control, &self.cache, &request, entry.value);
+        Some(())
+    }
+
+    fn join(&mut self, rule: &Rule, places: &Places, key: usize) -> Option<()> {
+        let request = self.watch.ask(&self.cache, key, self.cache.floors[places.slots[key]]);
+        let place = self.requests.iter_mut().find(|place| **place == Request::NONE)?;
+        *place = request;
+        if self.flights[key] == Flight::Idle {
+            self.flights[key] = Flight::Started;
+            self.leases[key] = rule.taking == super::rule::Taking::Leases;
+        }
+        Some(())
+    }
+
+    fn lookup(&self, rule: &Rule, key: usize) -> View {
+        let log = self.control.now();
+        // An answer that does not tell is taken for one of the edge's own epoch.
+        let epoch = if rule.lookup_tells_epoch { self.control.epoch } else { self.cache.epoch };
+        View { epoch, complete: true, wm: log.head, value: log.at(log.head, key) }
+    }
+
+    fn offer(&mut self, rule: &Rule, places: &Places, key: usize) {
+        let Flight::Read(view) = self.flights[key] else { return };
+        let offered = self.cache.offer(rule, key, places.slots[key], &view, self.leases[key]);
+        self.flights[key] = match offered {
+            Some((as_of, value)) => Flight::Landed { epoch: self.cache.epoch, as_of, value },
+            None => Flight::Lagging(view),
+        };
+    }
+
+    fn lift(&mut self, rule: &Rule, key: usize) {
+        let Flight::Lagging(view) = self.flights[key] else { return };
+        self.flights[key] = match self.cache.lift(key, &view) {
+            Some(lifted) if lifted != view => Flight::Read(lifted),
+            Some(_) | None if !rule.only_verified && view.epoch == self.cache.epoch && view.complete => {
+                Flight::Landed { epoch: view.epoch, as_of: u8::MAX, value: view.value }
+            }
+            Some(_) | None => Flight::Rejected,
+        };
+    }
+
+    fn land(&mut self, rule: &Rule, key: usize) {
+        let Flight::Landed { epoch, as_of, value } = self.flights[key] else { return };
+        for place in 0..REQUESTS {
+            let request = self.requests[place];
+            if usize::from(request.key) == key
+                && request.epoch == epoch
+                && (as_of >= request.floor || !rule.joined_are_checked)
+            {
+                self.watch.answer(&self.control, &self.cache, &request, value);
+            }
+        }
+        self.close(key);
+    }
+
+    /// Takes a flight off the board; who was not answered asks again, as another request.
+    fn close(&mut self, key: usize) {
+        self.flights[key] = Flight::Idle;
+        self.leases[key] = false;
+        for request in &mut self.requests {
+            if usize::from(request.key) == key {
+                *request = Request::NONE;
+            }
+        }
+    }
+
+    fn fill(&mut self, rule: &Rule, places: &Places, key: usize) -> Option<()> {
+        self.ask(rule, places, key)?;
+        while self.flights[key] != Flight::Idle {
+            let action = match self.flights[key] {
+                Flight::Idle => break,
+                Flight::Started => Action::Read { key: key as u8 },
+                Flight::Read(_) => Action::Offer { key: key as u8 },
+                Flight::Lagging(_) => Action::Lift { key: key as u8 },
+                Flight::Rejected => Action::Lookup { key: key as u8 },
+                Flight::Landed { .. } => Action::Land { key: key as u8 },
+            };
+            let rejected = self.flights[key] == Flight::Rejected;
+            self.take(rule, places, action)?;
+            // Control's answer may be of an epoch that the edge has yet to hear of.
+            if rejected {
+                self.offer(rule, places, key);
+                if !matches!(self.flights[key], Flight::Landed { .. }) {
+                    self.close(key);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn fault(&mut self, places: &Places, fault: Fault) -> Option<()> {
+        self.faults_left = self.faults_left.checked_sub(1)?;
+        match fault {
+            Fault::Cut => self.link = Link { epoch: NONE, welcome: None },
+            Fault::Resync => self.link.welcome = Some((self.control.epoch, self.control.now().head)),
+            Fault::Flush(shard) => self.shards[usize::from(shard)] = Shard::FLUSHED,
+            Fault::Copy(shard) => self.copy = Some((shard, self.shards[usize::from(shard)])),
+            Fault::Depose => self.publishers[1].term = 2,
+            Fault::Restore(back) => self.control.restore(back),
+            Fault::Crash => {
+                self.cache = Cache::boot(self.disk.as_ref(), &places.slots);
+                self.link = Link { epoch: NONE, welcome: None };
+                (0..KEYS).for_each(|key| self.close(key));
+                self.saving = None;
+                self.watch.crash();
+            }
+        }
+        Some(())
+    }
+}
