@@ -282,7 +282,11 @@ impl Drop for AddressSeat {
 
 /// Connections that the process may hold: its descriptors less the reserve.
 fn descriptors() -> usize {
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    connections_within(&std::fs::read_to_string("/proc/self/limits").unwrap_or_default())
+}
+
+/// The same, from the text of `/proc/self/limits`.
+fn connections_within(limits: &str) -> usize {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let soft = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
     soft.map_or(DEFAULT_CONNECTIONS, |soft| soft.saturating_sub(DESCRIPTOR_RESERVE).max(64))
@@ -311,5 +315,14 @@ mod tests {
     #[test]
     fn the_system_says_how_many_descriptors_there_are() {
         assert!(descriptors() >= 64);
+        for (limits, expected) in [
+            ("Max open files            20000                20000                files     \n", 19_488),
+            ("Max cpu time  unlimited  unlimited  seconds\nMax open files  1024  524288  files\n", 512),
+            ("Max open files  256  256  files\n", 64),
+            ("Max open files  unlimited  unlimited  files\n", DEFAULT_CONNECTIONS),
+            ("", DEFAULT_CONNECTIONS),
+        ] {
+            assert_eq!(connections_within(limits), expected, "{limits}");
+        }
     }
 }

@@ -157,3 +157,52 @@ async fn a_client_that_says_nothing_does_not_hold_the_stop() {
     crate::support::eventually("both are accepted", both).await;
     tokio::time::timeout(DEADLINE, edge.stop()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_drain_ends_in_time_whatever_is_under_way() {
+    // A preface, settings, and headers of stream 1 by static indices and literals; then not a word.
+    let mut h2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    h2.extend_from_slice(b"\0\0\x0f\x01\x05\0\0\0\x01\x82\x86\x04\x04/ABC\x01\x05tn.gg");
+    for (what, request) in
+        [("HTTP/1.1", b"GET /ABC HTTP/1.1\r\nHost: tn.gg\r\n\r\n".to_vec()), ("HTTP/2", h2)]
+    {
+        let (control, edge, _folder) =
+            edge_with(|config| config.limits.drain_timeout = Duration::from_millis(200)).await;
+        control.acked(control.put("ABC", "https://example.com/")).await;
+        control.faults(|faults| faults.slow_reads = 10 * DEADLINE);
+        let mut stream = TcpStream::connect(edge.plain).await.unwrap();
+        stream.write_all(&request).await.unwrap();
+        crate::support::eventually(what, || control.reads() == 1).await;
+        // It panics when it takes too long.
+        edge.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn connections_over_all_are_bounded() {
+    let (_control, edge, _folder) = edge_with(|config| config.limits.connections = Some(2)).await;
+    let ask = b"GET /robots.txt HTTP/1.1\r\nHost: tn.gg\r\n\r\n";
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(edge.plain).await.unwrap();
+        stream.write_all(ask).await.unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+        held.push(stream);
+    }
+    let mut third = TcpStream::connect(edge.plain).await.unwrap();
+    // It may be closed before this is written.
+    let _ = third.write_all(ask).await;
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(DEADLINE, third.read_to_end(&mut answer)).await.unwrap();
+    assert!(answer.is_empty());
+    let metric = |line: &str| edge.handle.metrics_text().lines().any(|is| is == line);
+    assert!(metric("waymark_edge_connections_refused_total 1"));
+    drop(held.pop());
+    crate::support::eventually("one has ended", || metric("waymark_edge_connections 1")).await;
+    let answer =
+        raw(edge.plain, b"GET /robots.txt HTTP/1.1\r\nHost: tn.gg\r\nConnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    edge.stop().await;
+}
