@@ -80,7 +80,7 @@ pub struct Limits {
     pub h2_streams: u32,
     /// Connections in all; `None` takes the descriptor limit less a reserve of 512 for files and control.
     pub connections: Option<usize>,
-    /// Connections of one client address: 200, a large office behind one address.
+    /// Connections of one client address (IPv6: one /64): 200, a large office behind one address.
     ///
     /// Loopback is exempt: local proxies and load tests come from there.
     pub connections_per_address: u32,

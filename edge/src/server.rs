@@ -18,6 +18,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::graceful::GracefulConnection,
 };
+use shared::client_address::network;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -241,7 +242,7 @@ impl Drop for Seat {
     }
 }
 
-/// Open connections by client address; as many entries as connections at most.
+/// Open connections by client address (IPv6: by /64); as many entries as connections at most.
 #[derive(Debug, Default)]
 struct Addresses {
     open: Mutex<HashMap<IpAddr, u32>>,
@@ -254,6 +255,8 @@ impl Addresses {
         if ip.is_loopback() {
             return Some(AddressSeat(None));
         }
+        // One client of IPv6 has a whole network of addresses.
+        let ip = network(ip);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(ip).or_default();
         if *count >= self.most {
@@ -307,9 +310,14 @@ mod tests {
         drop(first);
         let _third = addresses.take(a).unwrap();
         assert!(addresses.take(a).is_none());
+        let [six, same_64, other_64] =
+            ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"].map(|ip| ip.parse().unwrap());
+        let _sixes = [addresses.take(six).unwrap(), addresses.take(same_64).unwrap()];
+        assert!(addresses.take(six).is_none());
+        assert!(addresses.take(other_64).is_some());
         let many: Vec<_> = (0..1_000).map(|_| addresses.take(loopback).unwrap()).collect();
         drop(many);
-        assert_eq!(addresses.open.lock().unwrap().len(), 1, "only addresses with connections are held");
+        assert_eq!(addresses.open.lock().unwrap().len(), 2, "only addresses with connections are held");
     }
 
     #[test]
