@@ -51,7 +51,6 @@ class Connection:
         self.decoder.max_header_list_size = 1 << 20
         self.buffer, self.ended, self.broken = b"", False, False
         self.statuses, self.resets, self.goaway, self.acks = {}, {}, None, 0
-        self.pings, self.bytes = 0, 0
         self.send(preface + SettingsFrame(settings=settings or {}).serialize())
 
     def __enter__(self):
@@ -99,7 +98,6 @@ class Connection:
         if not data:
             self.ended = True
             return False
-        self.bytes += len(data)
         self.buffer += data
         while len(self.buffer) >= 9:
             head, length = Frame.parse_frame_header(memoryview(self.buffer[:9]))
@@ -121,8 +119,8 @@ class Connection:
             # The first says why; a second may say that it is over.
             if self.goaway is None:
                 self.goaway = got.error_code
-        elif isinstance(got, PingFrame) and "ACK" in got.flags:
-            self.pings += 1
+        elif isinstance(got, PingFrame) and "ACK" not in got.flags:
+            self.send(PingFrame(flags=["ACK"], opaque_data=got.opaque_data).serialize())
         elif isinstance(got, SettingsFrame):
             if "ACK" in got.flags:
                 self.acks += 1

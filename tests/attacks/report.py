@@ -15,6 +15,12 @@ class Report:
             self.names.append(server)
         self.count += server == OURS
 
+    def take(self, other):
+        """Takes over the verdicts of another report."""
+        for (group, name), verdicts in other.rows.items():
+            for server, got in verdicts.items():
+                self.add(group, name, server, got, other.expected[group, name])
+
     def cost(self, suite, server, memory, steady):
         """Notes what a suite cost a server: growth of memory, and another client's p99."""
         self.costs[suite, server] = memory, *steady

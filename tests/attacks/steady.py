@@ -57,7 +57,7 @@ class Steady:
 
     def __init__(self, target, source=None):
         self.stopped, self.results = multiprocessing.Event(), multiprocessing.Queue()
-        self.process = multiprocessing.Process(target=ask, args=(target.plain, self.stopped, self.results, source))
+        self.process = multiprocessing.Process(target=ask, args=(target.plain, self.stopped, self.results, source), daemon=True)
         self.process.start()
         time.sleep(BEFORE)
 
