@@ -39,7 +39,11 @@ fn check(document: &Value) -> Result<()> {
             let takes_body = matches!(method.as_str(), "post" | "put");
             let with_body: &[&str] = if takes_body { &["413", "415"] } else { &[] };
             for status in ["400", "401", "403", "404", "409", "429", "500", "503"].iter().chain(with_body) {
-                let content = &operation["responses"][*status]["content"]["application/json"];
+                let reference = operation["responses"][*status]["$ref"].as_str();
+                let shared = reference.and_then(|reference| document.pointer(reference.strip_prefix('#')?));
+                let response = shared.with_context(|| format!("{what}: {status}"))?;
+                ensure!(response["headers"]["X-Request-Id"].is_object(), "{what}: {status} has no headers");
+                let content = &response["content"]["application/json"];
                 ensure!(content["schema"]["$ref"] == "#/components/schemas/Problem", "{what}: {status}");
                 ensure!(
                     content["example"]["status"] == status.parse::<u16>()?,

@@ -9,7 +9,7 @@ use shared::problem::{Code, Problem};
 use utoipa::{
     IntoParams, OpenApi, ToSchema,
     openapi::{
-        ContentBuilder, OpenApi as Document, Ref, RefOr, ResponseBuilder,
+        OpenApi as Document, RefOr, ResponseBuilder,
         path::{HttpMethod, Operation, Parameter, PathItem},
         security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
     },
@@ -152,37 +152,46 @@ fn operations_mut(item: &mut PathItem) -> Vec<(HttpMethod, &mut Operation)> {
     all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|o| (method, o))).collect()
 }
 
+/// What operations answer when they fail: one code for each status, with its example.
+const ERRORS: &[Code] = &[
+    Code::InvalidParameter,
+    Code::KeyUnknown,
+    Code::Forbidden,
+    Code::NotFound,
+    Code::Conflict,
+    Code::TooLarge,
+    Code::UnsupportedMediaType,
+    Code::CannotRender,
+    Code::TooManyRequests,
+    Code::Internal,
+    Code::Unavailable,
+];
+
 fn add_errors(method: &HttpMethod, operation: &mut Operation) {
-    let mut codes = vec![
-        Code::InvalidParameter,
-        Code::KeyUnknown,
-        Code::Forbidden,
-        Code::NotFound,
-        Code::Conflict,
-        Code::TooManyRequests,
-        Code::Internal,
-        Code::Unavailable,
-    ];
-    if matches!(method, HttpMethod::Post | HttpMethod::Put) {
-        codes.extend([Code::TooLarge, Code::UnsupportedMediaType]);
-    }
+    let takes_body = matches!(method, HttpMethod::Post | HttpMethod::Put);
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
-    if draws {
-        codes.push(Code::CannotRender);
-    }
-    for code in codes {
-        let content = ContentBuilder::new()
-            .schema(Some(Ref::from_schema_name("Problem")))
-            .example(serde_json::to_value(Problem::new(code, Vec::new(), EXAMPLE_DOCS)).ok())
-            .build();
-        let response = ResponseBuilder::new().description(code.text()).build();
-        let responses = &mut operation.responses.responses;
-        // What an operation says of an error itself is its description.
-        let entry = responses.entry(code.status().to_string()).or_insert(RefOr::T(response));
-        if let RefOr::T(response) = entry {
-            response.content.insert("application/json".to_owned(), RefOr::T(content));
+    for code in ERRORS {
+        let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
+        let of_images = matches!(code, Code::CannotRender);
+        if (takes_body || !of_bodies) && (draws || !of_images) {
+            // What an operation says of an error itself is its description.
+            let response = ResponseBuilder::new().description(code.text()).build();
+            let responses = &mut operation.responses.responses;
+            responses.entry(code.status().to_string()).or_insert(RefOr::T(response));
         }
     }
+}
+
+/// The errors as components, by the names of their codes.
+fn errors() -> Value {
+    let all = ERRORS.iter().map(|code| {
+        let example = Problem::new(*code, Vec::new(), EXAMPLE_DOCS);
+        let content = json!({"schema": {"$ref": "#/components/schemas/Problem"}, "example": example});
+        let mut response = json!({"description": code.text(), "content": {"application/json": content}});
+        add_headers(&mut response, "", &code.status().to_string());
+        (format!("{code:?}"), response)
+    });
+    Value::Object(all.collect())
 }
 
 /// The document as it is served: what OpenAPI can say and the macros cannot.
@@ -190,6 +199,7 @@ pub(super) fn render(document: &Document) -> Value {
     let mut whole = serde_json::to_value(document).unwrap_or_default();
     whole["components"]["schemas"]["JsonValue"] = parts::json_value();
     whole["components"]["headers"] = headers();
+    whole["components"]["responses"] = errors();
     for (_, schema) in whole["components"]["schemas"].as_object_mut().into_iter().flatten() {
         loosen(schema);
     }
@@ -250,15 +260,32 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         }
     }
     for (status, response) in operation["responses"].as_object_mut().into_iter().flatten() {
-        let names: &[&str] = match status.as_str() {
-            "201" => &["X-Request-Id", "Location"],
-            "200" if id.starts_with("list") => &["X-Request-Id", "Link"],
-            "429" | "503" => &["X-Request-Id", "Retry-After"],
-            _ => &["X-Request-Id"],
-        };
-        for name in names {
-            response["headers"][*name] = json!({"$ref": format!("#/components/headers/{name}")});
+        match ERRORS.iter().find(|code| code.status().to_string() == *status) {
+            Some(code) => refer(response, *code),
+            None => add_headers(response, &id, status),
         }
+    }
+}
+
+/// Puts a reference in the place of an error; it keeps a description of its own.
+fn refer(response: &mut Value, code: Code) {
+    let mut reference = json!({"$ref": format!("#/components/responses/{code:?}")});
+    let own = response["description"].take();
+    if own != code.text() {
+        reference["description"] = own;
+    }
+    *response = reference;
+}
+
+fn add_headers(response: &mut Value, operation: &str, status: &str) {
+    let names: &[&str] = match status {
+        "201" => &["X-Request-Id", "Location"],
+        "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
+        "429" | "503" => &["X-Request-Id", "Retry-After"],
+        _ => &["X-Request-Id"],
+    };
+    for name in names {
+        response["headers"][*name] = json!({"$ref": format!("#/components/headers/{name}")});
     }
 }
 
