@@ -17,7 +17,7 @@ pub(crate) struct Agents {
 /// What a user agent tells.
 #[derive(Debug, Default)]
 pub(crate) struct Agent {
-    sent: Box<str>,
+    sent: Box<[u8]>,
     /// Name of the browser or program.
     pub(crate) name: Option<Box<str>>,
     /// Name of the operating system.
@@ -31,10 +31,10 @@ impl Agents {
         Self { parser: woothee::parser::Parser::new(), slots }
     }
 
-    /// Reads a user agent.
-    pub(crate) fn read(&self, sent: &str) -> Guard<Option<Arc<Agent>>> {
+    /// Reads a user agent; bytes that are no text tell nothing.
+    pub(crate) fn read(&self, sent: &[u8]) -> Guard<Option<Arc<Agent>>> {
         // The remainder is below the number of slots.
-        let slot = &self.slots[crc32fast::hash(sent.as_bytes()) as usize % SLOTS];
+        let slot = &self.slots[crc32fast::hash(sent) as usize % SLOTS];
         let held = slot.load();
         if held.as_ref().is_some_and(|agent| *agent.sent == *sent) {
             return held;
@@ -44,9 +44,10 @@ impl Agents {
         Guard::from_inner(Some(agent))
     }
 
-    fn parse(&self, sent: &str) -> Agent {
+    fn parse(&self, sent: &[u8]) -> Agent {
+        let text = str::from_utf8(sent).unwrap_or_default();
         let known = |text: &str| Some(text).filter(|text| *text != "UNKNOWN").map(Into::into);
-        match self.parser.parse(sent) {
+        match self.parser.parse(text) {
             None => Agent { sent: sent.into(), ..Agent::default() },
             Some(found) => Agent { sent: sent.into(), name: known(found.name), system: known(found.os) },
         }
@@ -64,7 +65,7 @@ mod tests {
         let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 \
             (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
         let read = |sent: &str| {
-            let agent = agents.read(sent);
+            let agent = agents.read(sent.as_bytes());
             let agent = agent.as_ref().unwrap();
             (agent.name.clone().unwrap_or_default().to_string(), agent.system.is_some())
         };

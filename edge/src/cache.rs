@@ -20,7 +20,7 @@ use shared::{
     id::AccountId,
     redirect::{Redirect, RedirectKey},
     rules::AccountRules,
-    target::{TagValues, Target},
+    target::{TagValues, Target, Template},
     wire::stream::{Change, Epoch, Events, Fill, Rejected, Rev},
 };
 
@@ -71,7 +71,7 @@ impl Served {
     }
 
     /// Where a target of a rule leads for this redirection.
-    pub(crate) fn expand(&self, target: &Target) -> String {
+    pub(crate) fn fill_in(&self, target: &Template) -> String {
         target.expand(&tag_values(&self.record))
     }
 }

@@ -12,7 +12,7 @@ use shared::{
     id::{AccountId, ApplicationId, ProjectId},
     redirect::Redirect,
     rules::{AccountRules, Compiled, Facts, Text},
-    target::Target,
+    target::Template,
     time::UnixMillis,
     wire::scan::{MAX_USER_AGENT, cut},
 };
@@ -51,7 +51,7 @@ enum Destination {
     /// The same for every link.
     Fixed(HeaderValue),
     /// With tags, which each link fills in.
-    Template(Target),
+    Template(Template),
 }
 
 /// Reads the rules of an account; `None` when it has none, the reason when one cannot be used.
@@ -62,7 +62,7 @@ pub(crate) fn read(rules: &AccountRules) -> Result<Option<RuleSet>, String> {
     let compiled = Compiled::new(rules, |owner, index, rule, target| {
         let destination = match target {
             None => Destination::Own,
-            Some(target) if target.as_str().contains('{') => Destination::Template(target),
+            Some(target) if target.as_str().contains('{') => Destination::Template(target.template()),
             Some(target) => HeaderValue::try_from(target.as_str())
                 .map(Destination::Fixed)
                 .map_err(|_| "redirectUrl is no header value".to_owned())?,
@@ -85,7 +85,7 @@ impl RuleSet {
             Destination::Own => scene.served.location.clone(),
             Destination::Fixed(location) => location.clone(),
             // Values of tags are percent-encoded, so the text is a header value.
-            Destination::Template(target) => HeaderValue::try_from(scene.served.expand(target)).ok()?,
+            Destination::Template(target) => HeaderValue::try_from(scene.served.fill_in(target)).ok()?,
         };
         Some((hit.made.clone(), location))
     }
@@ -100,6 +100,7 @@ pub(crate) struct Scene<'a> {
     sources: Sources<'a>,
     agent: OnceCell<Guard<Option<Arc<Agent>>>>,
     place: OnceCell<Arc<Locality>>,
+    language: OnceCell<Option<&'a str>>,
 }
 
 /// What the edge knows beyond the request.
@@ -120,7 +121,8 @@ impl<'a> Scene<'a> {
         at: UnixMillis,
         sources: Sources<'a>,
     ) -> Self {
-        Self { served, headers, ip, at, sources, agent: OnceCell::new(), place: OnceCell::new() }
+        let (agent, place, language) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { served, headers, ip, at, sources, agent, place, language }
     }
 
     fn record(&self) -> &Redirect {
@@ -133,9 +135,10 @@ impl<'a> Scene<'a> {
 
     fn agent(&self) -> Option<&Agent> {
         let guard = self.agent.get_or_init(|| {
-            let sent = self.headers.get(USER_AGENT).and_then(|agent| str::from_utf8(agent.as_bytes()).ok());
+            let sent = self.headers.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
             // Cut as the scan record is, so that control reads the same names from it.
-            self.sources.agents.read(cut(sent.unwrap_or_default(), MAX_USER_AGENT))
+            let cut = || cut(str::from_utf8(sent).unwrap_or_default(), MAX_USER_AGENT).as_bytes();
+            self.sources.agents.read(if sent.len() <= MAX_USER_AGENT { sent } else { cut() })
         });
         guard.as_deref()
     }
@@ -163,13 +166,18 @@ impl Facts for Scene<'_> {
     }
 
     fn language(&self) -> Option<&str> {
-        let sent = self.headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
-        // By the order of the text, as browsers write it; qualities are theirs to keep in step.
-        let first = sent.split([',', ';']).next().unwrap_or_default().trim();
-        Some(first).filter(|tag| !tag.is_empty() && *tag != "*")
+        *self.language.get_or_init(|| first_language(self.headers))
     }
 
     fn time(&self) -> UnixMillis {
         self.at
     }
+}
+
+/// The first language that a client accepts.
+fn first_language(headers: &HeaderMap) -> Option<&str> {
+    let sent = headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
+    // By the order of the text, as browsers write it; qualities are theirs to keep in step.
+    let first = sent.split([',', ';']).next().unwrap_or_default().trim();
+    Some(first).filter(|tag| !tag.is_empty() && *tag != "*")
 }

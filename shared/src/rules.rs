@@ -10,6 +10,7 @@
 
 mod compile;
 mod field;
+mod program;
 
 use serde::{Deserialize, Serialize};
 

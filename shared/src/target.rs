@@ -8,9 +8,6 @@ use url::Url;
 /// Longest target in bytes, as stored (decisions 5).
 pub const MAX_BYTES: usize = 2_048;
 
-/// Tags that a target may hold in braces; each is replaced by the percent-encoded value.
-pub const TAGS: [&str; 5] = ["shortId", "platformId", "evrythngId", "thngId", "productId"];
-
 /// Unreserved characters of RFC 3986 stay as they are in a tag's value.
 const TAG_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -29,7 +26,7 @@ pub enum InvalidTarget {
     /// User name or password inside.
     #[error("must not hold a user name or password")]
     Credentials,
-    /// A brace that is not one of [`TAGS`].
+    /// A brace around anything but a tag.
     #[error(
         "holds an unknown tag; allowed are {{shortId}} {{platformId}} {{evrythngId}} {{thngId}} {{productId}}"
     )]
@@ -42,6 +39,29 @@ pub enum InvalidTarget {
 /// A validated target, as it was given, tags not expanded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target(Box<str>);
+
+/// A target cut at its tags, for whoever fills them in often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Box<[Part]>,
+    /// Bytes of the texts between the tags.
+    text_bytes: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(Box<str>),
+    Tag(Tag),
+}
+
+/// What may stand in braces, and is replaced by the percent-encoded value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    Short,
+    Platform,
+    Thng,
+    Product,
+}
 
 /// Values for the tags of a target; an absent one expands to nothing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,12 +90,15 @@ impl Target {
         if text.bytes().any(forbidden) {
             return Err(InvalidTarget::Characters);
         }
-        let mut has_bad_tag = false;
-        let sample = replace_tags(text, |tag, out| match TAGS.contains(&tag) {
-            true => out.push('0'),
-            false => has_bad_tag = true,
-        });
-        if has_bad_tag || sample.contains(['{', '}']) {
+        let (mut sample, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some((before, tag, behind)) = cut_at_tag(rest) {
+            Tag::parse(tag).ok_or(InvalidTarget::UnknownTag)?;
+            sample.push_str(before);
+            sample.push('0');
+            rest = behind;
+        }
+        sample.push_str(rest);
+        if sample.contains(['{', '}']) {
             return Err(InvalidTarget::UnknownTag);
         }
         let url = parse_http(&sample)?;
@@ -98,16 +121,25 @@ impl Target {
     /// The target with its tags replaced: the bytes of `Location`.
     #[must_use]
     pub fn expand(&self, values: &TagValues<'_>) -> String {
-        replace_tags(&self.0, |tag, out| {
-            let value = match tag {
-                "shortId" => Some(values.short_id),
-                "platformId" | "evrythngId" => Some(values.platform_id),
-                "thngId" => values.thng_id,
-                "productId" => values.product_id,
-                _ => None,
-            };
-            out.extend(utf8_percent_encode(value.unwrap_or_default(), TAG_VALUE));
-        })
+        self.template().expand(values)
+    }
+
+    /// The target cut at its tags.
+    #[must_use]
+    pub fn template(&self) -> Template {
+        let (mut parts, mut rest) = (Vec::new(), &*self.0);
+        while let Some((text, tag, behind)) = cut_at_tag(rest) {
+            parts.extend((!text.is_empty()).then(|| Part::Text(text.into())));
+            // Every tag is known: others were refused.
+            parts.extend(Tag::parse(tag).map(Part::Tag));
+            rest = behind;
+        }
+        parts.extend((!rest.is_empty()).then(|| Part::Text(rest.into())));
+        let length = |part: &Part| match part {
+            Part::Text(text) => text.len(),
+            Part::Tag(_) => 0,
+        };
+        Template { text_bytes: parts.iter().map(length).sum(), parts: parts.into() }
     }
 
     /// Host with a port that is not the default, and first path segment, if that is all the path.
@@ -123,6 +155,51 @@ impl Target {
         let mut segments = url.path_segments()?;
         let segment = segments.next().filter(|segment| !segment.is_empty())?;
         segments.next().is_none().then(|| (host, segment.to_owned()))
+    }
+}
+
+impl Template {
+    /// The target with its tags replaced: the bytes of `Location`.
+    #[must_use]
+    pub fn expand(&self, values: &TagValues<'_>) -> String {
+        let value_bytes = |part: &Part| match part {
+            Part::Text(_) => 0,
+            Part::Tag(tag) => values.find(*tag).len(),
+        };
+        // Exact for ids, which need no encoding: what becomes a header value without a copy.
+        let mut out =
+            String::with_capacity(self.text_bytes + self.parts.iter().map(value_bytes).sum::<usize>());
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Tag(tag) => out.extend(utf8_percent_encode(values.find(*tag), TAG_VALUE)),
+            }
+        }
+        out
+    }
+}
+
+impl Tag {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "shortId" => Some(Self::Short),
+            // The alias of decisions 5.
+            "platformId" | "evrythngId" => Some(Self::Platform),
+            "thngId" => Some(Self::Thng),
+            "productId" => Some(Self::Product),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> TagValues<'a> {
+    fn find(&self, tag: Tag) -> &'a str {
+        match tag {
+            Tag::Short => self.short_id,
+            Tag::Platform => self.platform_id,
+            Tag::Thng => self.thng_id.unwrap_or_default(),
+            Tag::Product => self.product_id.unwrap_or_default(),
+        }
     }
 }
 
@@ -152,18 +229,11 @@ fn authority_end(text: &str) -> usize {
     text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at)
 }
 
-/// Copies `text`, giving each `{tag}` to `replace` with the output so far.
-fn replace_tags(text: &str, mut replace: impl FnMut(&str, &mut String)) -> String {
-    let mut out = String::with_capacity(text.len() + 32);
-    let mut rest = text;
-    while let Some(open) = rest.find('{') {
-        let Some(length) = rest[open..].find('}') else { break };
-        out.push_str(&rest[..open]);
-        replace(&rest[open + 1..open + length], &mut out);
-        rest = &rest[open + length + 1..];
-    }
-    out.push_str(rest);
-    out
+/// What stands before the first tag, the tag's name, and what stands behind it.
+fn cut_at_tag(text: &str) -> Option<(&str, &str, &str)> {
+    let open = text.find('{')?;
+    let (name, behind) = text[open + 1..].split_once('}')?;
+    Some((&text[..open], name, behind))
 }
 
 #[cfg(test)]

@@ -1,16 +1,11 @@
 //! From texts to what is evaluated: parsed once when a set arrives, then only compared.
 
-use super::{AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule};
+use super::{AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule, program::Program};
 use crate::{
-    filter::{Expr, Fact, Operator, Term, Value},
+    filter::{Expr, Term, Value},
     id::{ApplicationId, ProjectId},
     target::Target,
-    time::UnixMillis,
 };
-
-/// Milliseconds of an hour and of a day.
-const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// Why a rule cannot be used: the member, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +17,7 @@ pub struct InvalidRule {
     pub what: String,
 }
 
-/// The condition of a rule, ready to be tried.
+/// The condition of a rule, understood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matcher(Expr<Field>);
 
@@ -55,44 +50,10 @@ impl Matcher {
     }
 
     /// Whether it holds; asks for no more facts than it needs.
-    #[must_use]
-    pub fn holds(&self, facts: &impl Facts) -> bool {
-        self.0.eval(&mut |term| holds(term, facts))
+    #[cfg(test)]
+    pub(super) fn holds(&self, facts: &impl Facts) -> bool {
+        Program::new([&self.0].into_iter()).first(facts).is_some()
     }
-}
-
-fn holds(term: &Term<Field>, facts: &impl Facts) -> bool {
-    let number = |number: i64| {
-        // Milliseconds of this age are exact as a float up to the year 287,396.
-        #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
-        term.admits(Fact::Number(number as f64))
-    };
-    match term.field {
-        Field::Text(text) => facts.text(text).is_some_and(|text| term.admits(Fact::Text(text))),
-        Field::Project => facts.projects().iter().any(|id| term.admits(Fact::Text(id.as_str()))),
-        Field::Language => facts.language().is_some_and(|tag| speaks(term, tag)),
-        Field::Timestamp => number(facts.time().0),
-        Field::Hour => number(facts.time().0.rem_euclid(DAY_MS) / HOUR_MS),
-        Field::Weekday => number(weekday(facts.time())),
-    }
-}
-
-/// Whether a language tag meets a condition whose value is in lower case; `en` is met by `en-GB`.
-fn speaks(term: &Term<Field>, tag: &str) -> bool {
-    let (tag, value) = (tag.as_bytes(), term.value.as_str().as_bytes());
-    let Some((head, rest)) = tag.split_at_checked(value.len()) else { return false };
-    let begins = head.eq_ignore_ascii_case(value);
-    match term.operator {
-        Operator::Prefix => begins,
-        Operator::Equal => begins && !value.is_empty() && (rest.is_empty() || rest.starts_with(b"-")),
-        // Refused when the rule is read.
-        Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => false,
-    }
-}
-
-/// 1 on Mondays to 7 on Sundays; the first day of 1970 was a Thursday.
-const fn weekday(at: UnixMillis) -> i64 {
-    (at.0.div_euclid(DAY_MS) + 3).rem_euclid(7) + 1
 }
 
 /// The rules of an account, ready to be tried; `T` is what the holder makes of each rule.
@@ -102,7 +63,9 @@ pub struct Compiled<T>(Vec<List<T>>);
 #[derive(Debug)]
 struct List<T> {
     owner: Option<Owner>,
-    rules: Vec<(Matcher, T)>,
+    conditions: Program,
+    /// What was made of each rule.
+    made: Vec<T>,
 }
 
 /// The rule that fired.
@@ -130,20 +93,21 @@ impl<T> Compiled<T> {
             if list.rules.len() > MAX_RULES {
                 return Err(format!("rules: at most {MAX_RULES}, not {}", list.rules.len()));
             }
-            let mut compiled = Vec::with_capacity(list.rules.len());
+            let (mut matchers, mut made) = (Vec::new(), Vec::with_capacity(list.rules.len()));
             for (index, rule) in list.rules.iter().enumerate() {
                 let place = |fault: String| format!("rules[{index}].{fault}");
                 let (matcher, target) = rule.check().map_err(|faults| {
                     place(faults.into_iter().next().map(|fault| fault.to_string()).unwrap_or_default())
                 })?;
-                let made = make(list.owner.as_ref(), index, rule, target).map_err(place)?;
-                compiled.push((matcher, made));
+                made.push(make(list.owner.as_ref(), index, rule, target).map_err(place)?);
+                matchers.push(matcher);
             }
-            let conditions: usize = compiled.iter().map(|(matcher, _)| matcher.conditions()).sum();
+            let conditions: usize = matchers.iter().map(Matcher::conditions).sum();
             if conditions > MAX_CONDITIONS {
                 return Err(format!("rules: at most {MAX_CONDITIONS} conditions, not {conditions}"));
             }
-            lists.push(List { owner: list.owner, rules: compiled });
+            let conditions = Program::new(matchers.iter().map(|matcher| &matcher.0));
+            lists.push(List { owner: list.owner, conditions, made });
         }
         Ok(Self(lists))
     }
@@ -157,8 +121,9 @@ impl<T> Compiled<T> {
             .iter()
             .filter(|list| list.owner.as_ref().is_none_or(|owner| is_for(owner, facts.projects())));
         for list in lists {
-            let found = list.rules.iter().enumerate().find(|(_, (matcher, _))| matcher.holds(facts));
-            if let Some((index, (_, made))) = found {
+            if let Some(index) = list.conditions.first(facts)
+                && let Some(made) = list.made.get(index)
+            {
                 return Some(Hit { application: list.owner.map(|owner| owner.application), index, made });
             }
         }

@@ -1,7 +1,12 @@
 use std::cell::Cell;
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::time::UnixMillis;
+use crate::{
+    filter::{Expr, Term},
+    time::UnixMillis,
+};
 
 const THNG: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 const PROJECT: &str = "UMe8gsKVBfgRtKRaagBefgwk";
@@ -215,6 +220,32 @@ fn no_fact_is_asked_for_without_need() {
     }]);
     assert_eq!(compiled.first(&scan).unwrap().index, 1);
     assert_eq!(scan.asked.get(), 0);
+}
+
+/// Conditions of every form, of which some hold for [`scan`].
+fn condition() -> impl Strategy<Value = Expr> {
+    let terms = ["country=DE", "country=FR", "language=de", "hour=1", "hour=23", "shortId~K7", "product=x"];
+    let term = proptest::sample::select(terms.to_vec()).prop_map(|term| term.parse::<Expr>().unwrap());
+    term.prop_recursive(4, 12, 3, |part| {
+        let parts = || proptest::collection::vec(part.clone(), 2..4);
+        prop_oneof![
+            parts().prop_map(Expr::And),
+            parts().prop_map(Expr::Or),
+            part.clone().prop_map(|part| Expr::Not(Box::new(part))),
+        ]
+    })
+}
+
+proptest! {
+    /// Where a program goes on after each test is what the trees of its filters say.
+    #[test]
+    fn programs_decide_as_filters_do(conditions in proptest::collection::vec(condition(), 1..5)) {
+        let alone = |term: &Term| Matcher::parse(&term.to_string()).unwrap().holds(&scan());
+        let expected = conditions.iter().position(|condition| condition.eval(&mut |term| alone(term)));
+        let rules = conditions.iter().map(|condition| rule(&condition.to_string(), None)).collect();
+        let compiled = compile(vec![RuleList { owner: None, rules }]);
+        prop_assert_eq!(compiled.first(&scan()).map(|hit| hit.index), expected);
+    }
 }
 
 #[test]
