@@ -1,6 +1,7 @@
 """Attacks servers and compares their verdicts; see README.md beside this file."""
 
 import argparse
+import concurrent.futures
 import importlib
 import multiprocessing
 import os
@@ -18,7 +19,9 @@ MEMORY = 64 << 20
 
 def attack(suite, targets, report, long):
     """Runs a suite against some servers while another client asks each of them all the time."""
-    loads = [Steady(target) for target in targets]
+    # Together, so that none of them has begun long before the attack.
+    with concurrent.futures.ThreadPoolExecutor(len(targets)) as pool:
+        loads = list(pool.map(lambda target: Steady(target, long), targets))
     before = [target.rss() for target in targets]
     for target in targets:
         target.forget_peak()

@@ -8,8 +8,8 @@ from servers import HOST
 
 # A second of it has enough samples for a p99 that is not the maximum.
 RATE = 200
-# How long it runs before the attack begins.
-BEFORE = 3
+# How long it runs before the attack begins, in seconds: a p99 that is compared needs more samples.
+BEFORE, BEFORE_LONG = 3, 10
 REQUEST = f"GET /SAFE HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
 
 
@@ -55,11 +55,11 @@ def ask(port, stop, results, source):
 class Steady:
     """Runs in a process of its own, so that the attacker's does not disturb it."""
 
-    def __init__(self, target, source=None):
+    def __init__(self, target, long=False, source=None):
         self.stopped, self.results = multiprocessing.Event(), multiprocessing.Queue()
         self.process = multiprocessing.Process(target=ask, args=(target.plain, self.stopped, self.results, source), daemon=True)
         self.process.start()
-        time.sleep(BEFORE)
+        time.sleep(BEFORE_LONG if long else BEFORE)
 
     def stop(self, begun):
         """Ends it; gives p99 in seconds before and during the attack, and the failures."""
