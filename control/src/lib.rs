@@ -3,10 +3,21 @@
 //! Invariants: SQL stands only in `store`; rules stand in `domain` as plain functions; each operation
 //! is one function in `service`, called by HTTP handlers and workers alike.
 
+pub mod app;
+pub mod cli;
+pub mod config;
 pub mod domain;
 pub mod error;
+pub mod failure;
+mod follow;
+pub mod geo;
 pub mod http;
+pub mod logging;
 pub mod publish;
+pub mod run;
+pub mod serve;
 pub mod service;
 pub mod store;
+pub mod system;
+pub mod tls;
 pub mod worker;

@@ -7,6 +7,7 @@ mod bad_input;
 mod clients;
 mod conventions;
 mod decode;
+mod fleet;
 mod geo;
 mod http;
 mod kill;

@@ -10,15 +10,12 @@ use std::{
 
 use anyhow::Context;
 use control::{
-    publish::{
-        hub::Hub,
-        writer::{self, WriterTask},
-    },
+    app::{Parts, compose},
+    publish::writer::WriterTask,
     service::{
         App, Random, RandomUnavailable,
-        intake::Counters,
-        limiter::{Limiter, Limits, Ticks},
-        passwords::Passwords,
+        edge_keys::EdgeKeys,
+        limiter::{Limits, Ticks},
         prepare,
     },
     store::{Db, StoreError, accounts, blobs::Blobs},
@@ -183,26 +180,22 @@ impl TestApp {
             .await?;
         accounts::insert_domain(&mut tx, account, &ShortDomain::new(Scheme::Https, "tn.gg")?).await?;
         tx.commit().await?;
-        let (writer, task) = writer::writer();
-        let app = App {
-            hub: Hub::open(db.db.clone()).await?,
+        let (app, task) = compose(Parts {
             db: db.db.clone(),
+            secrets: prepared.secrets,
             clock,
+            ticks: Ticks::new(Duration::default),
             random: Arc::new(SystemRandom),
-            secrets: prepared.secrets.clone(),
             blobs: Blobs::in_folder(&db.files(), MAX_TEST_FILE_BYTES)?,
-            writer,
-            geo_ip: Arc::new(bern()?),
+            geo_ip: Some(Arc::new(bern()?)),
             // Networks for documentation (RFC 5737): no test connects from there unasked.
             trusted_proxies: "192.0.2.0/24".parse()?,
-            edge_token: Some("edge-token".into()),
-            limiter: Limiter::new(&Limits::default(), &Ticks::new(Duration::default)),
-            agents: woothee::parser::Parser::new(),
-            intake: Counters::default(),
-            passwords: Passwords::default(),
+            limits: Limits::default(),
+            edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
-        };
-        Ok(Self { app: Arc::new(app), account, operator, db, writer: Some(task) })
+        })
+        .await?;
+        Ok(Self { app, account, operator, db, writer: Some(task) })
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub mod db;
 pub mod fingerprint;
+pub mod fleet;
 pub mod mmdb;
 pub mod product;
+pub mod raw_edge;
 pub mod redis;

@@ -74,9 +74,17 @@ pub fn root() -> &'static Path {
 /// # Errors
 /// It was not built.
 pub fn binary() -> Result<PathBuf> {
+    built("waymark")
+}
+
+/// Path of a binary that `cargo build` put beside this one.
+///
+/// # Errors
+/// It was not built.
+pub fn built(name: &str) -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.ancestors().nth(2).context("no target folder")?;
-    let path = folder.join("waymark");
+    let path = folder.join(name);
     if !path.exists() {
         bail!("{} is not built: run the tests by tests/run", path.display());
     }
@@ -370,5 +378,5 @@ pub fn spawn_up(command: &mut Command, deadline: Duration) -> Result<(Child, Vec
     }
     let _ = child.kill();
     let _ = child.wait();
-    bail!("waymark did not come up; it said {heard:?}")
+    bail!("it did not come up; it said {heard:?}")
 }

@@ -7,19 +7,18 @@ use axum::{
     http::HeaderValue,
 };
 use shared::client_address::EDGE_TOKEN;
-use subtle::ConstantTimeEq;
 
 use super::serve::Connection;
 use crate::service::App;
 
 /// The client's address; `None` where a request came over no socket.
 ///
-/// An edge that shows the token says who the client is; for others the trusted proxies do.
+/// An edge that shows its key says who the client is; for others the trusted proxies do.
 pub(super) fn address(app: &App, request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<Connection>>()?.0.peer.ip().to_canonical();
     let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);
-    let is_edge = app.edge_token.as_deref().zip(lines(EDGE_TOKEN).next());
-    if is_edge.is_some_and(|(token, shown)| token.as_bytes().ct_eq(shown).into()) {
+    let shown = lines(EDGE_TOKEN).next().and_then(|line| std::str::from_utf8(line).ok());
+    if shown.is_some_and(|key| app.edge_keys.edge_of(key).is_some()) {
         let said =
             lines("x-forwarded-for").next().and_then(|line| std::str::from_utf8(line).ok()?.parse().ok());
         return Some(said.unwrap_or(peer));

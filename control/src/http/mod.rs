@@ -18,6 +18,8 @@ mod docs;
 mod extract;
 mod file_content;
 mod files;
+pub mod health;
+pub mod internal;
 mod listing;
 mod location;
 mod logins;

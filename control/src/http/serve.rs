@@ -67,10 +67,20 @@ impl Connected<IncomingStream<'_, Tls>> for Connection {
 /// # Errors
 /// A socket cannot be used.
 pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
-    let service = router::router(app).into_make_service_with_connect_info::<Connection>();
+    run_router(listeners, router::router(app), MAX_CONNECTIONS, shutdown).await
+}
+
+/// Serves any routes within the bounds of the API's listeners, with so many connections of each at once.
+pub(super) async fn run_router(
+    listeners: ApiListeners,
+    router: axum::Router,
+    max_connections: usize,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let service = router.into_make_service_with_connect_info::<Connection>();
     let mut servers = JoinSet::new();
     for listener in listeners.plain {
-        let listener = Plain { listener: from_std(listener)?, places: places() };
+        let listener = Plain { listener: from_std(listener)?, places: places(max_connections) };
         let server =
             axum::serve(listener, service.clone()).with_graceful_shutdown(shutdown.clone().cancelled_owned());
         servers.spawn(server.into_future());
@@ -80,7 +90,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
             listener: from_std(listener)?,
             acceptor: TlsAcceptor::from(config),
             handshakes: JoinSet::new(),
-            places: places(),
+            places: places(max_connections),
         };
         let server =
             axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
@@ -106,8 +116,8 @@ fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }
 
-fn places() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(MAX_CONNECTIONS))
+fn places(count: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(count))
 }
 
 struct Plain {

@@ -27,6 +27,22 @@ pub(super) struct StatusDocument {
     scans: ScansDocument,
 }
 
+/// Every edge with its lag, for operators and edges (`GET /internal/v1/edges`).
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EdgesDocument {
+    epoch: String,
+    revision: u64,
+    edges: Vec<EdgeStatus>,
+}
+
+impl EdgesDocument {
+    /// The state now.
+    pub(super) fn read(app: &App) -> Self {
+        Self { epoch: app.hub.epoch().to_string(), revision: app.hub.head(), edges: app.hub.edges() }
+    }
+}
+
 /// What the intake of scans counted since the start.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScansDocument {

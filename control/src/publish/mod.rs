@@ -2,9 +2,12 @@
 
 pub mod hub;
 mod link;
+mod members;
 pub mod publisher;
 pub mod publisher_stats;
 mod rebuild;
+pub mod ring;
 mod scripts;
+mod session;
 mod view;
 pub mod writer;

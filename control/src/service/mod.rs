@@ -6,6 +6,7 @@ pub mod action_types;
 pub mod actions;
 pub mod applications;
 pub mod collections;
+pub mod edge_keys;
 pub mod files;
 pub mod idempotency;
 pub mod intake;
@@ -20,6 +21,7 @@ pub mod redirections;
 pub mod references;
 pub mod rules;
 pub mod scopes;
+pub mod seed;
 pub mod tenants;
 pub mod thng_keys;
 pub mod thngs;
@@ -89,8 +91,8 @@ pub struct App {
     pub geo_ip: Arc<dyn GeoIp>,
     /// Proxies before the API that may name the client of a request.
     pub trusted_proxies: TrustedProxies,
-    /// What edges show to be believed about the client; `None` when there is no edge.
-    pub edge_token: Option<Arc<str>>,
+    /// What edges show to be let in, and to be believed about the client.
+    pub edge_keys: Arc<edge_keys::EdgeKeys>,
     /// How many requests keys and addresses may make.
     pub limiter: limiter::Limiter,
     /// Reads user agents.

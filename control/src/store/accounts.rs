@@ -10,6 +10,7 @@ use super::{Conn, StoreError, Tx, on_db, parse};
 const INSERT: &str =
     "INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)";
 const FIRST: &str = "SELECT id FROM accounts ORDER BY seq LIMIT 1";
+const EXISTS: &str = "SELECT 1 FROM accounts WHERE id = $1";
 const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, first_name, last_name, created_at, \
     updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)";
 const FIRST_OPERATOR: &str = "SELECT id, account_id FROM operators ORDER BY seq LIMIT 1";
@@ -50,6 +51,16 @@ pub async fn insert(
 pub async fn find_first(conn: &mut Conn) -> Result<Option<AccountId>, StoreError> {
     let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIRST).fetch_optional(c).await)?;
     row.map(|(id,)| parse("id", &id)).transpose()
+}
+
+/// Whether there is such an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
+    let row: Option<(i32,)> =
+        on_db!(conn, |c| sqlx::query_as(EXISTS).bind(id.as_str()).fetch_optional(c).await)?;
+    Ok(row.is_some())
 }
 
 /// Adds an operator.

@@ -1,19 +1,15 @@
 //! The command line: reads it, runs one command, and turns its end into an exit code.
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::{io, process::ExitCode};
 
-use clap::{Parser, Subcommand, error::ErrorKind};
-use tokio::signal::unix::{SignalKind, signal};
+use clap::{Parser, Subcommand};
+use control::{cli, failure::Failure, logging};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     banner,
     config::{Config, Settings},
-    failure::{EXIT_USAGE, Failure},
-    logging, tools, up,
+    tools, up,
 };
 
 /// Short URLs and QR codes for products and things.
@@ -48,13 +44,13 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return cli::usage("waymark", &error),
     };
     // Before any TLS: two providers in one process would make rustls panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return fail(1, &error),
+        Err(error) => return cli::fail("waymark", 1, &error),
     };
     let code = match cli.command {
         Command::Up(settings) => runtime.block_on(run_up(*settings)),
@@ -66,70 +62,18 @@ pub fn main() -> ExitCode {
     };
     // Whatever blocks in the background (a reader of stdin) must not hold the exit up.
     runtime.shutdown_background();
-    code.unwrap_or_else(|error| fail(error.exit_code(), &error))
+    code.unwrap_or_else(|error| cli::fail("waymark", error.exit_code(), &error))
 }
 
 async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
-    logging::start(&config)?;
+    logging::start(&config.log, config.log_format)?;
     let shutdown = CancellationToken::new();
-    stop_on_signal(shutdown.clone())?;
+    cli::stop_on_signal(shutdown.clone())?;
     let running = up::up(config.clone(), shutdown).await?;
     if let Err(error) = banner::print(&mut io::stdout().lock(), &running, &config, banner::colours()) {
         tracing::warn!(%error, "stdout is closed");
     }
     running.wait().await?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The first Ctrl-C or SIGTERM drains and stops; the second ends the process at once.
-fn stop_on_signal(shutdown: CancellationToken) -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::failed("signals", error));
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        shutdown.cancel();
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        // 128 + SIGINT, as shells count.
-        std::process::exit(130);
-    });
-    Ok(())
-}
-
-fn usage(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A closed pipe (`| head`) is no fault.
-            let _ = error.print();
-            ExitCode::SUCCESS
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            ExitCode::from(EXIT_USAGE)
-        }
-        _ => {
-            let text = error.to_string();
-            let lines: Vec<&str> = text
-                .lines()
-                .map(str::trim)
-                .take_while(|line| !line.starts_with("Usage:"))
-                .filter(|line| !line.is_empty())
-                .collect();
-            let line = lines.join(" ");
-            fail(EXIT_USAGE, &line.strip_prefix("error: ").unwrap_or(&line))
-        }
-    }
-}
-
-fn fail(code: u8, error: &dyn std::fmt::Display) -> ExitCode {
-    // One line, whatever the error holds.
-    let text = error.to_string().replace('\n', " ");
-    let _ = writeln!(io::stderr().lock(), "waymark: {text}");
-    ExitCode::from(code)
 }

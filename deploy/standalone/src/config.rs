@@ -1,35 +1,23 @@
 //! What one process is told at start; read, checked and typed before any port is bound.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
-use control::{domain::access, service::limiter::Limits};
-use shared::{
-    client_address::TrustedProxies,
-    short_url::{Scheme, ShortDomain},
+use control::{
+    config::parse::{
+        check_certificates, check_geoip, check_plain, check_twins, domains, file_store, limits, listen,
+        listen_or_off, log_format, loopback, operator_key, trusted_proxies, truth,
+    },
+    service::limiter::Limits,
 };
+use shared::{client_address::TrustedProxies, short_url::Scheme};
 
 mod settings;
 
+pub use control::config::{ConfigError, DomainSetting, FileStore, LogFormat};
 pub use settings::Settings;
-
-/// A setting that cannot be used: which one, and what is allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {reason}")]
-pub struct ConfigError {
-    /// The variable that holds the setting.
-    pub key: &'static str,
-    /// What is wrong and what is allowed, in one line.
-    pub reason: String,
-}
-
-impl ConfigError {
-    pub(crate) fn new(key: &'static str, reason: impl Into<String>) -> Self {
-        Self { key, reason: reason.into() }
-    }
-}
 
 /// Where the data is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,15 +26,6 @@ pub enum Database {
     Sqlite(PathBuf),
     /// A Postgres server, by its URL.
     Postgres(String),
-}
-
-/// Where the content of files is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileStore {
-    /// A folder.
-    Folder(PathBuf),
-    /// An S3 bucket, as `s3://bucket/prefix`.
-    Bucket(String),
 }
 
 /// Where certificates come from.
@@ -58,24 +37,6 @@ pub enum Tls {
     Dir(PathBuf),
     /// A local CA made by Waymark.
     Dev,
-}
-
-/// A short domain as given: without a scheme it follows the edge's listeners.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DomainSetting {
-    /// The scheme, where one was given.
-    pub scheme: Option<Scheme>,
-    /// The host, with a port where one was given.
-    pub host: String,
-}
-
-/// Form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// Settings of one process; [`Config::new`] gives the documented defaults.
@@ -115,10 +76,6 @@ pub struct Config {
     pub log: String,
     /// Form of the log.
     pub log_format: LogFormat,
-}
-
-const fn loopback(port: u16) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
 
 impl Config {
@@ -192,26 +149,14 @@ impl Config {
             tls: tls(settings.tls_dir, dev_tls)?,
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
             trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
-            limits: Limits {
-                requests_per_key: count(
-                    "WAYMARK_REQUESTS_PER_KEY",
-                    settings.requests_per_key.as_deref(),
-                    defaults.limits.requests_per_key,
-                )?,
-                refusals_per_address: count(
-                    "WAYMARK_REFUSALS_PER_ADDRESS",
-                    settings.refusals_per_address.as_deref(),
-                    defaults.limits.refusals_per_address,
-                )?,
-                logins_per_address: count(
-                    "WAYMARK_LOGINS_PER_ADDRESS",
-                    settings.logins_per_address.as_deref(),
-                    defaults.limits.logins_per_address,
-                )?,
-            },
+            limits: limits(
+                settings.requests_per_key.as_deref(),
+                settings.refusals_per_address.as_deref(),
+                settings.logins_per_address.as_deref(),
+            )?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
-            files: file_store(settings.files_url.as_deref(), &defaults.data_dir)?,
+            files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),
             log: settings.log.unwrap_or(defaults.log),
             log_format: log_format(settings.log_format.as_deref())?,
             data_dir: defaults.data_dir,
@@ -230,15 +175,7 @@ impl Config {
             ("WAYMARK_EDGE_LISTEN", self.edge_listen),
             ("WAYMARK_ADMIN_LISTEN", self.admin_listen),
         ] {
-            if !address.ip().is_loopback() && !self.behind_tls_proxy {
-                return Err(ConfigError::new(
-                    key,
-                    format!(
-                        "{address} is reachable from outside without TLS: listen on 127.0.0.1 or [::1], use the \
-                         TLS listener, or say WAYMARK_BEHIND_TLS_PROXY=1 when a TLS proxy stands in front"
-                    ),
-                ));
-            }
+            check_plain(key, address, self.behind_tls_proxy)?;
         }
         for (key, address) in [
             ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
@@ -258,149 +195,23 @@ impl Config {
                 "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN or WAYMARK_API_TLS_LISTEN",
             ));
         }
-        self.check_files()?;
-        let addresses = [
+        if let Tls::Dir(dir) = &self.tls {
+            check_certificates(dir)?;
+        }
+        check_geoip(self.geoip_db.as_deref())?;
+        check_twins(&[
             ("WAYMARK_API_LISTEN", Some(self.api_listen)),
             ("WAYMARK_EDGE_LISTEN", Some(self.edge_listen)),
             ("WAYMARK_ADMIN_LISTEN", Some(self.admin_listen)),
             ("WAYMARK_EDGE_TLS_LISTEN", self.edge_tls_listen),
             ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
-        ];
-        for (at, (key, address)) in addresses.iter().enumerate() {
-            let twin = addresses.iter().take(at).find(|(_, other)| other == address);
-            if let (Some(address), Some((other, _))) = (address.filter(|a| a.port() != 0), twin) {
-                return Err(ConfigError::new(
-                    key,
-                    format!("{address} is taken by {other}: use another port"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_files(&self) -> Result<(), ConfigError> {
-        if let Tls::Dir(dir) = &self.tls
-            && !holds_certificate(dir)
-        {
-            return Err(ConfigError::new(
-                "WAYMARK_TLS_DIR",
-                format!("{} must be a folder with <host>.pem and <host>.key for each host", dir.display()),
-            ));
-        }
-        match &self.geoip_db {
-            Some(file) if !file.is_file() => Err(ConfigError::new(
-                "WAYMARK_GEOIP_DB",
-                format!("{} is not a file: give a city database (.mmdb) or leave it unset", file.display()),
-            )),
-            Some(_) | None => Ok(()),
-        }
+        ])
     }
 
     /// The scheme of a short domain that names none.
     #[must_use]
     pub fn default_scheme(&self) -> Scheme {
         if self.edge_tls_listen.is_some() || self.behind_tls_proxy { Scheme::Https } else { Scheme::Http }
-    }
-}
-
-fn holds_certificate(dir: &Path) -> bool {
-    std::fs::read_dir(dir).is_ok_and(|files| {
-        files.filter_map(Result::ok).map(|file| file.path()).any(|path| {
-            path.extension().is_some_and(|end| end == "pem") && path.with_extension("key").is_file()
-        })
-    })
-}
-
-fn listen(key: &'static str, text: Option<String>, default: SocketAddr) -> Result<SocketAddr, ConfigError> {
-    let Some(text) = text else { return Ok(default) };
-    text.parse().map_err(|_| {
-        ConfigError::new(
-            key,
-            format!("{text:?} is not an address: give an IP and a port, such as {default} or [::1]:8080"),
-        )
-    })
-}
-
-fn listen_or_off(
-    key: &'static str,
-    text: Option<&str>,
-    default: Option<SocketAddr>,
-) -> Result<Option<SocketAddr>, ConfigError> {
-    match text {
-        None => Ok(default),
-        Some("off") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            ConfigError::new(
-                key,
-                format!("{text:?} is not an address: give an IP and a port, such as 127.0.0.1:8443, or off"),
-            )
-        }),
-    }
-}
-
-fn truth(key: &'static str, text: Option<&str>) -> Result<bool, ConfigError> {
-    match text.map(str::to_ascii_lowercase).as_deref() {
-        None | Some("0" | "false" | "no" | "off") => Ok(false),
-        Some("1" | "true" | "yes" | "on") => Ok(true),
-        Some(other) => Err(ConfigError::new(key, format!("{other:?} is neither 1 (true) nor 0 (false)"))),
-    }
-}
-
-fn domains(text: &str) -> Result<Vec<DomainSetting>, ConfigError> {
-    let mut out: Vec<DomainSetting> = Vec::new();
-    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        let (scheme, host) = match entry.split_once("://") {
-            None => (None, entry),
-            Some(("http", host)) => (Some(Scheme::Http), host),
-            Some(("https", host)) => (Some(Scheme::Https), host),
-            Some(_) => return Err(bad_domain(entry)),
-        };
-        let host = host.strip_suffix('/').unwrap_or(host).to_ascii_lowercase();
-        ShortDomain::new(scheme.unwrap_or(Scheme::Https), &host).map_err(|_| bad_domain(entry))?;
-        if out.iter().any(|known| known.host == host) {
-            return Err(ConfigError::new("WAYMARK_SHORT_DOMAINS", format!("{host} is named twice")));
-        }
-        out.push(DomainSetting { scheme, host });
-    }
-    Ok(out)
-}
-
-fn count(key: &'static str, text: Option<&str>, default: u32) -> Result<u32, ConfigError> {
-    const MAX: u32 = 1_000_000;
-    let Some(text) = text else { return Ok(default) };
-    let wrong = || ConfigError::new(key, format!("{text:?} is no whole number from 0 (off) to {MAX}"));
-    text.parse().ok().filter(|count| *count <= MAX).ok_or_else(wrong)
-}
-
-fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
-    text.parse().map_err(|error| {
-        ConfigError::new(
-            "WAYMARK_TRUSTED_PROXIES",
-            format!("{error}: give addresses and networks, with commas"),
-        )
-    })
-}
-
-fn bad_domain(entry: &str) -> ConfigError {
-    ConfigError::new(
-        "WAYMARK_SHORT_DOMAINS",
-        format!("{entry:?} is not a host: give names such as tn.gg or http://127.0.0.1:8081, with commas"),
-    )
-}
-
-fn operator_key(text: Option<String>) -> Result<Option<String>, ConfigError> {
-    match text {
-        // The text itself is not repeated: it may be a key with a slip in it.
-        Some(text) if !access::is_key(&text) => Err(ConfigError::new(
-            "WAYMARK_OPERATOR_KEY",
-            format!(
-                "a key has exactly {} characters A-Z a-z 0-9; this one has {}{}",
-                access::KEY_LEN,
-                text.chars().count(),
-                if text.len() == access::KEY_LEN { " with others among them" } else { "" },
-            ),
-        )),
-        key => Ok(key),
     }
 }
 
@@ -428,31 +239,4 @@ fn database(text: Option<&str>, data_dir: &Path) -> Result<Database, ConfigError
         return Err(ConfigError::new("DATABASE_URL", format!("it is not a database: {allowed}")));
     }
     Ok(Database::Sqlite(path.into()))
-}
-
-fn file_store(text: Option<&str>, data_dir: &Path) -> Result<FileStore, ConfigError> {
-    let Some(text) = text else { return Ok(FileStore::Folder(data_dir.join("files"))) };
-    if let Some(rest) = text.strip_prefix("s3://") {
-        let bucket = rest.split('/').next().unwrap_or_default();
-        let is_name = bucket.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
-        if bucket.len() >= 3 && is_name && !rest.contains(['?', '#', '@']) {
-            return Ok(FileStore::Bucket(text.to_owned()));
-        }
-    } else if !text.contains("://") {
-        return Ok(FileStore::Folder(text.into()));
-    }
-    Err(ConfigError::new(
-        "WAYMARK_FILES_URL",
-        "give a folder, or s3://bucket/prefix with the usual AWS_… variables for the rest",
-    ))
-}
-
-fn log_format(text: Option<&str>) -> Result<LogFormat, ConfigError> {
-    match text {
-        None | Some("text") => Ok(LogFormat::Text),
-        Some("json") => Ok(LogFormat::Json),
-        Some(other) => {
-            Err(ConfigError::new("WAYMARK_LOG_FORMAT", format!("{other:?} is neither text nor json")))
-        }
-    }
 }

@@ -10,16 +10,13 @@ pub mod cli;
 pub mod config;
 pub mod data_dir;
 pub mod dev_tls;
-pub mod failure;
-pub mod logging;
-pub mod seed;
 mod serve;
-pub mod system;
 pub mod tools;
 pub mod up;
 
+pub use control::{failure, failure::Failure, service::seed, system};
+
 pub use self::{
     config::Config,
-    failure::Failure,
     up::{Running, up},
 };

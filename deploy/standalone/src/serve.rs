@@ -7,17 +7,15 @@ use std::{
     time::Duration,
 };
 
-use control::{domain::file::MAX_FILE_BYTES, http::ApiListeners, service::App, store::blobs::Blobs};
+use control::{failure::Failure, http::ApiListeners, service::App, system::SystemClock};
 use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, GeoDatabase, Listeners, TlsCerts};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     backing::InProcess,
-    config::{Config, ConfigError, FileStore, Tls},
+    config::{Config, ConfigError, Tls},
     data_dir::DataDir,
-    failure::Failure,
-    system::SystemClock,
     up::reachable,
 };
 
@@ -49,6 +47,14 @@ pub(crate) fn api(
     }))
 }
 
+/// Control as the edge calls it.
+pub(crate) struct Upstream<'a> {
+    /// The plain listener of the API.
+    pub(crate) api: SocketAddr,
+    /// The edge's key.
+    pub(crate) key: &'a str,
+}
+
 /// Opens the edge over control in the same process and serves it.
 ///
 /// # Errors
@@ -57,7 +63,7 @@ pub(crate) fn edge(
     config: &Config,
     data_dir: &DataDir,
     app: &Arc<App>,
-    api: SocketAddr,
+    upstream: &Upstream<'_>,
     listeners: Listeners,
     certificates: Option<&TlsCerts>,
     shutdown: CancellationToken,
@@ -67,12 +73,12 @@ pub(crate) fn edge(
     let mut settings = EdgeConfig::new(
         &format!("local-{edge_id}"),
         config.data_dir.join("edge"),
-        &format!("http://{}", reachable(api)),
+        &format!("http://{}", reachable(upstream.api)),
         &app.docs_url,
     );
     settings.geo = app.geo_ip.clone();
     settings.trusted_proxies = app.trusted_proxies.clone();
-    settings.control_token = app.edge_token.clone();
+    settings.control_token = Some(upstream.key.into());
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
         .map_err(|error| Failure::failed("the edge", error))?;
     let handle = edge.handle();
@@ -118,13 +124,4 @@ pub(crate) fn geo_database(config: &Config) -> Result<Option<GeoDatabase>, Failu
         ConfigError::new("WAYMARK_GEOIP_DB", format!("give a city database (.mmdb): {error}"))
     })?;
     Ok(Some(database))
-}
-
-/// The store of the content of files.
-pub(crate) fn blobs(config: &Config) -> Result<Blobs, ConfigError> {
-    let opened = match &config.files {
-        FileStore::Folder(folder) => Blobs::in_folder(folder, MAX_FILE_BYTES),
-        FileStore::Bucket(url) => Blobs::in_bucket(url, MAX_FILE_BYTES),
-    };
-    opened.map_err(|error| ConfigError::new("WAYMARK_FILES_URL", format!("it cannot be used: {error}")))
 }

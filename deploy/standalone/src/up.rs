@@ -7,30 +7,30 @@ use std::{
 };
 
 use control::{
-    publish::{
-        hub::Hub,
-        writer::{self, WriterTask},
+    app,
+    failure::Failure,
+    run::Core,
+    service::{
+        self, App,
+        edge_keys::EdgeKeys,
+        seed::{self, Seeded},
     },
-    service::{self, App, limiter::Limiter},
     store::{Db, StoreError},
-    worker,
+    system::{SystemClock, SystemRandom, random_name, system_ticks},
 };
 use edge::{GeoDatabase, Listeners, TlsCerts};
 use shared::{
-    geo::{GeoIp, NoGeoIp},
+    geo::GeoIp,
     short_url::{Scheme, ShortDomain},
 };
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{Config, ConfigError, Database, Tls},
     data_dir::{self, DataDir},
     dev_tls::{self, DevTls},
-    failure::Failure,
-    seed::{self, Seeded},
     serve,
-    system::{SystemClock, SystemRandom, random_name, system_ticks},
 };
 
 /// The addresses that are really bound.
@@ -109,7 +109,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let tls = prepare_tls(&config, &data_dir, &domains)?;
     let certificates = tls.as_ref().map(|tls| serve::certificates(&config, &tls.certificates)).transpose()?;
     let files = Files { certificates, geo: serve::geo_database(&config)? };
-    let blobs = serve::blobs(&config)?;
+    let blobs = control::serve::blobs(&config.files)?;
     let (db, history) = open_database(&config).await?;
     let (clock, random) = (SystemClock, SystemRandom);
     let prepared = service::prepare(&db, &clock, &random, &history)
@@ -121,29 +121,26 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     warn_of_schemes(&domains, &seeded.domains);
     let api_url = format!("http://{}", reachable(addresses.api));
     let docs_url = format!("{api_url}/docs");
-    let hub = Hub::open(db.clone()).await.map_err(|error| Failure::failed("the change log", error))?;
-    let (writer, writer_task) = writer::writer();
     // Of this start alone: the edge is in the same process.
-    let edge_token = format!("{}{}", random_token()?, random_token()?);
-    let app = Arc::new(App {
+    let edge_key = format!("{}{}", random_token()?, random_token()?);
+    let (app, writer_task) = app::compose(app::Parts {
         db,
-        clock: Arc::new(clock),
-        random: Arc::new(random),
         secrets: prepared.secrets,
+        clock: Arc::new(clock),
+        ticks: system_ticks(),
+        random: Arc::new(random),
         blobs,
-        writer,
-        hub,
-        geo_ip: files.geo.clone().map_or_else(|| Arc::new(NoGeoIp) as Arc<dyn GeoIp>, |geo| Arc::new(geo)),
+        geo_ip: files.geo.clone().map(|geo| Arc::new(geo) as Arc<dyn GeoIp>),
         trusted_proxies: config.trusted_proxies.clone(),
-        edge_token: Some(edge_token.into()),
-        limiter: Limiter::new(&config.limits, &system_ticks()),
-        agents: woothee::parser::Parser::new(),
-        intake: service::intake::Counters::default(),
-        passwords: service::passwords::Passwords::default(),
+        limits: config.limits.clone(),
+        edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         docs_url: docs_url.clone(),
-    });
-    let parts = Parts::start(&config, &data_dir, &app, writer_task, sockets, &addresses, files).await?;
-    let supervisor = tokio::spawn(parts.supervise(app.clone(), data_dir, shutdown));
+    })
+    .await
+    .map_err(|error| Failure::failed("the change log", error))?;
+    let core = Core::start(&app, writer_task);
+    let parts = Parts::start(&config, &data_dir, &app, core, &edge_key, sockets, &addresses, files).await?;
+    let supervisor = tokio::spawn(parts.supervise(data_dir, shutdown));
     let dev_ca = (config.tls == Tls::Dev).then(|| tls.map(|tls| tls.ca)).flatten();
     Ok(Running { addresses, api_url, docs_url, seeded, dev_ca, app, supervisor })
 }
@@ -158,70 +155,56 @@ struct Files {
 struct Parts {
     edge: (JoinHandle<Result<(), Failure>>, CancellationToken),
     api: (JoinHandle<Result<(), Failure>>, CancellationToken),
-    writer: (JoinHandle<()>, CancellationToken),
-    background: (JoinSet<()>, CancellationToken),
+    core: Core,
 }
 
 impl Parts {
+    #[expect(clippy::too_many_arguments, reason = "called once, with what was just made")]
     async fn start(
         config: &Config,
         data_dir: &DataDir,
         app: &Arc<App>,
-        writer_task: WriterTask,
+        mut core: Core,
+        edge_key: &str,
         sockets: Sockets,
         addresses: &Addresses,
         files: Files,
     ) -> Result<Self, Failure> {
-        let stops: [CancellationToken; 4] = std::array::from_fn(|_| CancellationToken::new());
-        let [stop_edge, stop_api, stop_writer, stop_background] = stops;
-        let writer = tokio::spawn(writer_task.run(app.db.clone(), app.hub.clone(), stop_writer.clone()));
-        let mut background = JoinSet::new();
-        background.spawn(app.hub.clone().run(stop_background.clone()));
-        background.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
+        let [stop_edge, stop_api] = [CancellationToken::new(), CancellationToken::new()];
         if let Some(geo) = files.geo {
-            background.spawn(geo.follow(stop_background.clone()));
+            core.spawn(geo.follow(core.stopping()));
         }
         let certificates = files.certificates.as_ref();
         let Sockets { api, api_tls, edge, edge_tls, admin } = sockets;
         let api = serve::api(app, api, api_tls.zip(certificates), stop_api.clone())?;
         let listeners =
             Listeners { plain: vec![edge], tls: edge_tls.into_iter().collect(), admin: Some(admin) };
+        let upstream = serve::Upstream { api: addresses.api, key: edge_key };
         let (edge, handle) =
-            serve::edge(config, data_dir, app, addresses.api, listeners, certificates, stop_edge.clone())?;
+            serve::edge(config, data_dir, app, &upstream, listeners, certificates, stop_edge.clone())?;
         serve::ready(&handle).await?;
-        Ok(Self {
-            edge: (edge, stop_edge),
-            api: (api, stop_api),
-            writer: (writer, stop_writer),
-            background: (background, stop_background),
-        })
+        Ok(Self { edge: (edge, stop_edge), api: (api, stop_api), core })
     }
 
     /// Waits for the stop, or for a part that ends by itself; then stops the rest in order.
     ///
     /// The edge drains first and hands over its scans while control still takes them; then the API, whose
     /// requests need the writer; then the writer; the change stream and the database last.
-    async fn supervise(
-        mut self,
-        app: Arc<App>,
-        data_dir: DataDir,
-        shutdown: CancellationToken,
-    ) -> Result<(), Failure> {
-        let mut early = None;
+    async fn supervise(mut self, data_dir: DataDir, shutdown: CancellationToken) -> Result<(), Failure> {
+        let mut ended = None;
+        let mut result = Ok(());
         tokio::select! {
             () = shutdown.cancelled() => {}
-            ended = &mut self.edge.0 => early = Some(("the edge", ended)),
-            ended = &mut self.api.0 => early = Some(("the API", ended)),
-            ended = &mut self.writer.0 => early = Some(("the writer", ended.map(Ok))),
-            Some(ended) = self.background.0.join_next() => early = Some(("a background task", ended.map(Ok))),
+            end = &mut self.edge.0 => {
+                ended = Some("the edge");
+                result = unasked("the edge", end);
+            }
+            end = &mut self.api.0 => {
+                ended = Some("the API");
+                result = unasked("the API", end);
+            }
+            failure = self.core.failed() => result = Err(failure),
         }
-        let mut result = match &early {
-            None => Ok(()),
-            Some((part, Ok(Ok(())))) => Err(Failure::Failed(format!("{part} ended unasked"))),
-            Some((part, Ok(Err(error)))) => Err(Failure::failed(part, error)),
-            Some((part, Err(error))) => Err(Failure::failed(part, error)),
-        };
-        let ended = early.map(|(part, _)| part);
         tracing::info!("stopping: the edge drains");
         self.edge.1.cancel();
         if ended != Some("the edge") {
@@ -231,15 +214,7 @@ impl Parts {
         if ended != Some("the API") {
             result = result.and(joined("the API", self.api.0.await));
         }
-        self.writer.1.cancel();
-        if ended != Some("the writer") {
-            result = result.and(joined("the writer", self.writer.0.await.map(Ok)));
-        }
-        self.background.1.cancel();
-        while let Some(ended) = self.background.0.join_next().await {
-            result = result.and(joined("a background task", ended.map(Ok)));
-        }
-        app.db.close().await;
+        result = result.and(self.core.stop().await);
         // The lock of the folder outlives the database.
         drop(data_dir);
         tracing::info!("stopped");
@@ -247,8 +222,13 @@ impl Parts {
     }
 }
 
+/// A part that ended though nobody asked it to.
+fn unasked(part: &str, ended: Result<Result<(), Failure>, tokio::task::JoinError>) -> Result<(), Failure> {
+    joined(part, ended).and_then(|()| Err(Failure::Failed(format!("{part} ended unasked"))))
+}
+
 fn random_token() -> Result<String, Failure> {
-    random_name().map_err(|error| Failure::failed("the token of the edge", error))
+    random_name().map_err(|error| Failure::failed("the key of the edge", error))
 }
 
 fn joined(part: &str, ended: Result<Result<(), Failure>, tokio::task::JoinError>) -> Result<(), Failure> {
@@ -260,22 +240,7 @@ fn joined(part: &str, ended: Result<Result<(), Failure>, tokio::task::JoinError>
 }
 
 fn bind(config: &Config) -> Result<(Sockets, Addresses), Failure> {
-    let one = |key: &'static str, address: SocketAddr| -> Result<(TcpListener, SocketAddr), Failure> {
-        let bound = TcpListener::bind(address).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            let local = listener.local_addr()?;
-            Ok((listener, local))
-        });
-        bound.map_err(|error| {
-            let reason = match error.kind() {
-                std::io::ErrorKind::AddrInUse => {
-                    format!("{address} is in use: stop what listens there, or give another port")
-                }
-                _ => format!("cannot listen on {address}: {error}; give an address of this machine"),
-            };
-            ConfigError::new(key, reason).into()
-        })
-    };
+    let one = control::serve::bind;
     let maybe = |key: &'static str, address: Option<SocketAddr>| {
         address.map(|address| one(key, address)).transpose().map(Option::unzip)
     };
@@ -337,9 +302,7 @@ fn prepare_tls(
 
 async fn open_database(config: &Config) -> Result<(Db, String), Failure> {
     let (db, history) = connect(&config.database).await?;
-    db.migrate()
-        .await
-        .map_err(|error| Failure::failed("the database cannot be brought up to date", error))?;
+    control::serve::migrate(&db).await?;
     Ok((db, history))
 }
 
@@ -357,11 +320,8 @@ pub(crate) async fn connect(database: &Database) -> Result<(Db, String), Failure
             data_dir::make_private(path).map_err(|error| bad(&error))?;
             Ok((Db::open_sqlite(path).await.map_err(|error| bad(&error))?, history))
         }
-        // The server has a history id of its own; this one is not used. The URL may hold a password.
-        Database::Postgres(url) => match Db::connect_postgres(url, None).await {
-            Ok(db) => Ok((db, String::new())),
-            Err(error) => Err(Failure::failed("DATABASE_URL: Postgres does not answer", error)),
-        },
+        // The server has a history id of its own; this one is not used.
+        Database::Postgres(url) => Ok((control::serve::connect(url).await?, String::new())),
     }
 }
 

@@ -7,15 +7,14 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use control::{
+    app::{Parts, compose},
     domain::{resource::ThngChange, resource_body::Purpose},
     error::ServiceError,
-    publish::{hub::Hub, writer},
     service::{
         App,
+        edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
-        intake::Counters,
-        limiter::{Limiter, Limits, Ticks},
-        passwords::Passwords,
+        limiter::{Limits, Ticks},
         prepare,
         redirections::{self, DomainChoice, Listing},
         thngs,
@@ -26,7 +25,6 @@ use control::{
 use serde_json::json;
 use shared::{
     client_address::TrustedProxies,
-    geo::NoGeoIp,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,
@@ -82,26 +80,22 @@ async fn until_behind(location: &Location, pid: i32, sessions: i64) -> Result<()
 
 /// A second process over the same database.
 async fn replica(made: &TestApp) -> Result<Arc<App>> {
-    let (writer, task) = writer::writer();
-    let hub = Hub::open(made.app.db.clone()).await?;
-    tokio::spawn(task.run(made.app.db.clone(), hub.clone(), CancellationToken::new()));
-    Ok(Arc::new(App {
-        hub,
+    let (app, task) = compose(Parts {
         db: made.app.db.clone(),
-        clock: made.app.clock.clone(),
-        random: Arc::new(SystemRandom),
         secrets: made.app.secrets.clone(),
+        clock: made.app.clock.clone(),
+        ticks: Ticks::new(Duration::default),
+        random: Arc::new(SystemRandom),
         blobs: made.app.blobs.clone(),
-        writer,
-        geo_ip: Arc::new(NoGeoIp),
+        geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
-        edge_token: None,
-        limiter: Limiter::new(&Limits::default(), &Ticks::new(Duration::default)),
-        agents: woothee::parser::Parser::new(),
-        intake: Counters::default(),
-        passwords: Passwords::default(),
+        limits: Limits::default(),
+        edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
-    }))
+    })
+    .await?;
+    tokio::spawn(task.run(app.db.clone(), app.hub.clone(), CancellationToken::new()));
+    Ok(app)
 }
 
 async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engine) -> Result<()> {

@@ -2,19 +2,16 @@
 //!
 //! It may run beside `waymark up`: SQLite in write-ahead mode takes both, and the next request sees it.
 
-use std::{
-    io::{self, Read as _, Write as _},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::Subcommand;
-use control::domain::access;
+use control::{
+    cli::{self, keys::Which},
+    failure::Failure,
+};
 
 use crate::{
     config::{Config, ConfigError, Database, Settings},
-    failure::Failure,
-    seed,
-    system::{SystemClock, SystemRandom},
     up::connect,
 };
 
@@ -34,12 +31,8 @@ enum Command {
     },
     /// Revoke one key, or all of the operator's.
     Revoke {
-        /// The key; - reads it from stdin, so that it is not in the list of processes.
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
-        key: Option<String>,
-        /// Revoke every key of the operator.
-        #[arg(long)]
-        all: bool,
+        #[command(flatten)]
+        which: Which,
         #[command(flatten)]
         place: Place,
     },
@@ -78,42 +71,10 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         return Err(ConfigError::new("WAYMARK_DATA_DIR", reason).into());
     }
     let (db, _) = connect(&config.database).await?;
-    let failed = |error| Failure::failed("the database", error);
-    let (clock, random) = (SystemClock, SystemRandom);
-    let mut code = ExitCode::SUCCESS;
-    let line = match args.command {
-        Command::Create { .. } => seed::create_key(&db, &clock, &random).await.map_err(failed)?,
-        Command::Revoke { all: true, .. } => {
-            let count = seed::revoke_all_keys(&db, &clock).await.map_err(failed)?;
-            format!("{count} keys were revoked; `waymark keys create` makes a new one.")
-        }
-        Command::Revoke { key, .. } => {
-            let key = read_key(key.unwrap_or_default())?;
-            if seed::revoke_key(&db, &clock, &key).await.map_err(failed)? {
-                "The key was revoked.".to_owned()
-            } else {
-                code = ExitCode::from(1);
-                "There is no such key that is valid.".to_owned()
-            }
-        }
+    let code = match args.command {
+        Command::Create { .. } => cli::keys::create(&db).await.map(|()| ExitCode::SUCCESS)?,
+        Command::Revoke { which, .. } => cli::keys::revoke(&db, which, "waymark keys create").await?,
     };
     db.close().await;
-    // A closed pipe is no fault.
-    let _ = writeln!(io::stdout().lock(), "{line}");
     Ok(code)
-}
-
-fn read_key(argument: String) -> Result<String, Failure> {
-    let key = if argument == "-" {
-        let mut text = String::new();
-        io::stdin().take(1_024).read_to_string(&mut text).map_err(|error| Failure::failed("stdin", error))?;
-        text.trim().to_owned()
-    } else {
-        argument
-    };
-    if access::is_key(&key) {
-        Ok(key)
-    } else {
-        Err(ConfigError::new("KEY", format!("a key has {} characters A-Z a-z 0-9", access::KEY_LEN)).into())
-    }
 }

@@ -1,17 +1,17 @@
 //! The first account, its operator, its key and its short domains.
 
-use control::{
-    domain::access::{self, ActorKind},
-    error::ServiceError,
-    service::{Random, RandomUnavailable},
-    store::{Db, StoreError, Tx, accounts, keys, log},
-};
-use sha2::{Digest as _, Sha256};
 use shared::{
     id::{AccountId, OperatorId},
     short_url::ShortDomain,
     time::Clock,
     wire::stream::{Change, Event},
+};
+
+use super::{Random, RandomUnavailable};
+use crate::{
+    domain::access::{self, ActorKind, hash_key as hash},
+    error::ServiceError,
+    store::{Db, StoreError, Tx, accounts, keys, log},
 };
 
 /// What the first account is called; an operator may rename it.
@@ -46,11 +46,6 @@ pub async fn seed(
     domains: &[ShortDomain],
 ) -> Result<Seeded, ServiceError> {
     let now = clock.now().0;
-    let id_bits = || -> Result<[u8; 16], RandomUnavailable> {
-        let mut bits = [0; 16];
-        random.fill(&mut bits)?;
-        Ok(bits)
-    };
     let mut tx = db.begin().await?;
     // Of two first starts on one Postgres the second finds what the first made.
     log::lock(&mut tx).await?;
@@ -58,7 +53,7 @@ pub async fn seed(
     let account = match found {
         Some(account) => account,
         None => {
-            let account = AccountId::new(now, id_bits()?);
+            let account = AccountId::new(now, id_bits(random)?);
             accounts::insert(&mut tx, account, ACCOUNT_NAME, true, now).await?;
             account
         }
@@ -66,7 +61,7 @@ pub async fn seed(
     let (operator, fresh) = match accounts::find_first_operator(&mut tx).await? {
         Some((operator, _)) => (operator, false),
         None => {
-            let operator = OperatorId::new(now, id_bits()?);
+            let operator = OperatorId::new(now, id_bits(random)?);
             let names = ("Waymark", "Operator");
             accounts::insert_operator(&mut tx, operator, account, "operator@localhost", names, now).await?;
             (operator, true)
@@ -83,16 +78,114 @@ pub async fn seed(
         None if fresh => Some(add_key(&mut tx, random, account, operator, now).await?),
         None => None,
     };
-    let known = accounts::list_domains(&mut tx, account).await?;
-    for domain in domains.iter().filter(|domain| !known.iter().any(|known| known.host == domain.host)) {
-        accounts::insert_domain(&mut tx, account, domain).await?;
-        // Edges that are connected hear of it as of any other change.
-        let rev = log::take_revs(&mut tx, 1).await?;
-        log::append(&mut tx, now, &[Event { rev, change: Change::Domain(domain.clone()) }]).await?;
-    }
+    give_domains(&mut tx, account, domains, now).await?;
     let domains = accounts::list_domains(&mut tx, account).await?;
     tx.commit().await?;
     Ok(Seeded { account, first_start: found.is_none(), new_key, domains })
+}
+
+/// An account to be made, with its operator.
+#[derive(Debug)]
+pub struct NewAccount {
+    /// Name of the account.
+    pub name: String,
+    /// E-mail address of the operator.
+    pub email: String,
+    /// Its short domains, the first one first.
+    pub domains: Vec<ShortDomain>,
+    /// The key that the operator shall have; else one is made.
+    pub key: Option<String>,
+    /// Make it only if there is no account.
+    pub only_first: bool,
+}
+
+/// Makes an account; `None` if there is one and `only_first` was asked. The log must be set up.
+///
+/// # Errors
+/// The database failed, there are no random bits, or [`StoreError::Unique`] for a key or a domain that is
+/// there already.
+pub async fn create_account(
+    db: &Db,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    new: NewAccount,
+) -> Result<Option<Seeded>, ServiceError> {
+    let now = clock.now().0;
+    let mut tx = db.begin().await?;
+    log::lock(&mut tx).await?;
+    let first_start = accounts::find_first(&mut tx).await?.is_none();
+    if new.only_first && !first_start {
+        return Ok(None);
+    }
+    let account = AccountId::new(now, id_bits(random)?);
+    accounts::insert(&mut tx, account, &new.name, true, now).await?;
+    let operator = OperatorId::new(now, id_bits(random)?);
+    let names = ("Waymark", "Operator");
+    accounts::insert_operator(&mut tx, operator, account, &new.email, names, now).await?;
+    let new_key = match new.key {
+        Some(key) => {
+            keys::insert(&mut tx, &hash(&key), account, ActorKind::Operator, operator.as_str(), now).await?;
+            None
+        }
+        None => Some(add_key(&mut tx, random, account, operator, now).await?),
+    };
+    give_domains(&mut tx, account, &new.domains, now).await?;
+    tx.commit().await?;
+    Ok(Some(Seeded { account, first_start, new_key, domains: new.domains }))
+}
+
+/// Gives an account (the first one, unless another is named) short domains; those it has stay as they are.
+///
+/// Gives how many were added. The log must be set up.
+///
+/// # Errors
+/// The database failed, there is no such account, or [`StoreError::Unique`] for a domain of another account.
+pub async fn add_domains(
+    db: &Db,
+    clock: &dyn Clock,
+    account: Option<AccountId>,
+    domains: &[ShortDomain],
+) -> Result<usize, ServiceError> {
+    let mut tx = db.begin().await?;
+    log::lock(&mut tx).await?;
+    let account = match account {
+        Some(account) if accounts::exists(&mut tx, account).await? => account,
+        Some(account) => return Err(ServiceError::not_found("account", account)),
+        None => accounts::find_first(&mut tx).await?.ok_or_else(|| {
+            ServiceError::refused(shared::problem::Code::NotFound, "There is no account yet.")
+        })?,
+    };
+    let count = give_domains(&mut tx, account, domains, clock.now().0).await?;
+    tx.commit().await?;
+    Ok(count)
+}
+
+/// Adds the domains that the account has not, and tells the edges as of any other change; gives how many.
+///
+/// The log is held by the transaction.
+async fn give_domains(
+    tx: &mut Tx,
+    account: AccountId,
+    domains: &[ShortDomain],
+    now: i64,
+) -> Result<usize, StoreError> {
+    let known = accounts::list_domains(tx, account).await?;
+    let mut count = 0;
+    for domain in domains.iter().filter(|domain| !known.iter().any(|known| known.host == domain.host)) {
+        accounts::insert_domain(tx, account, domain).await?;
+        let rev = log::take_revs(tx, 1).await?;
+        // As the welcome of an edge that starts now has it.
+        let domain = ShortDomain { account: Some(account), ..domain.clone() };
+        log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn id_bits(random: &dyn Random) -> Result<[u8; 16], RandomUnavailable> {
+    let mut bits = [0; 16];
+    random.fill(&mut bits)?;
+    Ok(bits)
 }
 
 /// Makes a key for the first operator; only its hash is stored.
@@ -148,9 +241,4 @@ async fn add_key(
     let key = access::key_from_random(&bits).ok_or(RandomUnavailable)?;
     keys::insert(tx, &hash(&key), account, ActorKind::Operator, operator.as_str(), now).await?;
     Ok(key)
-}
-
-/// How a key is stored (decisions 1).
-fn hash(key: &str) -> [u8; 32] {
-    Sha256::digest(key.as_bytes()).into()
 }

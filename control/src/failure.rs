@@ -5,6 +5,9 @@ use crate::config::ConfigError;
 /// A wrong command line or setting (`EX_USAGE` of sysexits).
 pub const EXIT_USAGE: u8 = 64;
 
+/// A failure that a new start mends (`EX_TEMPFAIL` of sysexits).
+pub const EXIT_START_AGAIN: u8 = 75;
+
 /// Why a command did not do what it was asked; one line for people each.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -17,14 +20,19 @@ pub enum Failure {
     /// A tool's work is not finished; some of it may be done.
     #[error("{0}")]
     Unfinished(String),
+    /// The process must start anew, and will then work: whoever watches over it shall do that.
+    #[error("{0}")]
+    StartAgain(String),
 }
 
 impl Failure {
-    pub(crate) fn failed(what: &str, error: impl std::fmt::Display) -> Self {
+    /// A part that failed, and why.
+    pub fn failed(what: &str, error: impl std::fmt::Display) -> Self {
         Self::Failed(format!("{what}: {error}"))
     }
 
-    pub(crate) fn unfinished(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
+    /// Work that is not finished, and why.
+    pub fn unfinished(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self::Unfinished(format!("{what}: {error}"))
     }
 
@@ -35,6 +43,7 @@ impl Failure {
             Self::Config(_) => EXIT_USAGE,
             Self::Failed(_) => 1,
             Self::Unfinished(_) => 2,
+            Self::StartAgain(_) => EXIT_START_AGAIN,
         }
     }
 }

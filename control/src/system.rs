@@ -1,9 +1,10 @@
-//! The system's clock and its source of random bits.
+//! The system's clock and its source of random bits: those of every binary.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use control::service::{Random, RandomUnavailable, limiter::Ticks};
 use shared::time::{Clock, UnixMillis};
+
+use crate::service::{Random, RandomUnavailable, limiter::Ticks};
 
 /// The system's clock.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,0 +1,77 @@
+//! The composition of the service: what every process of control holds, made in one place.
+
+use std::sync::Arc;
+
+use shared::{
+    client_address::TrustedProxies,
+    geo::{GeoIp, NoGeoIp},
+    time::Clock,
+};
+
+use crate::{
+    publish::{
+        hub::Hub,
+        writer::{self, WriterTask},
+    },
+    service::{
+        App, Random, Secrets,
+        edge_keys::EdgeKeys,
+        intake::Counters,
+        limiter::{Limiter, Limits, Ticks},
+        passwords::Passwords,
+    },
+    store::{Db, StoreError, blobs::Blobs},
+};
+
+/// What a process decides; the rest follows.
+pub struct Parts {
+    /// The store, prepared.
+    pub db: Db,
+    /// Keys that all replicas share.
+    pub secrets: Secrets,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The time since some start, which never goes back.
+    pub ticks: Ticks,
+    /// Random bits.
+    pub random: Arc<dyn Random>,
+    /// The bytes of files.
+    pub blobs: Blobs,
+    /// Geography of addresses.
+    pub geo_ip: Option<Arc<dyn GeoIp>>,
+    /// Proxies before the API that may name the client.
+    pub trusted_proxies: TrustedProxies,
+    /// How many requests keys and addresses may make.
+    pub limits: Limits,
+    /// Keys of edges.
+    pub edge_keys: EdgeKeys,
+    /// Address of the docs page without a fragment.
+    pub docs_url: String,
+}
+
+/// Makes the service and the task that writes for it.
+///
+/// # Errors
+/// The change log cannot be read.
+pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
+    let hub = Hub::open(parts.db.clone()).await?;
+    let (writer, writer_task) = writer::writer();
+    let app = App {
+        db: parts.db,
+        clock: parts.clock,
+        random: parts.random,
+        secrets: parts.secrets,
+        blobs: parts.blobs,
+        writer,
+        hub,
+        geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
+        trusted_proxies: parts.trusted_proxies,
+        edge_keys: Arc::new(parts.edge_keys),
+        limiter: Limiter::new(&parts.limits, &parts.ticks),
+        agents: woothee::parser::Parser::new(),
+        intake: Counters::default(),
+        passwords: Passwords::default(),
+        docs_url: parts.docs_url,
+    };
+    Ok((Arc::new(app), writer_task))
+}

@@ -1,0 +1,141 @@
+//! `control accounts`: accounts and their short domains, directly in the database.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use shared::{id::AccountId, short_url::ShortDomain};
+
+use super::{connect, failed, say};
+use crate::{
+    config::{ConfigError, DomainSetting, Place, parse},
+    error::ServiceError,
+    failure::Failure,
+    service::seed::{self, NewAccount},
+    store::StoreError,
+    system::{SystemClock, SystemRandom},
+};
+
+/// Arguments of `control accounts`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make an account with an operator, and print its id and the operator's key; the key is shown this once.
+    Create {
+        /// Name of the account
+        #[arg(long, default_value = "Waymark")]
+        name: String,
+        /// E-mail address of the operator
+        #[arg(long, default_value = "operator@localhost")]
+        email: String,
+        /// Short domains of the account, separated by commas, as tn.gg or http://127.0.0.1:8081; without a
+        /// scheme they are https [default: none]
+        #[arg(long, value_name = "HOST,…")]
+        domains: Option<String>,
+        /// A key of 80 characters A-Z a-z 0-9 that the operator shall have, for automation [default: a random
+        /// one, printed]
+        #[arg(long, env = "WAYMARK_OPERATOR_KEY", value_name = "KEY", hide_env_values = true)]
+        operator_key: Option<String>,
+        /// Do nothing when there is an account already
+        #[arg(long)]
+        if_none: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Work on the short domains of an account.
+    #[command(subcommand)]
+    Domains(Domains),
+}
+
+#[derive(Debug, Subcommand)]
+enum Domains {
+    /// Give an account short domains; running edges serve them at once.
+    Add {
+        /// Hosts, separated by commas, as tn.gg or http://127.0.0.1:8081; without a scheme they are https
+        #[arg(value_name = "HOST,…")]
+        domains: String,
+        /// Id of the account [default: the one that was made first]
+        #[arg(long, value_name = "ID")]
+        account: Option<String>,
+        /// Short ids tell upper from lower case: for imported codes with mixed-case ids
+        #[arg(long)]
+        case_sensitive: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
+    match args.command {
+        Command::Create { name, email, domains, operator_key, if_none, place } => {
+            let new = NewAccount {
+                name: text("--name", name)?,
+                email: text("--email", email)?,
+                domains: short_domains(domains.as_deref().unwrap_or_default(), false)?,
+                key: parse::operator_key(operator_key.filter(|key| !key.is_empty()))?,
+                only_first: if_none,
+            };
+            let db = connect(place).await?;
+            let made = seed::create_account(&db, &SystemClock, &SystemRandom, new).await.map_err(refused)?;
+            db.close().await;
+            match made {
+                None => say("There is an account already."),
+                Some(made) => {
+                    say(&format!("Account      {}", made.account));
+                    if let Some(key) = made.new_key {
+                        say(&format!("Operator key {key}"));
+                    }
+                }
+            }
+        }
+        Command::Domains(Domains::Add { domains, account, case_sensitive, place }) => {
+            let domains = short_domains(&domains, case_sensitive)?;
+            let account = account.map(|id| id.parse::<AccountId>()).transpose().map_err(|_| {
+                ConfigError::new("--account", "an id has 24 characters; GET /accounts lists them")
+            })?;
+            let db = connect(place).await?;
+            let count = seed::add_domains(&db, &SystemClock, account, &domains).await.map_err(refused)?;
+            db.close().await;
+            say(&format!("{count} short domains were added."));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Longest name and address, in characters.
+const MAX_TEXT: usize = 256;
+
+fn text(key: &'static str, text: String) -> Result<String, ConfigError> {
+    let count = text.trim().chars().count();
+    if (1..=MAX_TEXT).contains(&count) && !text.chars().any(char::is_control) {
+        return Ok(text.trim().to_owned());
+    }
+    Err(ConfigError::new(key, format!("give 1 to {MAX_TEXT} characters")))
+}
+
+fn short_domains(text: &str, case_sensitive: bool) -> Result<Vec<ShortDomain>, ConfigError> {
+    let one = |DomainSetting { scheme, host }: DomainSetting| {
+        let scheme = scheme.unwrap_or(shared::short_url::Scheme::Https);
+        let domain = ShortDomain::new(scheme, &host)
+            .map_err(|error| ConfigError::new("WAYMARK_SHORT_DOMAINS", error.to_string()))?;
+        Ok(ShortDomain { case_sensitive, ..domain })
+    };
+    parse::domains(text)?.into_iter().map(one).collect()
+}
+
+fn refused(error: ServiceError) -> Failure {
+    match error {
+        ServiceError::Refused { errors, .. } => Failure::Failed(errors.join(" ")),
+        ServiceError::Store(StoreError::Unique(what)) if what.contains("short_domains") => {
+            Failure::Failed("a short domain belongs to an account already".to_owned())
+        }
+        ServiceError::Store(StoreError::Unique(_)) => {
+            Failure::Failed("this key is there already, or was revoked: give another, or none".to_owned())
+        }
+        error => failed(error),
+    }
+}

@@ -1,0 +1,196 @@
+//! The command line of `control`: reads it, runs one command, and turns its end into an exit code.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{Config, Place, Settings},
+    failure::{EXIT_USAGE, Failure},
+    logging, serve,
+    store::{Db, publishers},
+};
+
+mod accounts;
+mod edge_keys;
+pub mod keys;
+
+/// The control plane of Waymark: the API, the change stream to edges, the intake of scans.
+#[derive(Debug, Parser)]
+#[command(name = "control", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the API and the edges; several replicas may do so at once.
+    ///
+    /// Each setting is a flag, a variable or a key of the TOML file, in that order of precedence. A key of
+    /// the file is the variable in lower case without WAYMARK_, such as api_listen. A setting that cannot
+    /// be used ends the start with exit code 64, before a port is bound. Exit code 75 means that a new start
+    /// will work.
+    Serve(Box<Settings>),
+    /// Bring the schema of the database up to date.
+    Migrate(Place),
+    /// Make and revoke operator keys.
+    Keys(keys::Args),
+    /// Make accounts and give them short domains.
+    Accounts(accounts::Args),
+    /// Make, list and revoke the keys of edges.
+    EdgeKeys(edge_keys::Args),
+    /// Have the view that edges read in Redis made anew; the running replicas do it.
+    RebuildEdges {
+        /// The region whose view it is [default: every region]
+        #[arg(long, value_name = "NAME")]
+        region: Option<String>,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage("control", &error),
+    };
+    // Before any TLS: two providers in one process would make rustls panic.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail("control", 1, &error),
+    };
+    let code = runtime.block_on(async {
+        match cli.command {
+            Command::Serve(settings) => run_serve(*settings).await,
+            Command::Migrate(place) => migrate(place).await,
+            Command::Keys(args) => keys::run(args).await,
+            Command::Accounts(args) => accounts::run(args).await,
+            Command::EdgeKeys(args) => edge_keys::run(args).await,
+            Command::RebuildEdges { region, place } => rebuild_edges(region, place).await,
+        }
+    });
+    // Whatever blocks in the background must not hold the exit up.
+    runtime.shutdown_background();
+    code.unwrap_or_else(|error| fail("control", error.exit_code(), &error))
+}
+
+async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
+    let config = Config::read(settings)?;
+    logging::start(&config.log, config.log_format)?;
+    let shutdown = CancellationToken::new();
+    stop_on_signal(shutdown.clone())?;
+    let running = serve::serve(config, shutdown).await?;
+    // A closed pipe is no fault.
+    let _ = running.print(&mut io::stdout().lock());
+    // Without systemd there is nobody to notify.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    running.wait().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn migrate(place: Place) -> Result<ExitCode, Failure> {
+    let db = connect(place).await?;
+    serve::migrate(&db).await?;
+    serve::prepare(&db).await?;
+    db.close().await;
+    say("The schema is up to date.");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn rebuild_edges(region: Option<String>, place: Place) -> Result<ExitCode, Failure> {
+    let db = connect(place).await?;
+    let mut tx = db.begin().await.map_err(failed)?;
+    let regions = publishers::request_rebuild(&mut tx, region.as_deref()).await.map_err(failed)?;
+    tx.commit().await.map_err(failed)?;
+    db.close().await;
+    if regions.is_empty() {
+        say("No region is known by that name: one is once a replica has run for it.");
+        return Ok(ExitCode::from(1));
+    }
+    say(&format!("The view is made anew in: {}.", regions.join(", ")));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the database of a command as it is.
+async fn connect(place: Place) -> Result<Db, Failure> {
+    let url = place.database_url()?;
+    serve::connect(&url).await
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::failed("the database", error)
+}
+
+/// Writes a line to stdout.
+fn say(line: &str) {
+    // A closed pipe is no fault.
+    let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+/// The first Ctrl-C or SIGTERM drains and stops; the second ends the process at once.
+///
+/// # Errors
+/// Signals cannot be listened to.
+pub fn stop_on_signal(shutdown: CancellationToken) -> Result<(), Failure> {
+    let listen = |kind| signal(kind).map_err(|error| Failure::failed("signals", error));
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        shutdown.cancel();
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        // 128 + SIGINT, as shells count.
+        std::process::exit(130);
+    });
+    Ok(())
+}
+
+/// Answers a command line that is none: help is no fault, all else is one line and exit code 64.
+#[must_use]
+pub fn usage(program: &str, error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A closed pipe (`| head`) is no fault.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(EXIT_USAGE)
+        }
+        _ => {
+            let text = error.to_string();
+            let lines: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .take_while(|line| !line.starts_with("Usage:"))
+                .filter(|line| !line.is_empty())
+                .collect();
+            let line = lines.join(" ");
+            fail(program, EXIT_USAGE, &line.strip_prefix("error: ").unwrap_or(&line))
+        }
+    }
+}
+
+/// Says on stderr why a program ends, in one line.
+#[must_use]
+pub fn fail(program: &str, code: u8, error: &dyn std::fmt::Display) -> ExitCode {
+    // One line, whatever the error holds.
+    let text = error.to_string().replace('\n', " ");
+    let _ = writeln!(io::stderr().lock(), "{program}: {text}");
+    ExitCode::from(code)
+}

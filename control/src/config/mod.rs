@@ -1,0 +1,273 @@
+//! What control is told at start; read, checked and typed before any port is bound.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+
+use shared::{
+    client_address::TrustedProxies,
+    short_url::Scheme,
+    wire::redis_url::{InvalidRedisUrl, RedisUrl},
+};
+
+use self::parse::{
+    check_certificates, check_geoip, check_plain, check_twins, file_store, limits, listen, listen_or_off,
+    log_format, loopback, trusted_proxies, truth,
+};
+use crate::service::limiter::Limits;
+
+pub mod parse;
+mod settings;
+
+pub use settings::{Place, Settings};
+
+/// A setting that cannot be used: which one, and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct ConfigError {
+    /// The variable that holds the setting.
+    pub key: &'static str,
+    /// What is wrong and what is allowed, in one line.
+    pub reason: String,
+}
+
+impl ConfigError {
+    /// A setting and what is wrong with it.
+    pub fn new(key: &'static str, reason: impl Into<String>) -> Self {
+        Self { key, reason: reason.into() }
+    }
+}
+
+/// Where the content of files is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileStore {
+    /// A folder.
+    Folder(PathBuf),
+    /// An S3 bucket, as `s3://bucket/prefix`.
+    Bucket(String),
+}
+
+/// A short domain as given: without a scheme it follows the edge's listeners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainSetting {
+    /// The scheme, where one was given.
+    pub scheme: Option<Scheme>,
+    /// The host, with a port where one was given.
+    pub host: String,
+}
+
+/// Form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the view of a region is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedisSettings {
+    /// The servers.
+    pub url: RedisUrl,
+    /// The authority that signed their certificates, as PEM; `None` means those of the system.
+    pub ca: Option<Vec<u8>>,
+    /// Into how many shards the view is cut: 1, or 16 on a cluster; fixed at set-up.
+    pub shards: u16,
+}
+
+/// Settings of `control serve`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Plain listener of the API.
+    pub api_listen: SocketAddr,
+    /// TLS listener of the API.
+    pub api_tls_listen: Option<SocketAddr>,
+    /// Plain listener of edges.
+    pub internal_listen: SocketAddr,
+    /// TLS listener of edges.
+    pub internal_tls_listen: Option<SocketAddr>,
+    /// Listener of `/live`, `/ready` and `/metrics`.
+    pub admin_listen: SocketAddr,
+    /// Base of the API as clients reach it; else the plain listener's address.
+    pub public_url: Option<String>,
+    /// Folder of certificates.
+    pub tls_dir: Option<PathBuf>,
+    /// Whether a TLS proxy stands in front.
+    pub behind_tls_proxy: bool,
+    /// Proxies that may name the client.
+    pub trusted_proxies: TrustedProxies,
+    /// How many requests keys and addresses may make.
+    pub limits: Limits,
+    /// A city database.
+    pub geoip_db: Option<PathBuf>,
+    /// URL of the Postgres server.
+    pub database_url: String,
+    /// Whether the start brings the schema up to date.
+    pub migrate: bool,
+    /// The view of the region.
+    pub redis: RedisSettings,
+    /// The region whose view this replica may publish.
+    pub region: Arc<str>,
+    /// Where the content of files is.
+    pub files: FileStore,
+    /// What to log.
+    pub log: String,
+    /// Form of the log.
+    pub log_format: LogFormat,
+}
+
+impl Config {
+    /// Reads and checks settings.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn read(settings: Settings) -> Result<Self, ConfigError> {
+        let settings = settings.with_file()?;
+        let config = Self {
+            api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, loopback(8080))?,
+            api_tls_listen: listen_or_off(
+                "WAYMARK_API_TLS_LISTEN",
+                settings.api_tls_listen.as_deref(),
+                None,
+            )?,
+            internal_listen: listen("WAYMARK_INTERNAL_LISTEN", settings.internal_listen, loopback(8083))?,
+            internal_tls_listen: listen_or_off(
+                "WAYMARK_INTERNAL_TLS_LISTEN",
+                settings.internal_tls_listen.as_deref(),
+                None,
+            )?,
+            admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, loopback(8082))?,
+            public_url: public_url(settings.public_url)?,
+            tls_dir: settings.tls_dir.map(PathBuf::from),
+            behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
+            limits: limits(
+                settings.requests_per_key.as_deref(),
+                settings.refusals_per_address.as_deref(),
+                settings.logins_per_address.as_deref(),
+            )?,
+            geoip_db: settings.geoip_db.map(PathBuf::from),
+            database_url: database_url(settings.database_url)?,
+            migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,
+            redis: redis(settings.redis_url, settings.redis_ca, settings.redis_shards.as_deref())?,
+            region: region(settings.region)?,
+            files: files(settings.files_url.as_deref())?,
+            log: settings.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: log_format(settings.log_format.as_deref())?,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Checks what single settings cannot tell.
+    fn check(&self) -> Result<(), ConfigError> {
+        let plain = [
+            ("WAYMARK_API_LISTEN", self.api_listen),
+            ("WAYMARK_INTERNAL_LISTEN", self.internal_listen),
+            ("WAYMARK_ADMIN_LISTEN", self.admin_listen),
+        ];
+        let tls = [
+            ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
+            ("WAYMARK_INTERNAL_TLS_LISTEN", self.internal_tls_listen),
+        ];
+        for (key, address) in plain {
+            check_plain(key, address, self.behind_tls_proxy)?;
+        }
+        match (&self.tls_dir, tls.iter().find(|(_, address)| address.is_some())) {
+            (None, Some((key, _))) => {
+                let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR";
+                return Err(ConfigError::new(key, reason));
+            }
+            (Some(_), None) => {
+                let reason = "certificates are of no use without WAYMARK_API_TLS_LISTEN or WAYMARK_INTERNAL_TLS_LISTEN";
+                return Err(ConfigError::new("WAYMARK_TLS_DIR", reason));
+            }
+            (Some(dir), Some(_)) => check_certificates(dir)?,
+            (None, None) => {}
+        }
+        check_geoip(self.geoip_db.as_deref())?;
+        let plain = plain.map(|(key, address)| (key, Some(address)));
+        check_twins(&[plain.as_slice(), tls.as_slice()].concat())
+    }
+}
+
+/// The database of a fleet, which is Postgres.
+///
+/// # Errors
+/// There is none, or it is another.
+pub fn database_url(text: Option<String>) -> Result<String, ConfigError> {
+    let wrong = |reason: &str| Err(ConfigError::new("DATABASE_URL", reason));
+    match text {
+        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => Ok(url),
+        // Not repeated: a URL may hold a password.
+        Some(_) => wrong(
+            "it is not Postgres: a fleet needs Postgres and Redis, and a start that mixes them says so and stops; \
+             give postgres://user@host/database, or run everything in one process by `waymark up`",
+        ),
+        None => wrong("a fleet needs Postgres: give postgres://user@host/database"),
+    }
+}
+
+fn redis(
+    url: Option<String>,
+    ca: Option<String>,
+    shards: Option<&str>,
+) -> Result<RedisSettings, ConfigError> {
+    let wrong = |reason: String| ConfigError::new("REDIS_URL", reason);
+    let url =
+        url.ok_or_else(|| wrong("a fleet needs Redis beside Postgres: give redis://host:6379".to_owned()))?;
+    let url = url.parse().map_err(|error: InvalidRedisUrl| wrong(error.to_string()))?;
+    let ca = ca.map(|path| {
+        std::fs::read(&path).map_err(|error| {
+            ConfigError::new("WAYMARK_REDIS_CA", format!("{path} cannot be read: {error}; give a PEM file"))
+        })
+    });
+    let shards = shards.unwrap_or("1");
+    let max = shared::wire::view::MAX_SHARDS;
+    let count = shards.parse().ok().filter(|count| (1..=max).contains(count)).ok_or_else(|| {
+        ConfigError::new("WAYMARK_REDIS_SHARDS", format!("{shards:?} is no whole number from 1 to {max}"))
+    })?;
+    Ok(RedisSettings { url, ca: ca.transpose()?, shards: count })
+}
+
+fn region(text: Option<String>) -> Result<Arc<str>, ConfigError> {
+    let text = text.unwrap_or_else(|| "main".to_owned());
+    if is_name(&text) {
+        return Ok(text.into());
+    }
+    Err(ConfigError::new(
+        "WAYMARK_REGION",
+        format!("{text:?} is no name: give 1 to {MAX_NAME} letters, digits and . _ -"),
+    ))
+}
+
+/// Longest name of an edge or a region, in characters.
+pub const MAX_NAME: usize = 64;
+
+/// Whether a text may be the name of an edge or a region.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+fn public_url(text: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(text) = text else { return Ok(None) };
+    let is_base = url::Url::parse(&text).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.query().is_none()
+            && url.path() == "/"
+    });
+    if is_base {
+        return Ok(Some(text.trim_end_matches('/').to_owned()));
+    }
+    Err(ConfigError::new("WAYMARK_PUBLIC_URL", format!("{text:?} is no base such as https://api.example")))
+}
+
+fn files(text: Option<&str>) -> Result<FileStore, ConfigError> {
+    file_store(text)?.ok_or_else(|| {
+        let reason =
+            "all replicas must share the content of files: give s3://bucket/prefix, or a folder that all of them mount";
+        ConfigError::new("WAYMARK_FILES_URL", reason)
+    })
+}

@@ -1,0 +1,209 @@
+//! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
+
+use serde::Deserialize;
+
+use super::{
+    ConfigError,
+    parse::{first_of, read_file, text},
+};
+
+/// Every setting of `control serve`; flags win over variables, and both over the TOML file.
+///
+/// A key of the TOML file is the variable without `WAYMARK_`, in lower case: `api_listen = "…"`.
+#[derive(Debug, Default, Clone, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// TOML file with any of these settings [default: none]
+    #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<String>,
+
+    /// Postgres, as postgres://user@host/database; all replicas share it [required]
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub database_url: Option<String>,
+
+    /// Redis of the region, to which this replica may publish the view: redis://user:password@host:6379/0,
+    /// redis+sentinel://host:26379,host:26379/service or redis+cluster://host:6379,host:6379, each with
+    /// rediss for TLS [required]
+    #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub redis_url: Option<String>,
+
+    /// Authority that signed the certificates of Redis, as a PEM file [default: those of the system]
+    #[arg(long, env = "WAYMARK_REDIS_CA", value_name = "FILE")]
+    #[serde(deserialize_with = "text")]
+    pub redis_ca: Option<String>,
+
+    /// Shards of the view in Redis, 1 to 256: 1, or 16 on a cluster; fixed at set-up [default: 1]
+    #[arg(long, env = "WAYMARK_REDIS_SHARDS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub redis_shards: Option<String>,
+
+    /// Name of the region whose Redis this is [default: main]
+    #[arg(long, env = "WAYMARK_REGION", value_name = "NAME")]
+    #[serde(deserialize_with = "text")]
+    pub region: Option<String>,
+
+    /// Bring the schema up to date at the start; off where `control migrate` does it [default: true]
+    #[arg(long, env = "WAYMARK_MIGRATE", value_name = "BOOL")]
+    #[serde(deserialize_with = "text")]
+    pub migrate: Option<String>,
+
+    /// Where the API listens without TLS [default: 127.0.0.1:8080]
+    #[arg(long, env = "WAYMARK_API_LISTEN", value_name = "ADDR:PORT")]
+    #[serde(deserialize_with = "text")]
+    pub api_listen: Option<String>,
+
+    /// Where the API listens with TLS [default: off]
+    #[arg(long, env = "WAYMARK_API_TLS_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub api_tls_listen: Option<String>,
+
+    /// Where edges connect without TLS [default: 127.0.0.1:8083]
+    #[arg(long, env = "WAYMARK_INTERNAL_LISTEN", value_name = "ADDR:PORT")]
+    #[serde(deserialize_with = "text")]
+    pub internal_listen: Option<String>,
+
+    /// Where edges connect with TLS [default: off]
+    #[arg(long, env = "WAYMARK_INTERNAL_TLS_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub internal_tls_listen: Option<String>,
+
+    /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
+    #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
+    #[serde(deserialize_with = "text")]
+    pub admin_listen: Option<String>,
+
+    /// Base of the API as clients reach it, for links to the docs [default: http://WAYMARK_API_LISTEN]
+    #[arg(long, env = "WAYMARK_PUBLIC_URL", value_name = "URL")]
+    #[serde(deserialize_with = "text")]
+    pub public_url: Option<String>,
+
+    /// Folder of certificates, HOST.pem and HOST.key for each host; exchanged ones are taken within seconds
+    /// [default: none]
+    #[arg(long, env = "WAYMARK_TLS_DIR", value_name = "DIR")]
+    #[serde(deserialize_with = "text")]
+    pub tls_dir: Option<String>,
+
+    /// A TLS proxy stands in front: plain listeners may leave loopback [default: false]
+    #[arg(
+        long,
+        env = "WAYMARK_BEHIND_TLS_PROXY",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[serde(deserialize_with = "text")]
+    pub behind_tls_proxy: Option<String>,
+
+    /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks separated by
+    /// commas, such as 127.0.0.1,10.0.0.0/8; edges need not be named, they show their key [default: none]
+    #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
+    #[serde(deserialize_with = "text")]
+    pub trusted_proxies: Option<String>,
+
+    /// Requests of one key a second, with bursts of twice as many; 0 is no limit; each replica counts by
+    /// itself [default: 2000]
+    #[arg(long, env = "WAYMARK_REQUESTS_PER_KEY", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub requests_per_key: Option<String>,
+
+    /// Requests of one address without a known key a second, with bursts of ten times as many; 0 is no
+    /// limit [default: 5]
+    #[arg(long, env = "WAYMARK_REFUSALS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub refusals_per_address: Option<String>,
+
+    /// Logins, registrations and activations of one address a minute; 0 is no limit [default: 30]
+    #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub logins_per_address: Option<String>,
+
+    /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
+    /// within seconds [default: none]
+    #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
+    #[serde(deserialize_with = "text")]
+    pub geoip_db: Option<String>,
+
+    /// Where the content of files is kept, shared by all replicas: s3://bucket/prefix with the usual AWS_…
+    /// variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT), or a folder that all
+    /// mount [required]
+    #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
+    #[serde(deserialize_with = "text")]
+    pub files_url: Option<String>,
+
+    /// What to log, as error, warn, info, debug, trace or a filter such as info,control=debug
+    /// [default: info]
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
+    #[serde(deserialize_with = "text")]
+    pub log: Option<String>,
+
+    /// Form of the log: text or json [default: text]
+    #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
+    #[serde(deserialize_with = "text")]
+    pub log_format: Option<String>,
+}
+
+impl Settings {
+    /// Adds what the TOML file says, where neither flag nor variable says anything.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or has a key that is unknown.
+    pub(super) fn with_file(mut self) -> Result<Self, ConfigError> {
+        let file = match self.config.take().filter(|path| !path.is_empty()) {
+            Some(path) => read_file(&path)?,
+            None => Self::default(),
+        };
+        let or = first_of;
+        Ok(Self {
+            config: None,
+            database_url: or(self.database_url, file.database_url),
+            redis_url: or(self.redis_url, file.redis_url),
+            redis_ca: or(self.redis_ca, file.redis_ca),
+            redis_shards: or(self.redis_shards, file.redis_shards),
+            region: or(self.region, file.region),
+            migrate: or(self.migrate, file.migrate),
+            api_listen: or(self.api_listen, file.api_listen),
+            api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
+            internal_listen: or(self.internal_listen, file.internal_listen),
+            internal_tls_listen: or(self.internal_tls_listen, file.internal_tls_listen),
+            admin_listen: or(self.admin_listen, file.admin_listen),
+            public_url: or(self.public_url, file.public_url),
+            tls_dir: or(self.tls_dir, file.tls_dir),
+            behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
+            trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
+            requests_per_key: or(self.requests_per_key, file.requests_per_key),
+            refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
+            logins_per_address: or(self.logins_per_address, file.logins_per_address),
+            geoip_db: or(self.geoip_db, file.geoip_db),
+            files_url: or(self.files_url, file.files_url),
+            log: or(self.log, file.log),
+            log_format: or(self.log_format, file.log_format),
+        })
+    }
+}
+
+/// Where the database is: what the commands besides `serve` need.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct Place {
+    /// TOML file of `control serve` [default: none]
+    #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
+    pub config: Option<String>,
+    /// Postgres, as postgres://user@host/database [required]
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+}
+
+impl Place {
+    /// The URL of the database.
+    ///
+    /// # Errors
+    /// It is not Postgres, or the file cannot be read.
+    pub fn database_url(self) -> Result<String, ConfigError> {
+        let settings =
+            Settings { config: self.config, database_url: self.database_url, ..Settings::default() };
+        super::database_url(settings.with_file()?.database_url)
+    }
+}

@@ -1,0 +1,170 @@
+//! The listener of edges: the change stream, the intake of scans, single reads (design: push, 2 and 6).
+//!
+//! Every request shows an edge's key; what it says of its edge must be the key's.
+
+use std::{io, sync::Arc};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, FromRef, FromRequestParts, State, rejection::BytesRejection},
+    http::request::Parts,
+    middleware::from_fn_with_state,
+    routing::{get, post},
+};
+use shared::{
+    problem::Code,
+    redirect::RedirectKey,
+    wire::{
+        internal::{EDGES_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH},
+        scan::{ScanBatch, ScanReceipt},
+        stream::Fill,
+    },
+};
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    access::{Caller, find_key},
+    api_error::ApiError,
+    extract::Query,
+    middleware,
+    serve::{ApiListeners, run_router},
+    status::EdgesDocument,
+};
+use crate::{
+    domain::permission::{Subject, Verb},
+    error::ServiceError,
+    service::{App, access::require, edge_keys::KeyHash},
+    store::{StoreError, redirections},
+    worker::ingest_scans::ingest,
+};
+
+mod stream;
+
+/// Largest body: a batch of 1,000 scans of up to 6 KiB each.
+const MAX_BODY_BYTES: usize = 8 << 20;
+
+/// Single reads at once: half of the connections to the database, so that misses of a fleet leave room.
+const LOOKUPS: usize = 8;
+
+/// Most connections of a listener at once: streams and requests of 5,000 edges.
+const MAX_CONNECTIONS: usize = 16_384;
+
+/// Longest host and short id that are looked up, in bytes.
+const MAX_KEY: usize = 300;
+
+/// What the listener of edges works with.
+#[derive(Clone)]
+struct Internal {
+    app: Arc<App>,
+    lookups: Arc<Semaphore>,
+    /// Cancelled when edges shall go elsewhere.
+    leave: CancellationToken,
+    streams: TaskTracker,
+}
+
+impl FromRef<Internal> for Arc<App> {
+    fn from_ref(internal: &Internal) -> Self {
+        internal.app.clone()
+    }
+}
+
+/// Serves edges until `shutdown`, then sends them to other replicas and finishes open requests.
+///
+/// # Errors
+/// A socket cannot be used.
+pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
+    let streams = TaskTracker::new();
+    let internal = Internal {
+        app: app.clone(),
+        lookups: Arc::new(Semaphore::new(LOOKUPS)),
+        leave: shutdown.clone(),
+        streams: streams.clone(),
+    };
+    let routes = Router::new()
+        .route(STREAM_PATH, get(stream::open))
+        .route(SCANS_PATH, post(take_scans))
+        .route(LOOKUP_PATH, get(look_up))
+        .route(EDGES_PATH, get(list_edges))
+        .fallback(middleware::no_such_path)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(internal);
+    let routes = Router::new().fallback_service(routes).layer(from_fn_with_state(app, middleware::finish));
+    run_router(listeners, routes, MAX_CONNECTIONS, shutdown).await?;
+    streams.close();
+    streams.wait().await;
+    Ok(())
+}
+
+/// The edge behind the key of a request.
+struct Edge {
+    name: Arc<str>,
+    key: KeyHash,
+}
+
+impl FromRequestParts<Internal> for Edge {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, internal: &Internal) -> Result<Self, ApiError> {
+        let app = &internal.app;
+        // The query is not looked at: addresses are logged.
+        let Some(key) = find_key(&parts.headers, None) else {
+            return Err(ApiError::refused(Code::KeyMissing, "No key of an edge was sent."));
+        };
+        match app.edge_keys.find(&app.db, &key).await? {
+            Some((key, name)) => Ok(Self { name, key }),
+            None => Err(ApiError::refused(Code::KeyUnknown, "The key of the edge is not known.")),
+        }
+    }
+}
+
+/// Takes a batch of scans of the caller's own.
+async fn take_scans(
+    State(internal): State<Internal>,
+    edge: Edge,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<ScanReceipt>, ApiError> {
+    let body = body.map_err(|_| {
+        ApiError::refused(Code::TooLarge, format!("The body must have at most {MAX_BODY_BYTES} bytes."))
+    })?;
+    let batch: ScanBatch = serde_json::from_slice(&body).map_err(|error| {
+        ApiError::refused(Code::Invalid, format!("The body is no batch of scans: {error}."))
+    })?;
+    if batch.edge != edge.name {
+        return Err(ApiError::refused(Code::Forbidden, "The batch is not of the edge whose key was sent."));
+    }
+    Ok(Json(ingest(&internal.app, &batch).await?))
+}
+
+/// Reads one redirection where it is written: for what no view of it can answer.
+async fn look_up(
+    State(internal): State<Internal>,
+    _edge: Edge,
+    query: Query,
+) -> Result<Json<Fill>, ApiError> {
+    let part = |name: &str| match query.find(name) {
+        Some(text) if (1..=MAX_KEY).contains(&text.len()) => Ok(text),
+        Some(_) | None => {
+            let text = format!("{name} must have 1 to {MAX_KEY} bytes.");
+            Err(ServiceError::refused(Code::InvalidParameter, text))
+        }
+    };
+    let key = RedirectKey::new(part("domain")?, part("shortId")?);
+    // Nobody waits for a turn: misses beyond what the database can bear are told to come again.
+    let _turn = internal.lookups.try_acquire().map_err(|_| StoreError::Busy)?;
+    let mut conn = internal.app.db.read().await?;
+    Ok(Json(redirections::load_fill(&mut conn, &key).await?))
+}
+
+/// Says how far every edge of the fleet is, whichever replica it follows.
+async fn list_edges(
+    State(internal): State<Internal>,
+    mut parts: Parts,
+) -> Result<Json<EdgesDocument>, ApiError> {
+    if Edge::from_request_parts(&mut parts, &internal).await.is_err() {
+        let Caller(actor) = Caller::from_request_parts(&mut parts, &internal.app).await?;
+        let _ = require(&actor, Verb::Read, Subject::Status)?;
+    }
+    Ok(Json(EdgesDocument::read(&internal.app)))
+}

@@ -1,0 +1,165 @@
+//! The stream of one edge: a cursor over what all edges share.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use shared::wire::{
+    frame::{self, FrameError},
+    stream::{HEARTBEAT_MS, Rev, ToControl, ToEdge, Welcome},
+};
+use tokio::{
+    sync::watch,
+    time::{Interval, MissedTickBehavior},
+};
+
+use super::{
+    hub::Hub,
+    ring::{Batch, Next},
+};
+use crate::store::StoreError;
+
+/// While the log was not read for so long, no heartbeat says that an edge has everything.
+const STALE_AFTER: Duration = Duration::from_secs(2);
+
+/// A message on its way to an edge.
+#[derive(Debug, Clone)]
+pub enum Outgoing {
+    /// Events that all edges share.
+    Shared(Arc<Batch>),
+    /// A message to this edge alone.
+    Own(ToEdge),
+}
+
+impl Outgoing {
+    /// The frames of the message; those of shared events are made once for all edges.
+    ///
+    /// # Errors
+    /// A part of it is larger than a frame.
+    pub fn frames(&self) -> Result<Bytes, FrameError> {
+        match self {
+            Self::Shared(batch) => batch.frames(),
+            Self::Own(message) => frame::encode(message),
+        }
+    }
+
+    /// The message itself.
+    #[must_use]
+    pub fn into_message(self) -> ToEdge {
+        match self {
+            Self::Shared(batch) => ToEdge::Events(batch.events.clone()),
+            Self::Own(message) => message,
+        }
+    }
+}
+
+/// The stream of one edge; it holds a cursor, and no events.
+pub struct EdgeSession {
+    hub: Hub,
+    edge_id: Arc<str>,
+    session: u64,
+    welcome: Option<Welcome>,
+    head: watch::Receiver<Rev>,
+    cursor: Rev,
+    heartbeat: Interval,
+    beats: u64,
+}
+
+impl EdgeSession {
+    pub(super) fn new(hub: Hub, edge_id: Arc<str>, session: u64, welcome: Welcome, cursor: Rev) -> Self {
+        let mut heartbeat = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let head = hub.0.head.subscribe();
+        Self { hub, edge_id, session, welcome: Some(welcome), head, cursor, heartbeat, beats: 0 }
+    }
+
+    /// The next message: the welcome, then events without a gap, with heartbeats between. Cancel-safe.
+    ///
+    /// # Errors
+    /// The database failed, or control stops.
+    pub async fn next(&mut self) -> Result<ToEdge, StoreError> {
+        self.next_outgoing().await.map(Outgoing::into_message)
+    }
+
+    /// The next message, as [`Self::next`] gives it, in the form that is shared with the other edges.
+    ///
+    /// # Errors
+    /// The database failed, or control stops.
+    pub async fn next_outgoing(&mut self) -> Result<Outgoing, StoreError> {
+        if let Some(welcome) = self.welcome.take() {
+            return Ok(Outgoing::Own(ToEdge::Welcome(welcome)));
+        }
+        loop {
+            // Before the ring is looked at: what the head announces is in it then.
+            let head = *self.head.borrow_and_update();
+            match self.hub.0.ring.after(self.cursor) {
+                Next::Batch(batch) => {
+                    self.cursor = batch.events.last;
+                    return Ok(Outgoing::Shared(batch));
+                }
+                Next::End if head <= self.cursor => {}
+                Next::End | Next::Gone => {
+                    if let Some(message) = self.read_log().await? {
+                        return Ok(message);
+                    }
+                }
+            }
+            // A heartbeat never overtakes events: here the edge has been sent all of them.
+            tokio::select! {
+                biased;
+                _ = self.heartbeat.tick() => {
+                    if let Some(beat) = self.beat() {
+                        return Ok(Outgoing::Own(beat));
+                    }
+                }
+                changed = self.head.changed() => changed.map_err(|_| StoreError::Stopped)?,
+            }
+        }
+    }
+
+    /// What is due every 250 ms.
+    fn beat(&mut self) -> Option<ToEdge> {
+        if !self.hub.0.members.is_current(&self.edge_id, self.session) {
+            tracing::warn!(edge = %self.edge_id, "an edge connected twice, or moved on; this connection ends");
+            let reason = "the edge has a newer connection".to_owned();
+            return Some(ToEdge::Goaway { reason, retry_after_ms: 1_000 });
+        }
+        // Another replica may have committed what this one cannot see.
+        if self.hub.silence() > STALE_AFTER || *self.head.borrow() > self.cursor {
+            return None;
+        }
+        self.beats += 1;
+        Some(ToEdge::Heartbeat { seq: self.beats, head: self.cursor })
+    }
+
+    async fn read_log(&mut self) -> Result<Option<Outgoing>, StoreError> {
+        let Some(events) = self.hub.read_behind(self.cursor).await? else { return Ok(None) };
+        // A gap means that the log was compacted past the cursor; the edge must start anew.
+        if events.items.first().is_some_and(|event| event.rev != self.cursor + 1) {
+            return Ok(Some(Outgoing::Own(ToEdge::Goaway {
+                reason: format!("revisions after {} are no longer in the log", self.cursor),
+                retry_after_ms: 0,
+            })));
+        }
+        self.cursor = events.last;
+        Ok(Some(Outgoing::Shared(Arc::new(Batch::new(events)))))
+    }
+
+    /// Takes a message of the edge.
+    pub fn receive(&mut self, message: ToControl) {
+        match message {
+            ToControl::Ack { applied, rejected } => {
+                for rejected in &rejected {
+                    tracing::error!(edge = %self.edge_id, rev = rejected.rev, reason = %rejected.reason,
+                        "an edge refused a change");
+                }
+                self.hub.0.members.ack(&self.edge_id, self.session, applied, &rejected);
+            }
+            ToControl::Hello(_) => tracing::warn!(edge = %self.edge_id, "an edge says hello twice"),
+            ToControl::Resync { applied, reason } => {
+                tracing::warn!(edge = %self.edge_id, applied, reason, "an edge asks for the stream anew");
+                // Not beyond what it was sent: a heartbeat would vouch for what it never got.
+                self.cursor = self.cursor.min(applied);
+            }
+        }
+    }
+}

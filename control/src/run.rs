@@ -1,0 +1,109 @@
+//! What runs behind the listeners of every process of control: the writer and the background.
+
+use std::sync::Arc;
+
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    failure::Failure,
+    publish::{hub::Ended, writer::WriterTask},
+    service::App,
+    worker,
+};
+
+/// The writer and the background tasks of a process; they end in an order.
+pub struct Core {
+    app: Arc<App>,
+    writer: Option<(JoinHandle<()>, CancellationToken)>,
+    background: JoinSet<Result<(), Failure>>,
+    stop_background: CancellationToken,
+}
+
+impl Core {
+    /// Starts the writer, the change stream and the upkeep.
+    #[must_use]
+    pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
+        let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
+        let writer = tokio::spawn(writer_task.run(app.db.clone(), app.hub.clone(), stop_writer.clone()));
+        let mut core = Self {
+            app: app.clone(),
+            writer: Some((writer, stop_writer)),
+            background: JoinSet::new(),
+            stop_background: stop_background.clone(),
+        };
+        let stream = app.hub.clone().run(stop_background.clone());
+        core.background.spawn(async move {
+            match stream.await {
+                Ended::Stopped => Ok(()),
+                // Revisions of this history may be used twice: only a start under a new epoch is safe.
+                Ended::OtherHistory => Err(Failure::StartAgain(
+                    "the change log has another history (a restore or a failover): start again, under a new epoch"
+                        .to_owned(),
+                )),
+            }
+        });
+        core.spawn(worker::upkeep::run(app.clone(), stop_background));
+        core
+    }
+
+    /// Adds a task that runs until [`Self::stopping`] is cancelled.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.background.spawn(async {
+            task.await;
+            Ok(())
+        });
+    }
+
+    /// Cancelled when the background shall stop.
+    #[must_use]
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop_background.clone()
+    }
+
+    /// Waits until a part ends by itself, which none should; gives why. Cancel-safe.
+    pub async fn failed(&mut self) -> Failure {
+        let writer = async {
+            match &mut self.writer {
+                Some((task, _)) => {
+                    let ended = task.await;
+                    self.writer = None;
+                    ended
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ended = writer => match ended {
+                Ok(()) => Failure::Failed("the writer ended unasked".to_owned()),
+                Err(error) => Failure::failed("the writer", error),
+            },
+            Some(ended) = self.background.join_next() => match ended {
+                Ok(Ok(())) => Failure::Failed("a background task ended unasked".to_owned()),
+                Ok(Err(failure)) => failure,
+                Err(error) => Failure::failed("a background task", error),
+            },
+        }
+    }
+
+    /// Stops the writer, which finishes what it has, then the background, then closes the database.
+    ///
+    /// Whoever asks the writer must have stopped before.
+    ///
+    /// # Errors
+    /// A part failed while it stopped.
+    pub async fn stop(mut self) -> Result<(), Failure> {
+        let mut result = Ok(());
+        if let Some((writer, stop)) = self.writer.take() {
+            stop.cancel();
+            result = result.and(writer.await.map_err(|error| Failure::failed("the writer", error)));
+        }
+        self.stop_background.cancel();
+        while let Some(ended) = self.background.join_next().await {
+            let ended = ended.unwrap_or_else(|error| Err(Failure::failed("a background task", error)));
+            result = result.and(ended);
+        }
+        self.app.db.close().await;
+        result
+    }
+}

@@ -1,0 +1,320 @@
+//! `control serve`: one replica of the control plane, started and stopped in order.
+
+use std::{
+    io::{self, Write},
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+};
+
+use shared::geo::GeoIp;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    app::{Parts, compose},
+    config::{Config, ConfigError, FileStore},
+    domain::file::MAX_FILE_BYTES,
+    failure::Failure,
+    geo::GeoDatabase,
+    http::{self, ApiListeners, internal},
+    publish::{
+        publisher::{Publisher, PublisherConfig},
+        publisher_stats::PublisherStats,
+    },
+    run::Core,
+    service::{self, App, Prepared, edge_keys::EdgeKeys},
+    store::{Db, blobs::Blobs},
+    system::{SystemClock, SystemRandom, random_name, system_ticks},
+    tls::Certificates,
+};
+
+/// The addresses that are really bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// The API.
+    pub api: SocketAddr,
+    /// The API over TLS.
+    pub api_tls: Option<SocketAddr>,
+    /// Edges.
+    pub internal: SocketAddr,
+    /// Edges over TLS.
+    pub internal_tls: Option<SocketAddr>,
+    /// `/live`, `/ready` and `/metrics`.
+    pub admin: SocketAddr,
+}
+
+/// A replica that is up.
+pub struct Running {
+    /// Where it listens.
+    pub addresses: Addresses,
+    supervisor: JoinHandle<Result<(), Failure>>,
+}
+
+impl Running {
+    /// Waits until everything has stopped, after the `shutdown` given to [`serve`] or a failure.
+    ///
+    /// # Errors
+    /// A part failed while it ran or stopped.
+    pub async fn wait(self) -> Result<(), Failure> {
+        self.supervisor.await.unwrap_or_else(|error| Err(Failure::failed("the supervisor", error)))
+    }
+
+    /// Says where everything is.
+    ///
+    /// # Errors
+    /// The output is closed.
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let Addresses { api, api_tls, internal, internal_tls, admin } = self.addresses;
+        writeln!(out, "Waymark's control is up.")?;
+        writeln!(out, "  API           http://{api}")?;
+        if let Some(address) = api_tls {
+            writeln!(out, "  API, TLS      https://{address}")?;
+        }
+        writeln!(out, "  Internal      http://{internal}")?;
+        if let Some(address) = internal_tls {
+            writeln!(out, "  Internal, TLS https://{address}")?;
+        }
+        writeln!(out, "  Admin         http://{admin}")?;
+        writeln!(out, "Ctrl-C stops it.")?;
+        out.flush()
+    }
+}
+
+/// Starts a replica; returns when all of it answers.
+///
+/// Settings are checked before; then ports are bound, then the database is opened.
+///
+/// # Errors
+/// A port or a file cannot be used, the database does not answer, or a part did not start.
+pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Running, Failure> {
+    let (sockets, addresses) = bind_all(&config)?;
+    let certificates = config.tls_dir.as_deref().map(|folder| {
+        Certificates::open(folder).map_err(|error| {
+            ConfigError::new("WAYMARK_TLS_DIR", format!("{error}; each host needs <host>.pem and <host>.key"))
+        })
+    });
+    let certificates = certificates.transpose()?;
+    let geo = config.geoip_db.as_deref().map(|path| {
+        GeoDatabase::open(path).map_err(|error| {
+            ConfigError::new("WAYMARK_GEOIP_DB", format!("give a city database (.mmdb): {error}"))
+        })
+    });
+    let geo = geo.transpose()?;
+    let blobs = blobs(&config.files)?;
+    let db = connect(&config.database_url).await?;
+    if config.migrate {
+        migrate(&db).await?;
+    }
+    let prepared = prepare(&db).await?;
+    let public = config.public_url.clone().unwrap_or_else(|| format!("http://{}", addresses.api));
+    let (app, writer_task) = compose(Parts {
+        db,
+        secrets: prepared.secrets,
+        clock: Arc::new(SystemClock),
+        ticks: system_ticks(),
+        random: Arc::new(SystemRandom),
+        blobs,
+        geo_ip: geo.clone().map(|geo| Arc::new(geo) as Arc<dyn GeoIp>),
+        trusted_proxies: config.trusted_proxies.clone(),
+        limits: config.limits.clone(),
+        edge_keys: EdgeKeys::default(),
+        docs_url: format!("{public}/docs"),
+    })
+    .await
+    .map_err(|error| Failure::failed("the change log", error))?;
+    let mut core = Core::start(&app, writer_task);
+    core.spawn(app.edge_keys.clone().follow(app.db.clone(), core.stopping()));
+    let publisher = PublisherConfig {
+        region: config.region.to_string(),
+        owner: random_name().map_err(|error| Failure::failed("the publisher's name", error))?,
+        redis: config.redis.url.clone(),
+        ca: config.redis.ca.clone(),
+        shards: config.redis.shards,
+    };
+    let publisher = Publisher::new(app.db.clone(), app.hub.clone(), publisher, PublisherStats::default());
+    core.spawn(publisher.run(core.stopping()));
+    if let Some(geo) = geo {
+        core.spawn(geo.follow(core.stopping()));
+    }
+    let servers = Servers::start(&app, sockets, certificates.as_ref())?;
+    if let Some(certificates) = certificates {
+        core.spawn(certificates.follow(core.stopping()));
+    }
+    Ok(Running { addresses, supervisor: tokio::spawn(servers.supervise(core, shutdown)) })
+}
+
+/// Bound sockets, not yet served.
+struct Sockets {
+    api: TcpListener,
+    api_tls: Option<TcpListener>,
+    internal: TcpListener,
+    internal_tls: Option<TcpListener>,
+    admin: TcpListener,
+}
+
+/// The listeners at work, each with its own stop.
+struct Servers {
+    internal: (JoinHandle<io::Result<()>>, CancellationToken),
+    api: (JoinHandle<io::Result<()>>, CancellationToken),
+    admin: (JoinHandle<io::Result<()>>, CancellationToken),
+}
+
+impl Servers {
+    fn start(app: &Arc<App>, sockets: Sockets, certificates: Option<&Certificates>) -> Result<Self, Failure> {
+        let Sockets { api, api_tls, internal, internal_tls, admin } = sockets;
+        let listeners = |plain, tls: Option<TcpListener>, protocols: &[&[u8]]| {
+            let tls = match tls.zip(certificates) {
+                None => None,
+                Some((listener, certificates)) => {
+                    let config = certificates
+                        .server_config(protocols)
+                        .map_err(|error| ConfigError::new("WAYMARK_TLS_DIR", error.to_string()))?;
+                    Some((listener, Arc::new(config)))
+                }
+            };
+            Ok::<_, ConfigError>(ApiListeners { plain: vec![plain], tls })
+        };
+        let api = listeners(api, api_tls, &[b"h2", b"http/1.1"])?;
+        // The upgrade to the stream is of HTTP/1.1.
+        let internal = listeners(internal, internal_tls, &[b"http/1.1"])?;
+        let [stop_api, stop_internal, stop_admin] = std::array::from_fn(|_| CancellationToken::new());
+        let admin = ApiListeners { plain: vec![admin], tls: None };
+        Ok(Self {
+            internal: (
+                tokio::spawn(internal::run(internal, app.clone(), stop_internal.clone())),
+                stop_internal,
+            ),
+            api: (tokio::spawn(http::run(api, app.clone(), stop_api.clone())), stop_api),
+            admin: (tokio::spawn(http::health::run(admin, app.clone(), stop_admin.clone())), stop_admin),
+        })
+    }
+
+    /// Waits for the stop, or for a part that ends by itself; then stops the rest in order.
+    ///
+    /// Edges are sent to other replicas first, and open requests finished; then the writer stops, and the
+    /// change stream and the database last.
+    async fn supervise(mut self, mut core: Core, shutdown: CancellationToken) -> Result<(), Failure> {
+        let mut result = Ok(());
+        let mut ended = None;
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            end = &mut self.internal.0 => (ended, result) = (Some("internal"), unasked("the internal listener", end)),
+            end = &mut self.api.0 => (ended, result) = (Some("api"), unasked("the API", end)),
+            end = &mut self.admin.0 => (ended, result) = (Some("admin"), unasked("the admin listener", end)),
+            failure = core.failed() => result = Err(failure),
+        }
+        // Without systemd there is nobody to notify.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        tracing::info!("stopping: edges are sent away, requests are finished");
+        self.internal.1.cancel();
+        self.api.1.cancel();
+        if ended != Some("internal") {
+            result = result.and(joined("the internal listener", self.internal.0.await));
+        }
+        if ended != Some("api") {
+            result = result.and(joined("the API", self.api.0.await));
+        }
+        self.admin.1.cancel();
+        if ended != Some("admin") {
+            result = result.and(joined("the admin listener", self.admin.0.await));
+        }
+        result = result.and(core.stop().await);
+        tracing::info!("stopped");
+        result
+    }
+}
+
+fn joined(part: &str, ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), Failure> {
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failure::failed(part, error)),
+        Err(error) => Err(Failure::failed(part, error)),
+    }
+}
+
+/// A part that ended though nobody asked it to.
+fn unasked(part: &str, ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), Failure> {
+    joined(part, ended).and_then(|()| Err(Failure::Failed(format!("{part} ended unasked"))))
+}
+
+fn bind_all(config: &Config) -> Result<(Sockets, Addresses), Failure> {
+    let maybe = |key: &'static str, address: Option<SocketAddr>| {
+        address.map(|address| bind(key, address)).transpose().map(Option::unzip)
+    };
+    let (api, api_at) = bind("WAYMARK_API_LISTEN", config.api_listen)?;
+    let (api_tls, api_tls_at) = maybe("WAYMARK_API_TLS_LISTEN", config.api_tls_listen)?;
+    let (internal, internal_at) = bind("WAYMARK_INTERNAL_LISTEN", config.internal_listen)?;
+    let (internal_tls, internal_tls_at) = maybe("WAYMARK_INTERNAL_TLS_LISTEN", config.internal_tls_listen)?;
+    let (admin, admin_at) = bind("WAYMARK_ADMIN_LISTEN", config.admin_listen)?;
+    Ok((
+        Sockets { api, api_tls, internal, internal_tls, admin },
+        Addresses {
+            api: api_at,
+            api_tls: api_tls_at,
+            internal: internal_at,
+            internal_tls: internal_tls_at,
+            admin: admin_at,
+        },
+    ))
+}
+
+/// Binds a port.
+///
+/// # Errors
+/// It is in use, or the address is not of this machine; `key` is the setting that names it.
+pub fn bind(key: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        let local = listener.local_addr()?;
+        Ok((listener, local))
+    });
+    bound.map_err(|error| {
+        let reason = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("{address} is in use: stop what listens there, or give another port")
+            }
+            _ => format!("cannot listen on {address}: {error}; give an address of this machine"),
+        };
+        ConfigError::new(key, reason).into()
+    })
+}
+
+/// Opens Postgres as it is.
+///
+/// # Errors
+/// Nothing answers; the URL is not repeated, as it may hold a password.
+pub async fn connect(url: &str) -> Result<Db, Failure> {
+    Db::connect_postgres(url, None)
+        .await
+        .map_err(|error| Failure::failed("DATABASE_URL: Postgres does not answer", error))
+}
+
+/// Brings a schema up to date.
+///
+/// # Errors
+/// A migration failed, or the database is newer than this build.
+pub async fn migrate(db: &Db) -> Result<(), Failure> {
+    db.migrate().await.map_err(|error| Failure::failed("the database cannot be brought up to date", error))
+}
+
+/// Sets up the log and the shared keys of a Postgres database.
+///
+/// # Errors
+/// The schema is not there, or the database failed.
+pub async fn prepare(db: &Db) -> Result<Prepared, Failure> {
+    service::prepare(db, &SystemClock, &SystemRandom, "")
+        .await
+        .map_err(|error| Failure::failed("the database cannot be set up", error))
+}
+
+/// The store of the content of files.
+///
+/// # Errors
+/// The folder or bucket cannot be used.
+pub fn blobs(files: &FileStore) -> Result<Blobs, ConfigError> {
+    let opened = match files {
+        FileStore::Folder(folder) => Blobs::in_folder(folder, MAX_FILE_BYTES),
+        FileStore::Bucket(url) => Blobs::in_bucket(url, MAX_FILE_BYTES),
+    };
+    opened.map_err(|error| ConfigError::new("WAYMARK_FILES_URL", format!("it cannot be used: {error}")))
+}

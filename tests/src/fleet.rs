@@ -1,0 +1,286 @@
+//! A fleet of real processes: replicas of control over one Postgres schema, on free ports.
+
+use std::{
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Output},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use reqwest::{Method, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::{
+    db::{Engine, Location, TestDb},
+    product::{DEADLINE, built, client, random_key, spawn_up},
+    redis::RedisServer,
+};
+
+/// A fleet; its processes are killed when it is dropped.
+pub struct Fleet {
+    /// The replicas.
+    pub controls: Vec<Control>,
+    /// The operator's key.
+    pub key: String,
+    /// A client that follows no redirect.
+    pub http: reqwest::Client,
+    /// The region's Redis.
+    pub redis: RedisServer,
+    /// The folder of everything that the fleet keeps.
+    pub dir: PathBuf,
+    db: TestDb,
+    _dir: tempfile::TempDir,
+}
+
+/// A replica of control.
+pub struct Control {
+    /// Base of the API: `http://127.0.0.1:port`.
+    pub api: String,
+    /// Base of the listener of edges.
+    pub internal: String,
+    /// Base of the admin listener.
+    pub admin: String,
+    child: Child,
+}
+
+impl Fleet {
+    /// Starts so many replicas over a fresh schema with one account and the short domain `tn.gg`.
+    ///
+    /// # Errors
+    /// One does not come up.
+    pub async fn start(controls: usize) -> Result<Self> {
+        // The second call finds the provider there.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let folder = tempfile::tempdir()?;
+        let mut fleet = Self {
+            controls: Vec::new(),
+            key: random_key()?,
+            http: client()?,
+            redis: RedisServer::start().await?,
+            dir: folder.path().to_owned(),
+            db: TestDb::new(Engine::Postgres).await?,
+            _dir: folder,
+        };
+        fleet.control_ok(&["migrate"])?;
+        let key = fleet.key.clone();
+        fleet.control_ok(&["accounts", "create", "--domains", "tn.gg", "--operator-key", &key])?;
+        for _ in 0..controls {
+            fleet.add_control()?;
+        }
+        Ok(fleet)
+    }
+
+    /// Starts one more replica.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn add_control(&mut self) -> Result<()> {
+        let control = self.spawn_control(["127.0.0.1:0"; 3])?;
+        self.controls.push(control);
+        Ok(())
+    }
+
+    /// Starts a replica again, on the ports it had.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn restart_control(&mut self, at: usize) -> Result<()> {
+        let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
+        let Control { api, internal, admin, .. } = &self.controls[at];
+        let ports = [host(api), host(internal), host(admin)];
+        self.controls[at] = self.spawn_control(ports.each_ref().map(String::as_str))?;
+        Ok(())
+    }
+
+    fn spawn_control(&self, [api, internal, admin]: [&str; 3]) -> Result<Control> {
+        let mut command = self.control_command()?;
+        command
+            .arg("serve")
+            .env("WAYMARK_API_LISTEN", api)
+            .env("WAYMARK_INTERNAL_LISTEN", internal)
+            .env("WAYMARK_ADMIN_LISTEN", admin)
+            .env("WAYMARK_FILES_URL", self.dir.join("files"))
+            .env("REDIS_URL", self.redis.url());
+        let (child, said) = spawn_up(&mut command, DEADLINE)?;
+        let must = |label: &str| {
+            let found =
+                said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned());
+            found.with_context(|| format!("no line {label:?} in {said:?}"))
+        };
+        Ok(Control { api: must("API ")?, internal: must("Internal ")?, admin: must("Admin ")?, child })
+    }
+
+    /// The `control` binary over the fleet's schema, without a subcommand.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn control_command(&self) -> Result<Command> {
+        let mut command = Command::new(built("control")?);
+        command.env("DATABASE_URL", self.database_url()?).env("RUST_LOG", "warn");
+        Ok(command)
+    }
+
+    /// URL of the fleet's schema.
+    ///
+    /// # Errors
+    /// The database is not Postgres.
+    pub fn database_url(&self) -> Result<String> {
+        match &self.db.location {
+            Location::Postgres(url, schema) => Ok(format!("{url}?options[search_path]={schema}")),
+            Location::Sqlite(_) => bail!("a fleet is on Postgres"),
+        }
+    }
+
+    /// The fleet's database, to look behind the API.
+    #[must_use]
+    pub fn db(&self) -> &control::store::Db {
+        &self.db.db
+    }
+
+    /// Runs a command of `control` to its end.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn control(&self, args: &[&str]) -> Result<Output> {
+        Ok(self.control_command()?.args(args).output()?)
+    }
+
+    /// Runs a command of `control` that must succeed; gives what it says.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn control_ok(&self, args: &[&str]) -> Result<String> {
+        let output = self.control(args)?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "control {}: {error}", args.join(" "));
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+
+    /// Makes a key of an edge.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn edge_key(&self, edge: &str) -> Result<String> {
+        self.control_ok(&["edge-keys", "create", edge])
+    }
+
+    /// Calls the API of a replica with the operator's key; gives status and JSON (`null` for an empty body).
+    ///
+    /// # Errors
+    /// Nothing answers, or the body is not JSON.
+    pub async fn call(
+        &self,
+        at: usize,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<(StatusCode, Value)> {
+        let url = format!("{}{path}", self.controls[at].api);
+        let mut request = self
+            .http
+            .request(method, url)
+            .header(header::AUTHORIZATION, &self.key)
+            .header(header::ACCEPT, "application/json");
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await?;
+        let status = response.status();
+        let bytes = response.bytes().await?;
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
+        Ok((status, body))
+    }
+
+    /// Creates a product; gives its id.
+    ///
+    /// # Errors
+    /// The API refuses.
+    pub async fn create_product(&self, at: usize) -> Result<String> {
+        let (status, body) = self.call(at, Method::POST, "/products", Some(json!({"name": "Bag"}))).await?;
+        ensure!(status == StatusCode::CREATED, "{status}: {body}");
+        Ok(body["id"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Creates a redirection; `query` is empty or such as `?wait=edges`. Gives status and record.
+    ///
+    /// # Errors
+    /// Nothing answers.
+    pub async fn create_redirection(
+        &self,
+        at: usize,
+        product: &str,
+        short_id: Option<&str>,
+        query: &str,
+    ) -> Result<(StatusCode, Value)> {
+        let body = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/",
+            "shortId": short_id});
+        self.call(at, Method::POST, &format!("/redirections{query}"), Some(body)).await
+    }
+
+    /// Creates so many redirections in arrays.
+    ///
+    /// # Errors
+    /// The API refuses.
+    pub async fn create_many(&self, at: usize, product: &str, count: usize) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let some = left.min(1_000);
+            let item = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"});
+            let (status, body) =
+                self.call(at, Method::POST, "/redirections", Some(json!(vec![item; some]))).await?;
+            ensure!(status.is_success(), "{status}: {body}");
+            left -= some;
+        }
+        Ok(())
+    }
+}
+
+impl Control {
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it: no time to tidy up.
+    ///
+    /// # Errors
+    /// The process cannot be killed.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to drain and stop.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn terminate(&self) -> Result<()> {
+        Command::new("kill").args(["-TERM", &self.pid().to_string()]).status()?;
+        Ok(())
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// It does not end in time.
+    pub async fn ended(&mut self) -> Result<ExitStatus> {
+        let begun = Instant::now();
+        while begun.elapsed() < DEADLINE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        bail!("control did not end")
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
