@@ -46,6 +46,12 @@ pub struct EdgeStatus {
     pub state: &'static str,
     /// Since when it is in this state.
     pub since: UnixMillis,
+    /// `disk` or `view` when it began without control, until the first contact.
+    pub boot: Option<&'static str>,
+    /// Whether Redis answers; `null` while it is not known.
+    pub view_up: Option<bool>,
+    /// For how long it does or does not, in milliseconds.
+    pub view_for_ms: u64,
     /// The epoch it is in, once it had a contact.
     pub epoch: Option<Epoch>,
     /// The revision up to which every change is live here.
@@ -115,11 +121,15 @@ impl EdgeHandle {
         let (state, since) = self.status.state();
         let (epoch, applied) = self.cache.position();
         let (cache_entries, cache_bytes) = self.cache.size();
+        let view = self.status.backing();
         let count = |status| self.metrics.lookups(status);
         EdgeStatus {
             ready: self.is_ready(),
             state: state.as_str(),
             since,
+            boot: self.status.boot(),
+            view_up: view.view_up,
+            view_for_ms: u64::try_from(view.view_for.as_millis()).unwrap_or(u64::MAX),
             epoch,
             applied,
             head: self.status.head(),

@@ -3,6 +3,13 @@
 //! Invariants: no entry is older than `applied` says (I3); a deleted id is never served after the ack
 //! (I5); reads never go back (I6); duplicates and reorders change nothing (I8).
 //!
+//! A start without control: the state that the disk or the view has at revision A is served as it is (the one
+//! exception to I6, ended by the first contact). Entries of the disk count as of A at least, as everything up
+//! to A was applied to them, and raise their floor before they are shown; the stream resumes from A. At the
+//! first contact, with control at H > A, what is held waits (stale) until H is applied, and fills need a view of
+//! H: so nothing is read that is older than what control had acknowledged. A snapshot makes all of it stale,
+//! another epoch drops it.
+//!
 //! Rules of redirection are held whole instead of being filled in: a snapshot brings those of all accounts,
 //! events change them, so they are the fold of the log up to `applied`, and the same invariants hold at once.
 
@@ -12,7 +19,7 @@ mod generation;
 mod properties;
 mod tail;
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
@@ -24,7 +31,7 @@ use shared::{
     wire::stream::{Change, Epoch, Events, Fill, Rejected, Rev},
 };
 
-pub(crate) use self::generation::KeyRef;
+pub(crate) use self::generation::{Kept, KeyRef, Sources};
 use self::{
     flight::{Flights, Landing},
     generation::{Generation, Offer},
@@ -145,6 +152,51 @@ pub(crate) struct Gap {
     pub(crate) prev: Rev,
 }
 
+/// A cache that is filled before it is served.
+#[derive(Debug)]
+pub(crate) struct Booting(Generation);
+
+impl Booting {
+    /// Takes an entry of the disk.
+    pub(crate) fn restore(&self, kept: Kept) {
+        self.0.restore(kept);
+    }
+}
+
+/// The state of a cache at `applied` or later.
+#[derive(Debug)]
+pub(crate) struct Holding {
+    /// The epoch.
+    pub(crate) epoch: Epoch,
+    /// Everything up to here is in what is shown.
+    pub(crate) applied: Rev,
+    generation: Arc<Generation>,
+}
+
+impl Holding {
+    /// The rules of all accounts.
+    pub(crate) fn rules(&self) -> Sources {
+        self.generation.sources()
+    }
+
+    /// Shows every entry until `put` says stop.
+    pub(crate) fn walk(&self, put: impl FnMut(Kept) -> ControlFlow<()>) {
+        self.generation.walk(put);
+    }
+}
+
+fn read_rules(sets: &[Arc<AccountRules>], rev: Rev) -> (RuleTable, Vec<Rejected>) {
+    let (mut table, mut rejected) = (RuleTable::new(), Vec::new());
+    for set in sets {
+        match rules::read(set) {
+            Ok(Some(ready)) => drop(table.insert(set.account, Arc::new(ready))),
+            Ok(None) => {}
+            Err(reason) => rejected.push(Rejected { rev, reason }),
+        }
+    }
+    (table, rejected)
+}
+
 /// The cache of one edge.
 #[derive(Debug)]
 pub(crate) struct EdgeCache {
@@ -189,22 +241,47 @@ impl EdgeCache {
     ///
     /// Rules that cannot be used are refused; their accounts have none until the next change.
     pub(crate) fn snapshot(&self, epoch: &Epoch, at_rev: Rev, sets: &[Arc<AccountRules>]) -> Vec<Rejected> {
-        let (mut table, mut rejected) = (RuleTable::new(), Vec::new());
-        for set in sets {
-            match rules::read(set) {
-                Ok(Some(ready)) => drop(table.insert(set.account, Arc::new(ready))),
-                Ok(None) => {}
-                Err(reason) => rejected.push(Rejected { rev: at_rev, reason }),
-            }
-        }
+        let (table, rejected) = read_rules(sets, at_rev);
         let generation = self.generation.load();
         if generation.epoch() == Some(epoch) {
+            // Before `applied` rises: the disk then never has older rules than it says.
+            generation.keep_rules(at_rev, sets);
             generation.snapshot(at_rev, table);
         } else {
             let fresh = Generation::new(Some(epoch.clone()), at_rev, table, self.capacity_bytes);
+            fresh.keep_rules(at_rev, sets);
             self.generation.store(Arc::new(fresh));
         }
         rejected
+    }
+
+    /// Begins where an earlier start, or a view, left off: the state at `applied` of `epoch`, with rules that may
+    /// be newer. Nothing of it is served before [`Self::boot`].
+    pub(crate) fn prepare(&self, epoch: &Epoch, applied: Rev, rules: &Sources) -> Booting {
+        let sets: Vec<_> = rules.sets.values().cloned().collect();
+        let (table, _) = read_rules(&sets, rules.as_of);
+        let generation = Generation::new(Some(epoch.clone()), applied, table, self.capacity_bytes);
+        generation.keep_rules(rules.as_of, &sets);
+        Booting(generation)
+    }
+
+    /// Serves what was prepared.
+    pub(crate) fn boot(&self, booting: Booting) {
+        self.generation.store(Arc::new(booting.0));
+    }
+
+    /// Control was heard for the first time since [`Self::boot`]: see [`Generation::confirm`].
+    pub(crate) fn confirm(&self, head: Rev) {
+        self.generation.load().confirm(head);
+    }
+
+    /// What is held, for the disk; `None` before any contact.
+    pub(crate) fn holding(&self) -> Option<Holding> {
+        let generation = self.generation.load_full();
+        let epoch = generation.epoch()?.clone();
+        // Before the rules and the entries are looked at: those are then at least as new.
+        let applied = generation.applied();
+        Some(Holding { epoch, applied, generation })
     }
 
     /// Applies a run of events; a run seen before changes nothing.
@@ -309,6 +386,12 @@ impl EdgeCache {
             }
         }
         None
+    }
+
+    /// Offers a view of a key; whether it was taken.
+    #[cfg(test)]
+    pub(crate) fn offer_for_test(&self, key: &RedirectKey, fill: &Fill) -> bool {
+        self.offer(key, fill).is_some()
     }
 
     /// Offers a view of a key to the cache: the verified answer, or `None` if the fill rule refuses it.

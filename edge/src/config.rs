@@ -41,8 +41,28 @@ pub struct EdgeConfig {
     pub trusted_proxies: TrustedProxies,
     /// Geography of addresses; default none.
     pub geo: Arc<dyn GeoIp>,
+    /// What is held is written to the data folder, so that a start needs nobody; default not, as one process
+    /// has its control with it.
+    pub disk: Option<DiskLimits>,
     /// Limits of the listeners and of the scan spool.
     pub limits: Limits,
+}
+
+/// How what an edge holds is written to its disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskLimits {
+    /// Time between two times: 60 s. A start without control serves what was true then.
+    pub interval: Duration,
+    /// Most bytes of the file: 512 MiB, about 1.5 million links; what is beyond is left out.
+    pub bytes: u64,
+    /// Bytes written a second: 16 MiB, a tenth of a slow disk; at the stop as fast as it goes.
+    pub bytes_per_second: u64,
+}
+
+impl Default for DiskLimits {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(60), bytes: 512 << 20, bytes_per_second: 16 << 20 }
+    }
 }
 
 impl EdgeConfig {
@@ -62,6 +82,7 @@ impl EdgeConfig {
             key: None,
             trusted_proxies: TrustedProxies::default(),
             geo: Arc::new(NoGeoIp),
+            disk: None,
             limits: Limits::default(),
         }
     }

@@ -24,6 +24,11 @@ impl Domains {
         self.0.store(Arc::new(table));
     }
 
+    /// Every domain.
+    pub(crate) fn all(&self) -> Vec<ShortDomain> {
+        self.0.load().values().map(|domain| ShortDomain::clone(domain)).collect()
+    }
+
     /// Adds or changes one domain.
     pub(crate) fn upsert(&self, domain: &ShortDomain) {
         let mut table = Table::clone(&self.0.load());

@@ -13,6 +13,7 @@ use crate::{
     backing::Backing,
     cache::EdgeCache,
     config::{EdgeConfig, Listeners},
+    disk,
     domains::Domains,
     error::EdgeError,
     handler::{App, RequestIds},
@@ -22,7 +23,7 @@ use crate::{
     proxy::Proxy,
     scans::{self, Scans},
     server::Server,
-    sync::{Follower, SyncStatus},
+    sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
 };
 
@@ -58,11 +59,16 @@ impl<B: Backing> Edge<B> {
         let proxy = Proxy::new(&config)?;
         let (recorder, scans) = scans::open(&config.data_dir, &config, &metrics, clock.now())?;
         let (cache, status) = (Arc::new(EdgeCache::new(config.cache_bytes)), Arc::new(SyncStatus::default()));
+        let (domains, backing) = (Arc::new(Domains::default()), Arc::new(backing));
+        status.watch(backing.clone());
+        if config.disk.is_some() && disk::load(&config.data_dir, &cache, &domains).is_some() {
+            status.begin(Boot::Disk, &*clock);
+        }
         let handle = EdgeHandle::new(cache.clone(), status.clone(), metrics.clone());
         let app = Arc::new(App {
-            domains: Arc::new(Domains::default()),
+            domains,
             cache,
-            backing: Arc::new(backing),
+            backing,
             status,
             recorder,
             renderer: Renderer::new(config.image_cache_bytes, config.limits.render_queue),
@@ -119,6 +125,11 @@ impl<B: Backing> Edge<B> {
         };
         helpers.spawn(follower.run(stop.clone()));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
+        helpers.spawn(forget(app.limiter.clone(), stop.clone()));
+        if let Some(limits) = app.config.disk {
+            let folder = app.config.data_dir.clone();
+            helpers.spawn(disk::keep(folder, limits, app.cache.clone(), app.domains.clone(), stop.clone()));
+        }
         if let Some(certs) = tls {
             helpers.spawn(certs.follow(stop.clone()));
         }

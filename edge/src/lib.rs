@@ -11,8 +11,10 @@ mod admin;
 mod agents;
 pub mod backing;
 mod cache;
+pub mod cli;
 mod config;
 mod connection;
+mod disk;
 mod domains;
 mod edge;
 mod edge_key;
@@ -36,7 +38,7 @@ mod trust;
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
-    config::{EdgeConfig, Limits, Listeners},
+    config::{DiskLimits, EdgeConfig, Limits, Listeners},
     edge::{Edge, run},
     edge_key::EdgeKey,
     error::EdgeError,

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::SeqCst},
     },
     time::Duration,
@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    backing::{Backing, BackingError, Changes, jittered},
-    cache::EdgeCache,
+    backing::{Backing, BackingError, BackingStatus, Changes, jittered},
+    cache::{EdgeCache, Sources},
     config::EdgeConfig,
     domains::Domains,
     metrics::Metrics,
@@ -76,7 +76,31 @@ pub(crate) struct SyncStatus {
     since: AtomicI64,
     was_live: AtomicBool,
     head: AtomicU64,
+    /// Where it began without control: an index into [`BOOTS`].
+    boot: AtomicU8,
+    backing: OnceLock<Probe>,
 }
+
+/// Asks how the backing stands.
+struct Probe(Box<dyn Fn() -> BackingStatus + Send + Sync>);
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Probe")
+    }
+}
+
+/// Where an edge began without control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Boot {
+    /// From its own disk.
+    Disk = 1,
+    /// From domains and rules in the view, with an empty cache.
+    View = 2,
+}
+
+/// Names of a [`Boot`], by its number.
+const BOOTS: [Option<&str>; 3] = [None, Some("disk"), Some("view")];
 
 impl SyncStatus {
     /// The state, and since when.
@@ -88,6 +112,29 @@ impl SyncStatus {
     /// Whether the edge was live once: ready to serve, and stays so when control is gone.
     pub(crate) fn is_ready(&self) -> bool {
         self.was_live.load(SeqCst)
+    }
+
+    /// Asks the backing how it stands from here on.
+    pub(crate) fn watch<B: Backing>(&self, backing: Arc<B>) {
+        // Once for an edge.
+        let _ = self.backing.set(Probe(Box::new(move || backing.status())));
+    }
+
+    /// How the backing stands.
+    pub(crate) fn backing(&self) -> BackingStatus {
+        self.backing.get().map(|probe| probe.0()).unwrap_or_default()
+    }
+
+    /// Where the edge began without control, until the first contact.
+    pub(crate) fn boot(&self) -> Option<&'static str> {
+        BOOTS.get(usize::from(self.boot.load(SeqCst))).copied().flatten()
+    }
+
+    /// The edge begins without control: it serves, and is stale.
+    pub(crate) fn begin(&self, boot: Boot, clock: &dyn Clock) {
+        self.boot.store(boot as u8, SeqCst);
+        self.was_live.store(true, SeqCst);
+        self.set(State::Stale, clock);
     }
 
     /// The newest revision heard of.
@@ -120,7 +167,9 @@ pub(crate) struct Follower<B> {
 impl<B: Backing> Follower<B> {
     /// Follows until `shutdown`; reconnects with jittered backoff.
     pub(crate) async fn run(self, shutdown: CancellationToken) {
-        self.status.set(State::Boot, &*self.clock);
+        if !self.status.is_ready() {
+            self.status.set(State::Boot, &*self.clock);
+        }
         shutdown.run_until_cancelled(self.follow()).await;
     }
 
@@ -133,6 +182,9 @@ impl<B: Backing> Follower<B> {
             let mut link = Link::new(self);
             let ended = link.run().await;
             let was_connected = link.connected;
+            if !self.status.is_ready() && !was_connected {
+                self.begin_from_view().await;
+            }
             if self.status.is_ready() {
                 self.status.set(State::Stale, &*self.clock);
             }
@@ -146,6 +198,20 @@ impl<B: Backing> Follower<B> {
             };
             tokio::time::sleep(jittered(wait)).await;
         }
+    }
+
+    /// Control is away and nothing is held: the view tells domains and rules, and has what is asked for (I9).
+    async fn begin_from_view(&self) {
+        let view = match timeout(STREAM_TIMEOUT, self.backing.setup()).await {
+            Ok(Ok(Some(view))) => view,
+            Ok(Ok(None)) | Ok(Err(_)) | Err(_) => return,
+        };
+        let sets = view.rules.into_iter().map(|set| (set.account, set)).collect();
+        let rules = Sources { as_of: view.watermark, sets };
+        self.domains.replace(&view.domains);
+        self.cache.boot(self.cache.prepare(&view.epoch, view.watermark, &rules));
+        tracing::warn!(applied = view.watermark, "control is away: the edge begins from the view");
+        self.status.begin(Boot::View, &*self.clock);
     }
 
     fn hello(&self) -> Hello {
@@ -298,6 +364,10 @@ impl<'a, B: Backing> Link<'a, B> {
             // An edge that has applied nothing continues anybody's history from its beginning.
             Start::Resume if applied == 0 => self.begin_anew(welcome, 0),
             Start::Resume => return Err(Ended::Broken("a resume into another epoch".to_owned())),
+        }
+        if self.follower.status.boot.swap(0, SeqCst) != 0 {
+            tracing::info!(applied, head = welcome.head, "control is back: the state of the start ends");
+            self.follower.cache.confirm(welcome.head);
         }
         self.follower.domains.replace(&welcome.domains);
         self.follower.status.head.store(welcome.head, SeqCst);

@@ -1,8 +1,9 @@
 //! One epoch's entries with their floors: every rule of push.md section 3 in one place.
 
 use std::{
-    collections::hash_map::RandomState,
+    collections::{BTreeMap, hash_map::RandomState},
     hash::{BuildHasher, Hash},
+    ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::SeqCst},
@@ -92,6 +93,32 @@ pub(super) struct Generation {
     tail: Mutex<Tail>,
     /// The rules of every account, exactly as of `applied`: never a part, so that nothing has to be fetched.
     rules: ArcSwap<RuleTable>,
+    /// The same as they were sent, for the disk; written by the task that follows the stream alone.
+    sources: Mutex<Sources>,
+    /// After a start without control: entries from before this revision wait until it is applied; else 0.
+    hold: AtomicU64,
+}
+
+/// The rules of every account as they were sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    /// Every change up to this revision is in them.
+    pub(crate) as_of: Rev,
+    /// By account.
+    pub(crate) sets: BTreeMap<AccountId, Arc<AccountRules>>,
+}
+
+/// What is held under one key, as it is kept on disk.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The key.
+    pub(crate) key: RedirectKey,
+    /// The revision that made the value; of an absence, one at which the key was absent.
+    pub(crate) rev: Rev,
+    /// The revision at which it was the newest.
+    pub(crate) as_of: Rev,
+    /// The record; `None` for an absence.
+    pub(crate) value: Option<Arc<Redirect>>,
 }
 
 impl Generation {
@@ -108,6 +135,8 @@ impl Generation {
             applied: AtomicU64::new(at_rev),
             tail: Mutex::new(Tail::new(at_rev, tail::CAPACITY)),
             rules: ArcSwap::from_pointee(rules),
+            sources: Mutex::default(),
+            hold: AtomicU64::new(0),
         }
     }
 
@@ -121,6 +150,24 @@ impl Generation {
 
     pub(super) fn set_applied(&self, rev: Rev) {
         self.applied.fetch_max(rev, SeqCst);
+        if rev >= self.hold.load(SeqCst) {
+            self.hold.store(0, SeqCst);
+        }
+    }
+
+    /// Control was heard for the first time since a start without it, and is at `head`: what is held from
+    /// before waits until that is applied, so that reads go back no more from here on.
+    ///
+    /// Only the one task that follows the stream calls this and [`Self::set_applied`].
+    pub(super) fn confirm(&self, head: Rev) {
+        if head > self.applied() {
+            self.hold.store(head, SeqCst);
+        }
+    }
+
+    /// Entries with an older `as_of` are stale.
+    fn oldest(&self) -> Rev {
+        self.snap_floor.load(SeqCst).max(self.hold.load(SeqCst))
     }
 
     pub(super) fn size(&self) -> (u64, u64) {
@@ -128,7 +175,7 @@ impl Generation {
     }
 
     pub(super) fn floor(&self, key: &RedirectKey) -> Rev {
-        self.slot(key).load(SeqCst)
+        self.slot(key).load(SeqCst).max(self.hold.load(SeqCst))
     }
 
     fn slot(&self, key: &RedirectKey) -> &AtomicU64 {
@@ -139,7 +186,7 @@ impl Generation {
     pub(super) fn held(&self, key: KeyRef<'_>) -> Held {
         match self.entries.get(&key) {
             None => Held::Nothing,
-            Some(entry) if entry.as_of < self.snap_floor.load(SeqCst) => Held::Stale,
+            Some(entry) if entry.as_of < self.oldest() => Held::Stale,
             Some(Entry { found: Some(served), .. }) => Held::Present(served),
             Some(Entry { found: None, .. }) => Held::Absent,
         }
@@ -195,7 +242,19 @@ impl Generation {
     /// Only the one task that follows the stream calls this and [`Self::snapshot`].
     pub(super) fn change_rules(&self, rev: Rev, sets: &AccountRules) -> Result<(), String> {
         self.pass(rev);
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if rev <= sources.as_of {
+            // Rules from the disk or from a view were newer than what was applied.
+            return Ok(());
+        }
         let set = rules::read(sets)?;
+        sources.as_of = rev;
+        if set.is_some() {
+            sources.sets.insert(sets.account, Arc::new(sets.clone()));
+        } else {
+            sources.sets.remove(&sets.account);
+        }
+        drop(sources);
         let mut table = RuleTable::clone(&self.rules.load());
         match set {
             Some(set) => table.insert(sets.account, Arc::new(set)),
@@ -220,6 +279,51 @@ impl Generation {
         self.set_applied(at_rev);
     }
 
+    /// Keeps the rules of all accounts as they were sent, with the revision that they hold everything up to.
+    pub(super) fn keep_rules(&self, as_of: Rev, sets: &[Arc<AccountRules>]) {
+        let sets = sets.iter().map(|set| (set.account, set.clone())).collect();
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if as_of >= sources.as_of {
+            *sources = Sources { as_of, sets };
+        }
+    }
+
+    /// The rules of all accounts as they were sent.
+    pub(super) fn sources(&self) -> Sources {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Shows every entry that is not stale, until `put` says stop.
+    ///
+    /// What is shown is true at the `applied` that was read before, or at a later revision.
+    pub(super) fn walk(&self, mut put: impl FnMut(Kept) -> ControlFlow<()>) {
+        for (key, entry) in &self.entries {
+            // Read anew for each: an entry may be put late, from before a snapshot.
+            if entry.as_of < self.oldest() {
+                continue;
+            }
+            let value = entry.found.map(|served| served.record.clone());
+            let kept = Kept { key: RedirectKey::clone(&key), rev: entry.rev, as_of: entry.as_of, value };
+            if put(kept).is_break() {
+                break;
+            }
+        }
+    }
+
+    /// Takes an entry from the disk, before this generation is shown to anybody; one that cannot be served is
+    /// left out.
+    pub(super) fn restore(&self, kept: Kept) {
+        let Kept { key, rev, as_of, value } = kept;
+        let found = match value.map(|record| Served::new(&key, record)).transpose() {
+            Ok(found) => found.map(Arc::new),
+            Err(_) => return,
+        };
+        // Everything up to `applied` was applied to it when it was written.
+        let as_of = as_of.max(self.applied());
+        self.slot(&key).fetch_max(as_of, SeqCst);
+        self.entries.insert(key, Entry { rev, as_of, found });
+    }
+
     /// Offers the state of a key in a view that holds everything up to `watermark`.
     pub(super) fn offer(&self, key: &RedirectKey, watermark: Rev, value: Option<Versioned>) -> Offer {
         let (rev, found) = match value {
@@ -229,9 +333,9 @@ impl Generation {
         let slot = self.slot(key);
         let mut offer = Offer::Rejected;
         self.entries.entry(key.clone()).and_compute_with(|current| {
-            let snap_floor = self.snap_floor.load(SeqCst);
-            let fresh = current.map(moka::Entry::into_value).filter(|entry| entry.as_of >= snap_floor);
-            let fits = watermark >= slot.load(SeqCst);
+            let oldest = self.oldest();
+            let fresh = current.map(moka::Entry::into_value).filter(|entry| entry.as_of >= oldest);
+            let fits = watermark >= slot.load(SeqCst).max(self.hold.load(SeqCst));
             match fresh {
                 Some(entry) if !fits => {
                     offer = Offer::Taken { as_of: entry.as_of, found: entry.found };

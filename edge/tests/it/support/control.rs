@@ -61,6 +61,10 @@ struct State {
     breaks: u32,
 }
 
+/// Epoch, records, domains and rules.
+pub(crate) type Everything =
+    (Epoch, BTreeMap<RedirectKey, (Rev, Arc<Redirect>)>, Vec<ShortDomain>, Vec<Arc<AccountRules>>);
+
 /// A control plane in memory; clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Control {
@@ -222,6 +226,12 @@ impl Control {
     pub(crate) fn compact(&self) {
         let mut state = self.state();
         state.compacted = state.head();
+    }
+
+    /// Epoch, records, domains and rules as of a revision: what a view of it holds.
+    pub(crate) fn everything(&self, rev: Rev) -> Everything {
+        let state = self.state();
+        (state.epoch.clone(), state.view(rev), state.domains.clone(), state.rules(rev))
     }
 
     pub(crate) fn rejected(&self) -> Vec<Rev> {

@@ -2,10 +2,11 @@
 
 mod client;
 mod control;
+mod fleet;
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts};
+use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts, backing::Backing};
 use shared::time::{ManualClock, UnixMillis};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::{
     client::{Answer, build, exchange, h2_prior_knowledge, over_tls, raw, request},
     control::{Control, redirect},
+    fleet::{Files, Internal, Redis, network},
 };
 
 /// Host of the test domain.
@@ -51,6 +53,16 @@ impl Running {
         tls: Option<TlsCerts>,
         adapt: impl FnOnce(&mut EdgeConfig),
     ) -> Self {
+        Self::launch(control.clone(), folder, tls, adapt)
+    }
+
+    /// The same behind any backing.
+    pub(crate) fn launch(
+        backing: impl Backing,
+        folder: &Path,
+        tls: Option<TlsCerts>,
+        adapt: impl FnOnce(&mut EdgeConfig),
+    ) -> Self {
         let mut config =
             EdgeConfig::new("edge-1", folder.to_owned(), "http://127.0.0.1:9", "https://docs.test/docs");
         config.limits.drain_timeout = Duration::from_secs(5);
@@ -64,7 +76,7 @@ impl Running {
             admin: Some(admin),
         };
         let clock = ManualClock::new(UnixMillis(1_790_000_000_000));
-        let edge = Edge::open(config, control.clone(), tls, clock).unwrap();
+        let edge = Edge::open(config, backing, tls, clock).unwrap();
         let (handle, shutdown) = (edge.handle(), CancellationToken::new());
         let task = tokio::spawn(edge.serve(listeners, shutdown.clone()));
         Self { plain: plain_at, tls: tls_at, admin: admin_at, handle, shutdown, task }

@@ -1,0 +1,97 @@
+//! The `edge` command: settings, sockets, signals, the word to the service manager.
+
+mod config;
+mod run;
+mod settings;
+mod sockets;
+
+use std::{
+    io::{IsTerminal as _, Write as _, stderr, stdout},
+    process::ExitCode,
+};
+
+use clap::Parser as _;
+use tracing_subscriber::{EnvFilter, fmt};
+
+use self::config::LogFormat;
+pub use self::{
+    config::{Config, ConfigError},
+    settings::Settings,
+};
+
+/// Exit code of settings that cannot be used (sysexits: EX_USAGE).
+const USAGE: u8 = 64;
+
+/// Serves short URLs close to whoever scans them; every setting is a flag, a variable or a key of the TOML file,
+/// in this order of precedence. Sockets may come from systemd, named `edge`, `edge-tls` and `admin`, or in this
+/// order.
+#[derive(Debug, clap::Parser)]
+#[command(name = "edge", version, about, long_about = None)]
+struct Arguments {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Why the process ends.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs the command; the code of the process: 0 after a stop that was asked for, 64 for settings that cannot be
+/// used, else 1.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+            // A terminal that is gone needs no help.
+            let _ = error.print();
+            return code;
+        }
+    };
+    match serve(arguments.settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(stderr(), "edge: {failure}");
+            ExitCode::from(if matches!(failure, Failure::Config(_)) { USAGE } else { 1 })
+        }
+    }
+}
+
+fn serve(settings: Settings) -> Result<(), Failure> {
+    let config = Config::read(settings)?;
+    start_log(&config)?;
+    // Twice is no fault.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
+    runtime.block_on(run::run(config))
+}
+
+fn start_log(config: &Config) -> Result<(), ConfigError> {
+    let filter = EnvFilter::try_new(&config.log).map_err(|error| {
+        ConfigError::new("RUST_LOG", format!("{error}; give a level such as info, or info,edge=debug"))
+    })?;
+    let builder = fmt().with_env_filter(filter).with_writer(stderr);
+    // A logger that stands already is the test's.
+    let _ = match config.log_format {
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            let colours = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            builder.with_ansi(colours).try_init()
+        }
+    };
+    Ok(())
+}
+
+/// A line for people and scripts; nobody may read it.
+fn say(line: &str) {
+    let _ = writeln!(stdout(), "{line}");
+}

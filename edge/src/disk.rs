@@ -1,0 +1,407 @@
+//! What the edge holds, on its own disk: a start needs neither control nor Redis (design: push, 3).
+//!
+//! The file is `held` in the data folder: a magic, then frames `length | crc32c | JSON` — a head (epoch, applied,
+//! domains), the rules of each account, the entries, and an end with their count. It is written aside, synced
+//! and renamed; one that is damaged, cut or of another form is passed over with a line in the log.
+//!
+//! Exactness: `applied` is read before rules and entries are walked. An entry is then at least as new as
+//! `applied`, as events go on meanwhile; what is stale at that moment is left out. So the file holds a state
+//! from which the stream may resume at `applied`: events bring the rest, and those seen already change nothing.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Read, Write},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use shared::{
+    redirect::{Redirect, RedirectKey},
+    rules::AccountRules,
+    short_url::ShortDomain,
+    wire::stream::{Epoch, Rev},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cache::{EdgeCache, Holding, Kept, Sources},
+    config::DiskLimits,
+    domains::Domains,
+};
+
+/// First bytes of the file; the digit is the version of the form.
+const MAGIC: &[u8; 8] = b"WMHELD1\n";
+/// Most bytes of a frame: the domains of a hundred thousand accounts.
+const MAX_FRAME: usize = 64 << 20;
+/// Bytes between two looks at pace and stop.
+const STEP: u64 = 1 << 20;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Frame {
+    Head {
+        epoch: Epoch,
+        applied: Rev,
+        rules_as_of: Rev,
+        domains: Vec<ShortDomain>,
+    },
+    Rules(Arc<AccountRules>),
+    /// Key, revision, as of, value.
+    Entry(RedirectKey, Rev, Rev, Option<Arc<Redirect>>),
+    End {
+        entries: u64,
+    },
+}
+
+/// Reads what an earlier start left, into a cache that is then served; the revision it stands at.
+pub(crate) fn load(folder: &Path, cache: &EdgeCache, domains: &Domains) -> Option<Rev> {
+    let path = folder.join("held");
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            tracing::error!(%error, "what was held cannot be read");
+            return None;
+        }
+    };
+    let begun = Instant::now();
+    match read(BufReader::with_capacity(256 << 10, file), cache, domains) {
+        Ok((applied, entries)) => {
+            tracing::info!(applied, entries, took = ?begun.elapsed(), "what was held is served");
+            Some(applied)
+        }
+        Err(error) => {
+            tracing::error!(%error, file = %path.display(), "what was held is damaged and passed over");
+            None
+        }
+    }
+}
+
+fn read(mut file: impl Read, cache: &EdgeCache, domains: &Domains) -> io::Result<(Rev, u64)> {
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut magic = [0; MAGIC.len()];
+    file.read_exact(&mut magic)?;
+    if &magic != MAGIC {
+        return Err(wrong("another form"));
+    }
+    let Frame::Head { epoch, applied, rules_as_of, domains: known } = read_frame(&mut file)? else {
+        return Err(wrong("no head"));
+    };
+    let mut rules = Sources { as_of: rules_as_of, ..Sources::default() };
+    let mut frame = read_frame(&mut file)?;
+    while let Frame::Rules(set) = frame {
+        rules.sets.insert(set.account, set);
+        frame = read_frame(&mut file)?;
+    }
+    let (booting, mut count) = (cache.prepare(&epoch, applied, &rules), 0);
+    while let Frame::Entry(key, rev, as_of, value) = frame {
+        booting.restore(Kept { key, rev, as_of, value });
+        count += 1;
+        frame = read_frame(&mut file)?;
+    }
+    let Frame::End { entries } = frame else { return Err(wrong("frames out of order")) };
+    if entries != count || file.read(&mut [0])? != 0 {
+        return Err(wrong("another number of entries"));
+    }
+    domains.replace(&known);
+    cache.boot(booting);
+    Ok((applied, entries))
+}
+
+fn read_frame(file: &mut impl Read) -> io::Result<Frame> {
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
+    let (mut length, mut sum) = ([0; 4], [0; 4]);
+    file.read_exact(&mut length)?;
+    file.read_exact(&mut sum)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_FRAME {
+        return Err(wrong("a frame is too long"));
+    }
+    let mut body = Vec::new();
+    file.take(length as u64).read_to_end(&mut body)?;
+    if body.len() != length || crc32c::crc32c(&body) != u32::from_le_bytes(sum) {
+        return Err(wrong("a checksum does not fit"));
+    }
+    serde_json::from_slice(&body).map_err(io::Error::other)
+}
+
+/// Writes what is held again and again until `stop`, and once more then.
+pub(crate) async fn keep(
+    folder: PathBuf,
+    limits: DiskLimits,
+    cache: Arc<EdgeCache>,
+    domains: Arc<Domains>,
+    stop: CancellationToken,
+) {
+    let write = async |bytes_per_second: Option<u64>, stop: CancellationToken| {
+        let (cache, domains, folder) = (cache.clone(), domains.clone(), folder.clone());
+        let write = move || {
+            let Some(holding) = cache.holding() else { return Ok(None) };
+            let pace = Pace { bytes_per_second, begun: Instant::now(), stop };
+            write_all(&folder, limits.bytes, &holding, &domains.all(), &pace).map(Some)
+        };
+        match tokio::task::spawn_blocking(write).await {
+            Ok(Ok(Some(Written { entries, left_out, bytes }))) => {
+                tracing::debug!(entries, left_out, bytes, "what is held is on disk");
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(error)) => tracing::error!(%error, "what is held could not be written"),
+            Err(error) => tracing::error!(%error, "writing what is held panicked"),
+        }
+    };
+    let mut last = None;
+    loop {
+        let slept = tokio::time::sleep(limits.interval);
+        if stop.run_until_cancelled(slept).await.is_none() {
+            break;
+        }
+        let now = (cache.position(), cache.size());
+        if last.as_ref() != Some(&now) {
+            write(Some(limits.bytes_per_second), stop.clone()).await;
+            last = Some(now);
+        }
+    }
+    write(None, CancellationToken::new()).await;
+}
+
+/// What became of one writing.
+#[derive(Debug)]
+struct Written {
+    entries: u64,
+    left_out: u64,
+    bytes: u64,
+}
+
+/// How fast is written, and until when.
+struct Pace {
+    bytes_per_second: Option<u64>,
+    begun: Instant,
+    stop: CancellationToken,
+}
+
+impl Pace {
+    /// Rests as long as it takes; an error when the edge stops.
+    fn rest(&self, written: u64) -> io::Result<()> {
+        if self.stop.is_cancelled() {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the edge stops"));
+        }
+        if let Some(rate) = self.bytes_per_second {
+            let due = Duration::from_millis(written.saturating_mul(1_000) / rate.max(1));
+            std::thread::sleep(due.saturating_sub(self.begun.elapsed()).min(Duration::from_secs(1)));
+        }
+        Ok(())
+    }
+}
+
+fn write_all(
+    folder: &Path,
+    most: u64,
+    holding: &Holding,
+    domains: &[ShortDomain],
+    pace: &Pace,
+) -> io::Result<Written> {
+    let (path, aside) = (folder.join("held"), folder.join("held.new"));
+    let mut out = Out { file: BufWriter::with_capacity(256 << 10, File::create(&aside)?), bytes: 0 };
+    out.file.write_all(MAGIC)?;
+    let rules = holding.rules();
+    out.put(&Frame::Head {
+        epoch: holding.epoch.clone(),
+        applied: holding.applied,
+        rules_as_of: rules.as_of,
+        domains: domains.to_vec(),
+    })?;
+    for set in rules.sets.into_values() {
+        out.put(&Frame::Rules(set))?;
+    }
+    let (mut entries, mut left_out, mut rested, mut failed) = (0, 0, out.bytes, Ok(()));
+    holding.walk(|Kept { key, rev, as_of, value }| {
+        if out.bytes >= most {
+            left_out += 1;
+            return ControlFlow::Continue(());
+        }
+        failed = out.put(&Frame::Entry(key, rev, as_of, value));
+        entries += 1;
+        if failed.is_ok() && out.bytes >= rested + STEP {
+            rested = out.bytes;
+            failed = pace.rest(out.bytes);
+        }
+        if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    failed?;
+    out.put(&Frame::End { entries })?;
+    let bytes = out.bytes;
+    out.file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(&aside, &path)?;
+    File::open(folder)?.sync_all()?;
+    Ok(Written { entries, left_out, bytes })
+}
+
+struct Out {
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Out {
+    fn put(&mut self, frame: &Frame) -> io::Result<()> {
+        let body = serde_json::to_vec(frame)?;
+        let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+        self.file.write_all(&length.to_le_bytes())?;
+        self.file.write_all(&crc32c::crc32c(&body).to_le_bytes())?;
+        self.file.write_all(&body)?;
+        self.bytes += 8 + u64::from(length);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::{
+        redirect::ResourceType,
+        short_url::Scheme,
+        time::UnixMillis,
+        wire::stream::{Change, Event, Events, Fill},
+    };
+
+    use super::*;
+    use crate::cache::{Held, KeyRef};
+
+    fn key(n: u64) -> RedirectKey {
+        RedirectKey::new("tn.gg", &format!("K{n}"))
+    }
+
+    fn record(n: u64, target: u64) -> Arc<Redirect> {
+        Arc::new(Redirect {
+            domain: "tn.gg".parse().unwrap(),
+            short_id: format!("K{n}").parse().unwrap(),
+            resource_type: ResourceType::Thng,
+            platform_id: "0".repeat(24).parse().unwrap(),
+            thng_id: None,
+            product_id: None,
+            thng_name: None,
+            projects: Box::default(),
+            target: format!("https://example.com/{target}").into(),
+            forward_query: false,
+            created_at: UnixMillis(0),
+            updated_at: UnixMillis(0),
+        })
+    }
+
+    fn events(prev: Rev, items: &[(u64, bool)]) -> Events {
+        let items: Vec<_> = (prev + 1..)
+            .zip(items)
+            .map(|(rev, (n, is_put))| Event {
+                rev,
+                change: Change::Redirect(key(*n), is_put.then(|| record(*n, rev))),
+            })
+            .collect();
+        Events { prev, last: prev + items.len() as Rev, items }
+    }
+
+    fn target(cache: &EdgeCache, n: u64) -> String {
+        match cache.held(KeyRef::of(&key(n))) {
+            Held::Present(served) => served.record.target.rsplit('/').next().unwrap().to_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn write(folder: &Path, cache: &EdgeCache, domains: &Domains) {
+        let pace = Pace { bytes_per_second: None, begun: Instant::now(), stop: CancellationToken::new() };
+        write_all(folder, u64::MAX, &cache.holding().unwrap(), &domains.all(), &pace).unwrap();
+    }
+
+    /// A cache at revision 10 that holds keys 1 to 3 as of then, and knows that key 4 is absent.
+    fn filled() -> (EdgeCache, Domains) {
+        let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
+        domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap()]);
+        cache.snapshot(&"E".into(), 10, &[]);
+        for n in 1..=4 {
+            let value = (n < 4).then(|| (n, record(n, n)));
+            let fill = Fill { epoch: "E".into(), complete: true, watermark: 10, value };
+            assert!(cache.offer_for_test(&key(n), &fill));
+        }
+        (cache, domains)
+    }
+
+    #[test]
+    fn what_is_held_survives_and_the_stream_goes_on_from_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, domains) = filled();
+        cache.apply(&events(10, &[(1, true), (2, false)]), &domains).unwrap();
+        write(folder.path(), &cache, &domains);
+
+        let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
+        assert_eq!(load(folder.path(), &cache, &domains), Some(12));
+        assert_eq!((cache.position(), domains.all().len()), ((Some("E".into()), 12), 1));
+        assert_eq!((1..=4).map(|n| target(&cache, n)).collect::<Vec<_>>(), ["11", "Absent", "3", "Absent"]);
+        // What came before is known already; what comes after is applied.
+        cache.apply(&events(10, &[(1, true), (2, false)]), &domains).unwrap();
+        cache.apply(&events(12, &[(3, false), (4, true)]), &domains).unwrap();
+        assert_eq!((1..=4).map(|n| target(&cache, n)).collect::<Vec<_>>(), ["11", "Absent", "Absent", "14"]);
+    }
+
+    #[test]
+    fn the_first_contact_holds_back_what_may_be_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, domains) = filled();
+        write(folder.path(), &cache, &domains);
+        let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
+        load(folder.path(), &cache, &domains);
+        assert_eq!(target(&cache, 1), "1", "nobody answers: it is served");
+        cache.confirm(12);
+        assert_eq!(target(&cache, 1), "Stale");
+        let fill = |watermark, value: Option<(Rev, Arc<Redirect>)>| Fill {
+            epoch: "E".into(),
+            complete: true,
+            watermark,
+            value,
+        };
+        assert!(!cache.offer_for_test(&key(1), &fill(11, Some((1, record(1, 1))))), "an older view");
+        assert!(cache.offer_for_test(&key(3), &fill(12, None)), "control's own state");
+        assert_eq!(target(&cache, 3), "Absent");
+        cache.apply(&events(10, &[(1, true)]), &domains).unwrap();
+        assert_eq!(target(&cache, 2), "Stale", "not yet at the head");
+        cache.apply(&events(11, &[(3, false)]), &domains).unwrap();
+        assert_eq!([1, 2, 3].map(|n| target(&cache, n)), ["11", "2", "Absent"]);
+    }
+
+    #[test]
+    fn a_snapshot_and_another_epoch_end_what_the_disk_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, domains) = filled();
+        write(folder.path(), &cache, &domains);
+        for (epoch, left) in [("E", "Stale"), ("F", "Nothing")] {
+            let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
+            load(folder.path(), &cache, &domains);
+            cache.snapshot(&epoch.into(), 20, &[]);
+            assert_eq!(target(&cache, 1), left, "{epoch}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_passed_over_wherever_it_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, domains) = filled();
+        write(folder.path(), &cache, &domains);
+        let path = folder.path().join("held");
+        let whole = fs::read(&path).unwrap();
+        let passed = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
+            load(folder.path(), &cache, &domains).is_none() && cache.position().0.is_none()
+        };
+        assert!(!passed(&whole));
+        for cut in 0..whole.len() {
+            assert!(passed(&whole[..cut]), "cut at {cut}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            assert!(passed(&damaged), "damaged at {at}");
+        }
+        assert!(passed(&[&whole[..], b"x"].concat()), "something behind");
+    }
+}
