@@ -46,7 +46,7 @@ pub struct EdgeStatus {
     pub state: &'static str,
     /// Since when it is in this state.
     pub since: UnixMillis,
-    /// `disk` or `view` when it began without control, until the first contact.
+    /// `disk` or `view` when it began without control, until it is live.
     pub boot: Option<&'static str>,
     /// Whether Redis answers; `null` while it is not known.
     pub view_up: Option<bool>,
@@ -79,6 +79,8 @@ pub struct ScanCounts {
     pub written: u64,
     /// Acknowledged by control; may hold some of earlier boots.
     pub shipped: u64,
+    /// Only counted by link and minute, as the disk budget is spent.
+    pub degraded: u64,
     /// Dropped.
     pub lost: u64,
 }
@@ -141,6 +143,7 @@ impl EdgeHandle {
                 recorded: self.metrics.scans_recorded.get(),
                 written: self.metrics.scans_written.get(),
                 shipped: self.metrics.scans_shipped.get(),
+                degraded: self.metrics.scans_degraded.get(),
                 lost: self.metrics.scans_lost.get(),
             },
         }

@@ -34,7 +34,7 @@ impl Agents {
     /// Reads a user agent; bytes that are no text tell nothing.
     pub(crate) fn read(&self, sent: &[u8]) -> Guard<Option<Arc<Agent>>> {
         // The remainder is below the number of slots.
-        let slot = &self.slots[crc32fast::hash(sent) as usize % SLOTS];
+        let slot = &self.slots[crc32c::crc32c(sent) as usize % SLOTS];
         let held = slot.load();
         if held.as_ref().is_some_and(|agent| *agent.sent == *sent) {
             return held;

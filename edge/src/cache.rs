@@ -7,8 +7,9 @@
 //! exception to I6, ended by the first contact). Entries of the disk count as of A at least, as everything up
 //! to A was applied to them, and raise their floor before they are shown; the stream resumes from A. At the
 //! first contact, with control at H > A, what is held waits (stale) until H is applied, and fills need a view of
-//! H: so nothing is read that is older than what control had acknowledged. A snapshot makes all of it stale,
-//! another epoch drops it.
+//! H: so nothing is read that is older than what control had acknowledged. If the contact ends before that, what
+//! waits is served again: of no key that was filled or changed meanwhile, so no key goes back. A snapshot makes
+//! all of it stale, another epoch drops it.
 //!
 //! Rules of redirection are held whole instead of being filled in: a snapshot brings those of all accounts,
 //! events change them, so they are the fold of the log up to `applied`, and the same invariants hold at once.
@@ -275,6 +276,11 @@ impl EdgeCache {
         self.generation.load().confirm(head);
     }
 
+    /// The contact ended before everything was applied: see [`Generation::release`].
+    pub(crate) fn release(&self) {
+        self.generation.load().release();
+    }
+
     /// What is held, for the disk; `None` before any contact.
     pub(crate) fn holding(&self) -> Option<Holding> {
         let generation = self.generation.load_full();
@@ -381,8 +387,9 @@ impl EdgeCache {
                     }
                     metrics.rejected_fills.inc();
                 }
-                Ok(Err(error)) => tracing::warn!(%error, is_view, "a read of the backing failed"),
-                Err(_) => tracing::warn!(is_view, "a read of the backing took too long"),
+                // The backing says once that it is away; a line for each miss would fill the log meanwhile.
+                Ok(Err(error)) => tracing::debug!(%error, is_view, "a read of the backing failed"),
+                Err(_) => tracing::debug!(is_view, "a read of the backing took too long"),
             }
         }
         None

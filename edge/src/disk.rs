@@ -366,6 +366,10 @@ mod tests {
         assert_eq!(target(&cache, 2), "Stale", "not yet at the head");
         cache.apply(&events(11, &[(3, false)]), &domains).unwrap();
         assert_eq!([1, 2, 3].map(|n| target(&cache, n)), ["11", "2", "Absent"]);
+        cache.confirm(15);
+        assert_eq!(target(&cache, 2), "Stale");
+        cache.release();
+        assert_eq!(target(&cache, 2), "2", "nobody answers again");
     }
 
     #[test]

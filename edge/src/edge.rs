@@ -125,7 +125,6 @@ impl<B: Backing> Edge<B> {
         };
         helpers.spawn(follower.run(stop.clone()));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
-        helpers.spawn(forget(app.limiter.clone(), stop.clone()));
         if let Some(limits) = app.config.disk {
             let folder = app.config.data_dir.clone();
             helpers.spawn(disk::keep(folder, limits, app.cache.clone(), app.domains.clone(), stop.clone()));

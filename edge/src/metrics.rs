@@ -56,6 +56,8 @@ pub(crate) struct Metrics {
     pub(crate) scans_shipped: Counter,
     /// Scans lost because the ring was full, the disk budget spent or the disk failing.
     pub(crate) scans_lost: Counter,
+    /// Scans that are only counted by link and minute, as the disk budget is spent.
+    pub(crate) scans_degraded: Counter,
     /// Batches that control refused for good: an alarm.
     pub(crate) scans_refused: Counter,
     /// Bytes of scans on disk.
@@ -116,6 +118,7 @@ impl Metrics {
             ("scans_written", "Scans written to disk", &self.scans_written),
             ("scans_shipped", "Scans acknowledged by control", &self.scans_shipped),
             ("scans_lost", "Scans dropped", &self.scans_lost),
+            ("scans_degraded", "Scans counted by link and minute alone", &self.scans_degraded),
             ("scan_batches_refused", "Batches of scans that control refused", &self.scans_refused),
         ] {
             registry.register(name, help, counter.clone());

@@ -9,6 +9,8 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
+use http::{HeaderValue, header::CONNECTION};
 use hyper::{
     rt::{Read, Write},
     server::conn::{http1, http2},
@@ -45,6 +47,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const SNIFF_PAUSE: Duration = Duration::from_millis(5);
 /// How long an idle connection may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
+/// How long connections without a request are kept open once the edge stops: what is on its way then arrives.
+const FAREWELL: Duration = Duration::from_millis(250);
 /// Bytes that hyper reads at a time; the least buffer it takes.
 const READ_BYTES: usize = 8 << 10;
 /// Between pings of an HTTP/2 connection: a dead peer must not hold a drain (hyper#4170).
@@ -78,7 +82,15 @@ impl<B: Backing> Server<B> {
 
     /// Accepts connections of one listener until shutdown.
     pub(crate) async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
-        while let Some(accepted) = self.shutdown.run_until_cancelled(listener.accept()).await {
+        loop {
+            let accepted = match self.shutdown.run_until_cancelled(listener.accept()).await {
+                Some(accepted) => accepted,
+                // Those that wait in the kernel are closed with the socket: they are served first.
+                None => match listener.accept().now_or_never() {
+                    Some(accepted @ Ok(_)) => accepted,
+                    Some(Err(_)) | None => break,
+                },
+            };
             match accepted {
                 Ok((stream, peer)) => match self.admit(peer) {
                     Some(seat) => {
@@ -127,31 +139,46 @@ impl<B: Backing> Server<B> {
         match tls {
             Some(acceptor) => {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
-                let Some(Ok(Ok(stream))) = self.shutdown.run_until_cancelled(handshake).await else {
-                    return;
-                };
+                let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                 self.serve(TokioIo::new(stream), client, is_h2).await;
             }
             None => {
                 // A client that says nothing must not hold the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
-                let Some(Ok(Ok(is_h2))) = self.shutdown.run_until_cancelled(sniff).await else { return };
+                let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
                 self.serve(TokioIo::new(stream), client, is_h2).await;
             }
+        }
+    }
+
+    /// Waits as long as it takes, and a moment only once the edge stops: a request may be under way.
+    async fn hurry<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let stop = async {
+            self.shutdown.cancelled().await;
+            sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = stop => None,
         }
     }
 
     async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, client: Client, is_h2: bool) {
         let limits = &self.app.config.limits;
         let activity = Arc::new(Activity::default());
-        let link = Arc::new((self.app.clone(), activity.clone()));
+        let link = Arc::new((self.app.clone(), activity.clone(), self.shutdown.clone()));
         let service = service_fn(move |request| {
             // One clone of what belongs to this connection alone: no cache line is shared between cores.
             let link = link.clone();
             async move {
                 let in_flight = InFlight::begin(&link.1);
-                Ok::<_, Infallible>(link.0.answer(client, request, in_flight).await)
+                let mut response = link.0.answer(client, request, in_flight).await;
+                if !is_h2 && link.2.is_cancelled() {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
             }
         });
         if is_h2 {
@@ -162,7 +189,7 @@ impl<B: Backing> Server<B> {
                 .keep_alive_interval(H2_PING)
                 .keep_alive_timeout(H2_PONG)
                 .serve_connection(io, service);
-            watch(connection, &activity, limits, &self.shutdown).await;
+            watch(connection, &activity, limits, &self.shutdown, Duration::ZERO).await;
         } else {
             // hyper's own header timeout runs while a connection is idle too, and costs a timer for each
             // request; `watch` bounds both with one timer for the connection. No `pipeline_flush`: with bytes
@@ -175,7 +202,8 @@ impl<B: Backing> Server<B> {
                 // Room behind the limit: a header that is somewhat too large is read whole and answered.
                 .max_buf_size(limits.header_bytes + READ_BYTES)
                 .serve_connection(io, service);
-            watch(connection, &activity, limits, &self.shutdown).await;
+            // A request may be on its way on an idle connection: it is answered, and told to be the last.
+            watch(connection, &activity, limits, &self.shutdown, FAREWELL).await;
         }
     }
 }
@@ -186,6 +214,7 @@ async fn watch<C: GracefulConnection>(
     activity: &Activity,
     limits: &Limits,
     shutdown: &CancellationToken,
+    farewell: Duration,
 ) {
     let mut connection = pin!(connection);
     let mut cancelled = pin!(shutdown.cancelled());
@@ -211,6 +240,9 @@ async fn watch<C: GracefulConnection>(
             }
         }
     };
+    if shutdown.is_cancelled() && timeout(farewell, connection.as_mut()).await.is_ok() {
+        return;
+    }
     connection.as_mut().graceful_shutdown();
     // Without this bound a dead peer would hold the drain (hyper#4170).
     let _ = timeout(patience, connection).await;

@@ -125,7 +125,7 @@ impl SyncStatus {
         self.backing.get().map(|probe| probe.0()).unwrap_or_default()
     }
 
-    /// Where the edge began without control, until the first contact.
+    /// Where the edge began without control, until it is live.
     pub(crate) fn boot(&self) -> Option<&'static str> {
         BOOTS.get(usize::from(self.boot.load(SeqCst))).copied().flatten()
     }
@@ -148,6 +148,7 @@ impl SyncStatus {
             tracing::info!(state = state.as_str(), "stream");
         }
         if state == State::Live {
+            self.boot.store(0, SeqCst);
             self.was_live.store(true, SeqCst);
         }
     }
@@ -182,6 +183,7 @@ impl<B: Backing> Follower<B> {
             let mut link = Link::new(self);
             let ended = link.run().await;
             let was_connected = link.connected;
+            self.cache.release();
             if !self.status.is_ready() && !was_connected {
                 self.begin_from_view().await;
             }
@@ -365,7 +367,7 @@ impl<'a, B: Backing> Link<'a, B> {
             Start::Resume if applied == 0 => self.begin_anew(welcome, 0),
             Start::Resume => return Err(Ended::Broken("a resume into another epoch".to_owned())),
         }
-        if self.follower.status.boot.swap(0, SeqCst) != 0 {
+        if self.follower.status.boot().is_some() {
             tracing::info!(applied, head = welcome.head, "control is back: the state of the start ends");
             self.follower.cache.confirm(welcome.head);
         }

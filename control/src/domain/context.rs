@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::{Map, Value};
-use shared::geo::Locality;
+use shared::{geo::Locality, wire::scan::is_bot};
 
 use super::location::Coordinates;
 
@@ -29,58 +29,12 @@ pub struct Agent<'a> {
     pub bot: bool,
 }
 
-/// Words in the user agents of robots, previews and health checks that the parser does not know.
-const BOT_WORDS: &[&str] = &[
-    "bot",
-    "crawl",
-    "spider",
-    "slurp",
-    "preview",
-    "facebookexternalhit",
-    "facebookcatalog",
-    "whatsapp",
-    "telegram",
-    "skypeuripreview",
-    "embedly",
-    "quora link",
-    "pinterest/",
-    "vkshare",
-    "w3c_validator",
-    "headlesschrome",
-    "lighthouse",
-    "pingdom",
-    "uptime",
-    "monitor",
-    "statuscake",
-    "site24x7",
-    "datadog",
-    "curl/",
-    "wget/",
-    "python-requests",
-    "python-urllib",
-    "python-httpx",
-    "aiohttp",
-    "go-http-client",
-    "java/",
-    "okhttp-monitor",
-    "libwww-perl",
-    "apache-httpclient",
-    "scrapy",
-    "nmap",
-    "masscan",
-    "zgrab",
-    "censys",
-    "nuclei",
-    "nikto",
-];
-
 // Spec gap: what counts as a robot is not shown.
 /// Reads a user agent; without one it is a program that hides, and counts as a bot.
 #[must_use]
 pub fn read_agent<'a>(parser: &'a woothee::parser::Parser, user_agent: Option<&'a str>) -> Agent<'a> {
     let Some(user_agent) = user_agent else { return Agent { bot: true, ..Agent::default() } };
-    let lower = user_agent.to_ascii_lowercase();
-    let by_word = BOT_WORDS.iter().any(|word| lower.contains(word));
+    let by_word = is_bot(user_agent);
     match parser.parse(user_agent) {
         None => Agent { bot: by_word, ..Agent::default() },
         Some(found) => {

@@ -94,6 +94,7 @@ mod tests {
             referer: None,
             entry_url: "https://tn.gg/abc".into(),
             rule: None,
+            count: None,
         }
     }
 

@@ -64,7 +64,8 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
 struct Scan<'a> {
     record: &'a ScanRecord,
     action: Option<NewAction>,
-    counts: bool,
+    hits: i64,
+    is_known: bool,
 }
 
 /// Makes the actions of a batch's scans.
@@ -73,7 +74,8 @@ async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, Serv
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = read_agent(&app.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
-        let action = found.map(|item| NewAction {
+        // A sum of many scans counts, and is no action: nobody knows whose they were.
+        let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
             id: scan::action_id(&app.secrets.scan_id, &batch.edge, batch.boot, seq, record),
             account: item.account,
             kind: IMPLICIT_SCANS.to_owned(),
@@ -88,7 +90,8 @@ async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, Serv
                 &app.geo_ip.find(record.ip),
             ),
         });
-        Scan { record, action, counts: !agent.bot }
+        let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
+        Scan { record, action, hits, is_known: found.is_some() }
     };
     Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
 }
@@ -119,12 +122,16 @@ async fn list_known(
 async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let mut new = Vec::with_capacity(scans.len());
-    for Scan { record, action, counts } in scans {
-        let Some(action) = action else { continue };
-        if counts {
-            *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += 1;
+    let mut known = 0;
+    for Scan { record, action, hits: count, is_known } in scans {
+        if !is_known {
+            continue;
         }
-        new.push(action);
+        known += 1;
+        if count > 0 {
+            *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += count;
+        }
+        new.extend(action);
     }
     if !new.is_empty() {
         actions::insert(tx, app.clock.now(), &new).await?;
@@ -137,5 +144,5 @@ async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, Serv
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
     }
-    Ok(new.len() as u64)
+    Ok(known)
 }

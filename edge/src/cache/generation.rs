@@ -165,6 +165,11 @@ impl Generation {
         }
     }
 
+    /// Nobody answers again: what waits is served as before the contact.
+    pub(super) fn release(&self) {
+        self.hold.store(0, SeqCst);
+    }
+
     /// Entries with an older `as_of` are stale.
     fn oldest(&self) -> Rev {
         self.snap_floor.load(SeqCst).max(self.hold.load(SeqCst))

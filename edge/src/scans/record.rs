@@ -1,18 +1,23 @@
 //! The form of a scan on disk: small, and readable by the next version.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    num::NonZeroU32,
+};
 
 use shared::{
     time::UnixMillis,
     wire::scan::{FiredRule, ScanRecord, cut},
 };
 
-use super::Scan;
+use super::{Scan, degrade::Sum};
 
 /// First byte of a record without a rule; an edge of the version before reads it too.
 const PLAIN: u8 = 1;
 /// First byte of a record with a rule; another one belongs to a later version.
 const WITH_RULE: u8 = 2;
+/// First byte of a sum of scans.
+const SUM: u8 = 3;
 
 /// Appends the record of a scan to `out`.
 ///
@@ -52,6 +57,33 @@ pub(super) fn encode(scan: &Scan, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a sum: `version | time i64 | count u32 | domain | short id`.
+pub(super) fn encode_sum(sum: &Sum, out: &mut Vec<u8>) {
+    out.push(SUM);
+    out.extend(sum.at.0.to_le_bytes());
+    out.extend(sum.count.get().to_le_bytes());
+    put(&sum.domain, out);
+    put(&sum.folded, out);
+}
+
+fn decode_sum(mut bytes: &[u8]) -> Option<ScanRecord> {
+    let input = &mut bytes;
+    let at = UnixMillis(i64::from_le_bytes(take(input)?));
+    let count = NonZeroU32::new(u32::from_le_bytes(take(input)?))?;
+    let (domain, folded) = (text(input)?.into(), text(input)?.into());
+    input.is_empty().then(|| ScanRecord {
+        at,
+        domain,
+        folded,
+        ip: Ipv4Addr::UNSPECIFIED.into(),
+        user_agent: None,
+        referer: None,
+        entry_url: Box::default(),
+        rule: None,
+        count: Some(count),
+    })
+}
+
 /// Appends a text of at most a few thousand bytes: all are bounded before they come here.
 fn put(text: &str, out: &mut Vec<u8>) {
     let text = cut(text, usize::from(u16::MAX));
@@ -65,6 +97,7 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let has_rule = match take::<1>(input)? {
         [PLAIN] => false,
         [WITH_RULE] => true,
+        [SUM] => return decode_sum(input),
         _ => return None,
     };
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
@@ -79,7 +112,18 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let user_agent = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
     let referer = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    input.is_empty().then_some(ScanRecord { at, domain, folded, ip, user_agent, referer, entry_url, rule })
+    let count = None;
+    input.is_empty().then_some(ScanRecord {
+        at,
+        domain,
+        folded,
+        ip,
+        user_agent,
+        referer,
+        entry_url,
+        rule,
+        count,
+    })
 }
 
 fn rule(input: &mut &[u8]) -> Option<FiredRule> {
@@ -230,6 +274,23 @@ pub(super) mod tests {
         assert_eq!((&*record.folded, &*record.entry_url), ("ABC", "https://tn.gg/abc"));
         assert_eq!((record.user_agent, record.rule), (None, None));
         assert_eq!(record.referer.as_deref(), Some("https://shop.example/"));
+    }
+
+    #[test]
+    fn a_sum_is_written_and_read() {
+        let sum = Sum {
+            at: UnixMillis(60_000),
+            domain: "tn.gg".into(),
+            folded: "ABC".into(),
+            count: 7.try_into().unwrap(),
+        };
+        let mut bytes = Vec::new();
+        encode_sum(&sum, &mut bytes);
+        let read = decode(&bytes).unwrap();
+        assert_eq!((read.at, &*read.folded, read.count), (sum.at, "ABC", Some(sum.count)));
+        for cut in 0..bytes.len() {
+            assert!(decode(&bytes[..cut]).is_none());
+        }
     }
 
     #[test]

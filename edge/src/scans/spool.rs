@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use super::record;
 use crate::{config::EdgeConfig, error::EdgeError, metrics::Metrics};
 
-/// Bytes read for one batch: 1,000 records of at most 0.8 KiB fit.
+/// Bytes read for one batch: some 1,000 typical records, and below 8 MiB as JSON whatever they hold.
 const READ_BYTES: u64 = 1 << 20;
 
 /// A file of records with consecutive numbers of one boot.
@@ -187,11 +187,11 @@ fn read_run(segment: &Segment, mut cursor: Cursor) -> io::Result<Run> {
 }
 
 /// The first record's bytes and what comes behind; `None` at a torn or damaged one.
-fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (sum, rest) = rest.split_first_chunk::<4>()?;
     let (payload, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    (crc32fast::hash(payload) == u32::from_le_bytes(*sum)).then_some((payload, rest))
+    (crc32c::crc32c(payload) == u32::from_le_bytes(*sum)).then_some((payload, rest))
 }
 
 /// Puts a boot number on disk that no earlier boot of this edge had, also when the folder was lost.

@@ -7,14 +7,17 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
+        mpsc::{SyncSender, sync_channel},
     },
     thread,
     time::{Duration, Instant},
 };
 
 use super::{
-    Ring, Scan, record,
-    spool::{Segment, Spool, sync_folder},
+    Ring, Scan,
+    degrade::{Sum, Sums},
+    record,
+    spool::{Segment, Spool, split_frame, sync_folder},
 };
 use crate::metrics::Metrics;
 
@@ -22,9 +25,11 @@ use crate::metrics::Metrics;
 const WRITE_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes after which a write does not wait for more.
 const WRITE_BYTES: usize = 256 << 10;
+/// The part of the disk budget that is kept back for sums: a sixteenth.
+const SUMS: u64 = 16;
 /// Time between two syncs: what a power loss may lose more.
 const SYNC_INTERVAL: Duration = Duration::from_millis(200);
-/// Length and CRC-32 before each record.
+/// Length and CRC-32C before each record.
 const FRAME_HEAD: usize = 8;
 
 /// The thread that empties the ring onto the disk.
@@ -39,8 +44,7 @@ impl Writer {
     /// Starts the thread.
     pub(super) fn start(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let work =
-            Work { spool, ring, metrics, stop: stop.clone(), file: None, next_seq: 0, is_dirty: false };
+        let work = Work::new(spool, ring, metrics, stop.clone());
         let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run())?;
         Ok(Self { thread: Some(thread), stop })
     }
@@ -76,10 +80,34 @@ struct Work {
     file: Option<File>,
     next_seq: u64,
     is_dirty: bool,
+    /// What there is no room for, added up.
+    sums: Sums,
+    /// Syncs beside the appends; a file that it has not taken yet stays dirty.
+    syncer: Option<(SyncSender<File>, thread::JoinHandle<()>)>,
 }
 
 impl Work {
+    fn new(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>, stop: Arc<AtomicBool>) -> Self {
+        let sums = Sums::default();
+        Self { spool, ring, metrics, stop, file: None, next_seq: 0, is_dirty: false, sums, syncer: None }
+    }
+
+    /// Starts the thread that syncs; without it the writer syncs itself.
+    fn start_syncer(&mut self) {
+        let (files, taken) = sync_channel::<File>(1);
+        let work = move || {
+            for file in taken {
+                sync(&file);
+            }
+        };
+        match thread::Builder::new().name("scan-syncer".into()).spawn(work) {
+            Ok(thread) => self.syncer = Some((files, thread)),
+            Err(error) => tracing::error!(%error, "scans are synced by their writer"),
+        }
+    }
+
     fn run(mut self) {
+        self.start_syncer();
         let mut buffer = Vec::with_capacity(WRITE_BYTES + 4_096);
         let mut ends = Vec::new();
         let (mut looked, mut synced) = (Instant::now(), Instant::now());
@@ -109,6 +137,7 @@ impl Work {
                 looked = emptied;
             }
             if synced.elapsed() >= SYNC_INTERVAL || (is_stopping && is_empty) {
+                self.write_sums(is_stopping && is_empty);
                 self.sync();
                 synced = Instant::now();
             }
@@ -118,15 +147,63 @@ impl Work {
                 (_, false) => {}
             }
         }
+        if let Some((files, thread)) = self.syncer.take() {
+            drop(files);
+            // It syncs files and nothing else.
+            let _ = thread.join();
+        }
         self.seal();
         self.spool.written.notify_one();
     }
 
-    /// Writes the records that end at `ends`; those past the disk budget count as lost.
+    /// Writes the records that end at `ends`; those past the disk budget are added up.
     fn write(&mut self, bytes: &[u8], ends: &[usize]) {
+        let budget = self.spool.limit_bytes - self.spool.limit_bytes / SUMS;
+        let done = self.write_within(bytes, ends, budget);
+        if done == ends.len() {
+            return;
+        }
+        let rest = done.checked_sub(1).map_or(0, |last| ends[last]);
+        let lost = ends.len() - done - self.add_up(&bytes[rest..]);
+        self.lose(lost as u64);
+    }
+
+    /// Adds the records up; gives for how many that was possible.
+    fn add_up(&mut self, mut frames: &[u8]) -> usize {
+        let mut added = 0;
+        while let Some((payload, rest)) = split_frame(frames) {
+            if record::decode(payload).is_some_and(|record| self.sums.add(&record)) {
+                added += 1;
+            }
+            frames = rest;
+        }
+        self.metrics.scans_degraded.inc_by(added as u64);
+        added
+    }
+
+    /// Writes the sums of minutes that are over, or all of them.
+    fn write_sums(&mut self, all: bool) {
+        let sums = self.sums.take(all);
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for sum in &sums {
+            frame_sum(sum, &mut bytes);
+            ends.push(bytes.len());
+        }
+        if sums.is_empty() {
+            return;
+        }
+        let done = self.write_within(&bytes, &ends, self.spool.limit_bytes);
+        let lost: u64 =
+            sums.get(done..).unwrap_or_default().iter().map(|sum| u64::from(sum.count.get())).sum();
+        self.lose(lost);
+    }
+
+    /// Writes as many of the records as the budget takes; gives how many.
+    fn write_within(&mut self, bytes: &[u8], ends: &[usize], budget: u64) -> usize {
         let mut done = 0;
         while done < ends.len() {
-            match self.append(bytes, &ends[done..], done.checked_sub(1).map_or(0, |last| ends[last])) {
+            let start = done.checked_sub(1).map_or(0, |last| ends[last]);
+            match self.append(bytes, &ends[done..], start, budget) {
                 Ok(0) => break,
                 Ok(count) => {
                     done += count;
@@ -139,28 +216,28 @@ impl Work {
                 }
             }
         }
-        if done < ends.len() {
-            self.lose((ends.len() - done) as u64);
+        done
+    }
+
+    fn lose(&mut self, count: u64) {
+        if count > 0 {
+            self.metrics.scans_lost.inc_by(count);
+            self.ring.lost.fetch_add(count, SeqCst);
             // Those that are lost have numbers too, which fall between two segments.
             self.seal();
         }
     }
 
-    fn lose(&self, count: u64) {
-        self.metrics.scans_lost.inc_by(count);
-        self.ring.lost.fetch_add(count, SeqCst);
-    }
-
     /// Appends the first of the records that begin at `start` and end at `ends`: as many as the segment and
     /// the disk budget take, 0 when the budget is spent.
-    fn append(&mut self, bytes: &[u8], ends: &[usize], start: usize) -> io::Result<usize> {
+    fn append(&mut self, bytes: &[u8], ends: &[usize], start: usize, budget: u64) -> io::Result<usize> {
         let (total, active) = {
             let segments = self.spool.segments();
             let total = self.spool.measure(&segments);
             (total, segments.back().filter(|segment| !segment.is_sealed).map(|segment| segment.bytes))
         };
         let active = active.filter(|bytes| *bytes < self.spool.segment_bytes);
-        let budget = self.spool.limit_bytes.saturating_sub(total);
+        let budget = budget.saturating_sub(total);
         let room = self.spool.segment_bytes - active.unwrap_or_default();
         let starts = iter::once(start).chain(ends.iter().copied());
         let fits = |(begin, end): &(usize, &usize)| {
@@ -207,18 +284,26 @@ impl Work {
         Ok(file)
     }
 
+    /// Lets the open segment be synced; with a syncer that is still busy, the next time.
     fn sync(&mut self) {
-        if let Some(file) = self.file.as_ref().filter(|_| self.is_dirty)
-            && let Err(error) = file.sync_data()
-        {
-            tracing::error!(%error, "scans could not be synced");
-        }
-        self.is_dirty = false;
+        let Some(file) = self.file.as_ref().filter(|_| self.is_dirty) else { return };
+        let handed = match (&self.syncer, file.try_clone()) {
+            (Some((files, _)), Ok(clone)) => files.try_send(clone),
+            (_, Ok(_) | Err(_)) => {
+                sync(file);
+                Ok(())
+            }
+        };
+        self.is_dirty = handed.is_err();
     }
 
     fn seal(&mut self) {
         self.sync();
-        self.file = None;
+        // One that was not handed over is synced here: nobody would do it later.
+        if let Some(file) = self.file.take().filter(|_| self.is_dirty) {
+            sync(&file);
+        }
+        self.is_dirty = false;
         let mut segments = self.spool.segments();
         let Some(segment) = segments.back_mut().filter(|segment| !segment.is_sealed) else { return };
         segment.is_sealed = true;
@@ -231,14 +316,28 @@ impl Work {
     }
 }
 
+fn sync(file: &File) {
+    if let Err(error) = file.sync_data() {
+        tracing::error!(%error, "scans could not be synced");
+    }
+}
+
 fn frame(scan: &Scan, out: &mut Vec<u8>) {
+    frame_with(out, |out| record::encode(scan, out));
+}
+
+fn frame_sum(sum: &Sum, out: &mut Vec<u8>) {
+    frame_with(out, |out| record::encode_sum(sum, out));
+}
+
+fn frame_with(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([0; FRAME_HEAD]);
-    record::encode(scan, out);
+    encode(out);
     let payload = start + FRAME_HEAD;
     // A record is below 1 KiB, so its length fits.
     let length = u32::try_from(out.len() - payload).unwrap_or_default();
-    let sum = crc32fast::hash(&out[payload..]);
+    let sum = crc32c::crc32c(&out[payload..]);
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
     out[start + 4..payload].copy_from_slice(&sum.to_le_bytes());
 }
@@ -260,18 +359,18 @@ mod tests {
         let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
         let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
         let stop = Arc::new(AtomicBool::new(false));
-        let mut work = Work { spool, ring, metrics, stop, file: None, next_seq: 0, is_dirty: false };
+        let mut work = Work::new(spool, ring, metrics, stop);
         let write = |work: &mut Work, count: usize| {
             let ends: Vec<usize> = (1..=count).map(|record| record * RECORD).collect();
             work.write(&vec![7; count * RECORD], &ends);
         };
         write(&mut work, 5);
         write(&mut work, 95);
-        // 33 records of 60 bytes fit 2,000; the ninth of a segment passes 500 bytes and is its last.
+        // 31 records of 60 bytes fit 2,000 less what is kept back for sums; these are none, so they are lost. The ninth of a segment passes 500 bytes and is its last.
         let segments: Vec<(u64, u64)> =
             work.spool.segments().iter().map(|s| (s.first_seq, s.records)).collect();
-        assert_eq!(segments, [(0, 9), (9, 9), (18, 9), (27, 6)]);
-        assert_eq!((work.metrics.scans_written.get(), work.metrics.scans_lost.get()), (33, 67));
+        assert_eq!(segments, [(0, 9), (9, 9), (18, 9), (27, 4)]);
+        assert_eq!((work.metrics.scans_written.get(), work.metrics.scans_lost.get()), (31, 69));
         // Room again: the lost ones keep their numbers.
         let shipped = work.spool.segments().pop_front().unwrap();
         fs::remove_file(shipped.path).unwrap();

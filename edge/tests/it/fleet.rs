@@ -219,7 +219,7 @@ async fn both_down_boot_from_disk() {
     assert_eq!(edge.get("/DEF", &[]).await.status, 404);
     let last = control.hellos().pop().unwrap();
     assert_eq!((last.epoch.as_deref(), last.applied), (Some("first"), rev - 1), "resumed from the disk");
-    assert_eq!(edge.handle.status().boot, None);
+    eventually("it is live", || edge.handle.status().boot.is_none()).await;
     edge.stop().await;
 }
 
@@ -256,5 +256,52 @@ async fn a_key_is_exchanged_without_a_restart() {
     edge.assert_leads("ABC", "https://example.com/2").await;
     std::fs::write(&fleet.files.key, "KEY3").unwrap();
     eventually("the edge is back", || edge.handle.status().state == "LIVE").await;
+    edge.stop().await;
+}
+
+/// Asks for a short id again and again on one connection, a hundred requests at a time.
+async fn pour(plain: std::net::SocketAddr, hundreds: usize) {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut tcp = tokio::net::TcpStream::connect(plain).await.unwrap();
+    let agent =
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)";
+    let ask = format!("GET /ABC HTTP/1.1\r\nhost: {HOST}\r\nuser-agent: {agent}\r\n\r\n").repeat(100);
+    let mut buffer = vec![0; 64 << 10];
+    for _ in 0..hundreds {
+        tcp.write_all(ask.as_bytes()).await.unwrap();
+        let (mut answers, mut tail) = (0, Vec::new());
+        while answers < 100 {
+            let read = tcp.read(&mut buffer).await.unwrap();
+            assert!(read > 0, "the edge closed");
+            tail.extend_from_slice(&buffer[..read]);
+            answers += tail.windows(12).filter(|window| window == b"HTTP/1.1 307").count();
+            // What may be the beginning of an answer stays.
+            tail.drain(..tail.len().saturating_sub(11));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scans_of_an_outage_drain_five_times_as_fast_as_they_came() {
+    const SCANS: usize = 20_000;
+    let fleet = Fleet::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    fleet.control.put("ABC", "https://example.com/abc");
+    fleet.publish().await;
+    let edge = fleet.live(folder.path()).await;
+    edge.assert_leads("ABC", "https://example.com/abc").await;
+    fleet.control.faults(|faults| faults.refuses_scans = true);
+    let begun = std::time::Instant::now();
+    tokio::join!(pour(edge.plain, SCANS / 200), pour(edge.plain, SCANS / 200));
+    let arrival = SCANS as f64 / begun.elapsed().as_secs_f64();
+    eventually("all are on disk", || edge.handle.status().scans.written > SCANS as u64).await;
+    let before = fleet.control.count_scans();
+    fleet.control.faults(|faults| faults.refuses_scans = false);
+    eventually("control takes scans again", || fleet.control.count_scans() > before).await;
+    let (begun, first) = (std::time::Instant::now(), fleet.control.count_scans());
+    eventually("all have arrived", || fleet.control.count_scans() == SCANS + 1).await;
+    let drain = (SCANS + 1 - first) as f64 / begun.elapsed().as_secs_f64();
+    println!("arrival {arrival:.0}/s, drain {drain:.0}/s, ratio {:.1}", drain / arrival);
+    assert!(drain >= 5.0 * arrival, "{drain:.0} against {arrival:.0}");
     edge.stop().await;
 }

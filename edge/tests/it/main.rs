@@ -6,6 +6,7 @@ mod fleet;
 mod history;
 mod limits;
 mod management;
+mod process;
 mod proxies;
 mod representations;
 mod rules;

@@ -1,6 +1,6 @@
 //! Scan records: what an edge writes down of each redirect, and the batches it ships.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, num::NonZeroU32, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,10 @@ pub struct ScanRecord {
     /// The rule by which the redirect went, if one fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Box<FiredRule>>,
+    /// So many scans of people in the minute that begins at `at`, for which there was no room one by one: they
+    /// count in hits and make no action. The address of the record is then unspecified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<NonZeroU32>,
 }
 
 /// The rule that decided a redirect.
@@ -80,6 +84,58 @@ pub const MAX_BATCH: usize = 1_000;
 pub struct ScanReceipt {
     /// The sequence number that control expects next.
     pub next_seq: u64,
+}
+
+/// Words in the user agents of robots, previews and health checks that the parser does not know.
+const BOT_WORDS: &[&str] = &[
+    "bot",
+    "crawl",
+    "spider",
+    "slurp",
+    "preview",
+    "facebookexternalhit",
+    "facebookcatalog",
+    "whatsapp",
+    "telegram",
+    "skypeuripreview",
+    "embedly",
+    "quora link",
+    "pinterest/",
+    "vkshare",
+    "w3c_validator",
+    "headlesschrome",
+    "lighthouse",
+    "pingdom",
+    "uptime",
+    "monitor",
+    "statuscake",
+    "site24x7",
+    "datadog",
+    "curl/",
+    "wget/",
+    "python-requests",
+    "python-urllib",
+    "python-httpx",
+    "aiohttp",
+    "go-http-client",
+    "java/",
+    "okhttp-monitor",
+    "libwww-perl",
+    "apache-httpclient",
+    "scrapy",
+    "nmap",
+    "masscan",
+    "zgrab",
+    "censys",
+    "nuclei",
+    "nikto",
+];
+
+/// Whether a word in a user agent tells of a robot; there are others, whose whole name is known.
+#[must_use]
+pub fn is_bot(user_agent: &str) -> bool {
+    let lower = user_agent.to_ascii_lowercase();
+    BOT_WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// Cuts a text to at most `max` bytes at a character boundary.

@@ -232,6 +232,7 @@ async fn scans_give_way_to_a_change(engine: Engine) -> Result<()> {
         referer: None,
         entry_url: "https://tn.gg/ONE".into(),
         rule: None,
+        count: None,
     };
     let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq: 0, records: vec![record] };
     let (mut tx, _) = hold(&made).await?;

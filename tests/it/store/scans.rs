@@ -26,6 +26,7 @@ fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
         referer: None,
         entry_url: format!("https://tn.gg/{folded}").into(),
         rule: None,
+        count: None,
     }
 }
 

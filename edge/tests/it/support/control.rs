@@ -251,6 +251,11 @@ impl Control {
         self.state().reads
     }
 
+    /// How many scans were taken.
+    pub(crate) fn count_scans(&self) -> usize {
+        self.state().scans.len()
+    }
+
     /// Every scan taken: boot, number, record.
     pub(crate) fn scans(&self) -> Vec<(u64, u64, ScanRecord)> {
         self.state().scans.clone()

@@ -80,7 +80,7 @@ impl Redis {
     /// Runs a command as the administrator.
     pub(crate) async fn run(&self, words: &[&str]) {
         let mut command = redis::Cmd::new();
-        words.iter().for_each(|word| drop(command.arg(*word)));
+        command.arg(words);
         self.ask(&command).await.unwrap();
     }
 
