@@ -1,5 +1,6 @@
 //! What the tests share: databases of both engines, and the parts of a running product.
 
+pub mod campaign;
 pub mod db;
 pub mod fingerprint;
 pub mod fleet;
