@@ -12,6 +12,7 @@ mod import;
 mod links;
 mod nginx;
 mod process;
+mod push;
 mod report;
 mod rounds;
 mod rules;
@@ -21,6 +22,7 @@ mod update;
 mod waymark;
 
 pub use self::{
+    push::{PushArgs, run_push},
     rules::{RulesArgs, run_rules},
     run::{Args, run},
 };

@@ -1,4 +1,9 @@
 //! The fault campaign: real processes, faults of each kind, and a checker that reads the history afterwards.
 
+pub mod faults;
 pub mod history;
+pub mod load;
+pub mod postgres;
 pub mod proxy;
+pub mod run;
+pub mod world;

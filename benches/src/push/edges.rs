@@ -1,0 +1,198 @@
+//! Simulated edges: streams that take every frame, check its order and acknowledge it, all in one thread.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use mio::{Events, Interest, Poll, Token};
+use shared::wire::{
+    PROTOCOL,
+    frame::{self, Decoder},
+    internal::{STREAM_PATH, STREAM_UPGRADE},
+    stream::{Hello, Start, ToControl, ToEdge},
+};
+
+/// Least time between two acknowledgements of an edge (design: push, 2).
+const ACK_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long a stream may take to open.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Edges at work; stopped when dropped.
+pub(crate) struct Edges {
+    stop: Arc<AtomicBool>,
+    applied: Arc<AtomicU64>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+struct Edge {
+    io: mio::net::TcpStream,
+    decoder: Decoder<ToEdge>,
+    applied: u64,
+    acked_at: Instant,
+    owes: bool,
+}
+
+impl Edges {
+    /// Opens a stream for each pair of name and key.
+    pub(crate) fn open(internal: SocketAddr, keys: &[(String, String)]) -> Result<Self> {
+        let mut edges = Vec::with_capacity(keys.len());
+        for (name, key) in keys {
+            edges.push(Edge::open(internal, name, key).with_context(|| format!("edge {name}"))?);
+        }
+        let (stop, applied) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let thread = std::thread::spawn({
+            let (stop, applied) = (stop.clone(), applied.clone());
+            move || serve(edges, &stop, &applied)
+        });
+        Ok(Self { stop, applied, thread: Some(thread) })
+    }
+
+    /// The newest revision that the first edge has.
+    pub(crate) fn applied(&self) -> u64 {
+        self.applied.load(Ordering::Relaxed)
+    }
+
+    /// Ends every stream.
+    ///
+    /// # Errors
+    /// One broke its rules meanwhile.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => bail!("the thread of the edges panicked"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Edges {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Edge {
+    fn open(internal: SocketAddr, name: &str, key: &str) -> Result<Self> {
+        let mut io = TcpStream::connect_timeout(&internal, TIMEOUT)?;
+        io.set_nodelay(true)?;
+        io.set_read_timeout(Some(TIMEOUT))?;
+        let request = format!(
+            "GET {STREAM_PATH} HTTP/1.1\r\nHost: {internal}\r\nAuthorization: Bearer {key}\r\n\
+             Connection: upgrade\r\nUpgrade: {STREAM_UPGRADE}\r\n\r\n"
+        );
+        io.write_all(request.as_bytes())?;
+        let mut reader = BufReader::new(&io);
+        let (mut first, mut line) = (String::new(), String::new());
+        reader.read_line(&mut first)?;
+        while reader.read_line(&mut line)? > 0 && line.trim_end() != "" {
+            line.clear();
+        }
+        ensure!(first.starts_with("HTTP/1.1 101 "), "not let in: {first:?}");
+        let mut decoder = Decoder::default();
+        decoder.buffer.extend_from_slice(reader.buffer());
+        let hello = Hello {
+            proto: PROTOCOL,
+            edge_id: name.into(),
+            region: "main".into(),
+            build: "bench".into(),
+            epoch: None,
+            applied: 0,
+        };
+        io.write_all(&frame::encode(&ToControl::Hello(hello))?)?;
+        let applied = loop {
+            match decoder.decode()? {
+                Some(ToEdge::Welcome(welcome)) => match welcome.start {
+                    Start::Resume => break 0,
+                    Start::Snapshot { at_rev } => break at_rev,
+                },
+                Some(other) => bail!("no welcome: {other:?}"),
+                None => {
+                    let mut bytes = [0; 64 << 10];
+                    let count = io.read(&mut bytes)?;
+                    ensure!(count > 0, "the stream ended");
+                    decoder.buffer.extend_from_slice(&bytes[..count]);
+                }
+            }
+        };
+        io.set_nonblocking(true)?;
+        let io = mio::net::TcpStream::from_std(io);
+        Ok(Self { io, decoder, applied, acked_at: Instant::now(), owes: true })
+    }
+
+    /// Takes what is there.
+    fn read(&mut self, bytes: &mut [u8]) -> Result<()> {
+        loop {
+            match self.io.read(bytes) {
+                Ok(0) => bail!("the stream ended"),
+                Ok(count) => self.decoder.buffer.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        while let Some(message) = self.decoder.decode()? {
+            match message {
+                ToEdge::Events(events) => {
+                    ensure!(events.prev == self.applied, "{} came at {}", events.prev, self.applied);
+                    self.applied = events.last;
+                }
+                ToEdge::Heartbeat { head, .. } => {
+                    ensure!(head <= self.applied, "a heartbeat of {head} came at {}", self.applied);
+                }
+                ToEdge::Goaway { reason, .. } => bail!("sent away: {reason}"),
+                ToEdge::Welcome(_) => bail!("a second welcome"),
+            }
+            self.owes = true;
+        }
+        Ok(())
+    }
+
+    /// Acknowledges, unless it did so a moment ago; gives whether it still owes.
+    fn ack(&mut self) -> Result<bool> {
+        if self.owes && self.acked_at.elapsed() >= ACK_PAUSE {
+            let ack = ToControl::Ack { applied: self.applied, rejected: Vec::new() };
+            // Some bytes, which an empty socket always takes.
+            self.io.write_all(&frame::encode(&ack)?)?;
+            (self.acked_at, self.owes) = (Instant::now(), false);
+        }
+        Ok(self.owes)
+    }
+}
+
+fn serve(mut edges: Vec<Edge>, stop: &AtomicBool, applied: &AtomicU64) -> Result<()> {
+    let mut poll = Poll::new()?;
+    for (at, edge) in edges.iter_mut().enumerate() {
+        poll.registry().register(&mut edge.io, Token(at), Interest::READABLE)?;
+        // What came with the welcome.
+        edge.read(&mut [0; 4096])?;
+    }
+    let (mut events, mut bytes) = (Events::with_capacity(1_024), vec![0; 64 << 10]);
+    while !stop.load(Ordering::Relaxed) {
+        let mut owing = false;
+        poll.poll(&mut events, Some(ACK_PAUSE))?;
+        for event in &events {
+            if let Some(edge) = edges.get_mut(event.token().0) {
+                edge.read(&mut bytes)?;
+                owing |= edge.ack()?;
+            }
+        }
+        if owing || events.is_empty() {
+            for edge in &mut edges {
+                edge.ack()?;
+            }
+        }
+        if let Some(first) = edges.first() {
+            applied.store(first.applied, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}

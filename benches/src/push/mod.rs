@@ -1,0 +1,289 @@
+//! How long a change takes from its commit to the acknowledgement of every edge.
+
+mod edges;
+
+use std::{
+    io::{BufRead, BufReader, Write, stdout},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use self::edges::Edges;
+use crate::{hist::Hist, http::Client};
+
+/// Redirections that single changes go by turns to.
+const LINKS: usize = 100;
+
+/// Redirections of one request of the import.
+const CHUNK: usize = 1_000;
+
+/// Pause between two urgent changes during the import.
+const URGENT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Measures the push against a real control with Postgres; every answer and every frame's order is checked.
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = "push", version, max_term_width = 100)]
+pub struct PushArgs {
+    /// Numbers of simulated edges, in one process; growing
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 3, 100, 1_000])]
+    edges: Vec<usize>,
+    /// Changes measured for each number of edges
+    #[arg(long, default_value_t = 500)]
+    changes: usize,
+    /// Redirections imported while single changes are measured
+    #[arg(long, default_value_t = 1_000_000)]
+    bulk: usize,
+    /// Small sizes, for CI: correctness only
+    #[arg(long)]
+    smoke: bool,
+    /// The control binary
+    #[arg(long, value_name = "FILE", default_value = "target/release/control")]
+    control: PathBuf,
+    /// A Postgres database in which a schema of its own is made and removed again
+    #[arg(long, env = "WAYMARK_TEST_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    database: String,
+}
+
+/// A control of its own, ended when dropped, with its schema.
+struct Control {
+    child: Child,
+    api: SocketAddr,
+    internal: SocketAddr,
+    key: String,
+    database: String,
+    schema: String,
+}
+
+/// What one row of the table says, in milliseconds.
+struct Row {
+    edges: usize,
+    acked: Hist,
+    answered: Hist,
+}
+
+/// Runs the benchmark and prints a table.
+///
+/// # Errors
+/// A server does not come up, an answer is wrong, or an edge's stream breaks its rules.
+pub fn run_push(mut args: PushArgs) -> Result<()> {
+    if args.smoke {
+        (args.edges, args.changes, args.bulk) = (vec![1, 3, 20], 20, 20_000);
+    }
+    ensure!(
+        args.edges.is_sorted(),
+        "the numbers of edges must grow: an edge that went counts for ten seconds"
+    );
+    let most = args.edges.last().copied().unwrap_or(0);
+    let control = Control::start(&args)?;
+    let keys = (0..most.max(3))
+        .map(|n| {
+            let name = format!("bench-{n}");
+            let key = command(&args.control, &control.database, &["edge-keys", "create", &name])?;
+            Ok((name, key))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut api = Client::connect(control.api, Some(&control.key))?;
+    let (product, links) = prepare(&mut api)?;
+    let mut bulk = None;
+    let mut rows = Vec::new();
+    for count in &args.edges {
+        let edges = Edges::open(control.internal, &keys[..*count])?;
+        rows.push(measure(&mut api, &edges, *count, &links, args.changes)?);
+        if *count >= 3 && bulk.is_none() {
+            bulk = Some(measure_bulk(&control, &mut api, *count, &product, &links, args.bulk)?);
+        }
+        edges.close()?;
+    }
+    print(&rows, bulk.as_ref(), &args)
+}
+
+impl Control {
+    fn start(args: &PushArgs) -> Result<Self> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();
+        let schema = format!("push{now}");
+        sql(&args.database, &format!("CREATE SCHEMA {schema}"))?;
+        let database = format!("{}?options[search_path]={schema}", args.database);
+        // Eighty characters, new for each run; it opens nothing but this run's schema.
+        let key: String = format!("{now:0>40}").repeat(2);
+        command(&args.control, &database, &["migrate"])?;
+        let create = ["accounts", "create", "--domains", "tn.gg", "--operator-key", &key];
+        command(&args.control, &database, &create)?;
+        let mut child = Command::new(&args.control)
+            .arg("serve")
+            .envs([("DATABASE_URL", &*database), ("RUST_LOG", "warn"), ("WAYMARK_REQUESTS_PER_KEY", "0")])
+            // Nobody reads misses here: the stream is measured, and Redis is not in its way.
+            .env("REDIS_URL", "redis://127.0.0.1:1")
+            .env("WAYMARK_FILES_URL", std::env::temp_dir().join(&schema))
+            .envs(["API", "INTERNAL", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| args.control.display().to_string())?;
+        let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
+        let mut address = |label: &str| -> Result<SocketAddr> {
+            for line in lines.by_ref() {
+                if let Some(url) = line?.trim().strip_prefix(label) {
+                    return Ok(url.trim().trim_start_matches("http://").parse()?);
+                }
+            }
+            bail!("control did not come up")
+        };
+        let (api, internal) = (address("API ")?, address("Internal ")?);
+        // The rest of what it says goes nowhere, and must not fill the pipe.
+        std::thread::spawn(move || lines.by_ref().for_each(drop));
+        Ok(Self { child, api, internal, key, database: database.clone(), schema })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // It may have ended already; what is left is a schema in a database for tests.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let url = self.database.split('?').next().unwrap_or_default();
+        let _ = sql(url, &format!("DROP SCHEMA {} CASCADE", self.schema));
+    }
+}
+
+/// Runs a command of control that must succeed; gives what it prints.
+fn command(control: &Path, database: &str, args: &[&str]) -> Result<String> {
+    let mut command = Command::new(control);
+    let output = command.args(args).env("DATABASE_URL", database).output();
+    let output = output.with_context(|| control.display().to_string())?;
+    ensure!(output.status.success(), "control {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+fn sql(url: &str, text: &str) -> Result<()> {
+    let output = Command::new("psql").args(["-q", "-d", url, "-c", text]).output().context("psql")?;
+    ensure!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+fn prepare(api: &mut Client) -> Result<(String, Vec<String>)> {
+    let answer = api.ask("POST", "/products", Some(&json!({"name": "Bag"}).to_string()))?;
+    ensure!(answer.status == 201, "POST /products: {}", answer.status);
+    let product = answer.json()?["id"].as_str().context("no id")?.to_owned();
+    let mut links = Vec::new();
+    for n in 0..LINKS {
+        let target = format!("https://example.com/{n}");
+        let body = json!({"platformId": product, "defaultRedirectUrl": target});
+        let answer = api.ask("POST", "/redirections", Some(&body.to_string()))?;
+        ensure!(answer.status == 201, "POST /redirections: {}", answer.status);
+        links.push(answer.json()?["shortId"].as_str().context("no shortId")?.to_owned());
+    }
+    Ok((product, links))
+}
+
+/// One change; gives the time from the commit to the last acknowledgement, and that to the answer.
+fn change(api: &mut Client, link: &str, target: &str, edges: usize) -> Result<(Duration, Duration, u64)> {
+    let body = json!({"defaultRedirectUrl": target}).to_string();
+    let begun = Instant::now();
+    let answer = api.ask("PUT", &format!("/redirections/{link}?wait=edges&timeout=20s"), Some(&body))?;
+    let answered = begun.elapsed();
+    let report = answer.json()?;
+    ensure!(answer.status == 200, "{}: {report}", answer.status);
+    let all = |name: &str| report[name].as_u64() == Some(edges as u64);
+    ensure!(all("acked") && all("members"), "not every edge: {report}");
+    let ms = report["ms"].as_f64().context("no ms in the answer")?;
+    let rev = report["rev"].as_u64().context("no rev in the answer")?;
+    Ok((Duration::from_secs_f64(ms / 1e3), answered, rev))
+}
+
+fn measure(api: &mut Client, edges: &Edges, count: usize, links: &[String], changes: usize) -> Result<Row> {
+    let (mut acked, mut answered) = (Hist::default(), Hist::default());
+    for n in 0..changes {
+        let link = &links[n % links.len()];
+        let (ack, answer, rev) = change(api, link, &format!("https://example.com/{count}/{n}"), count)?;
+        // The first few find control still busy with the connections.
+        if n >= changes / 20 {
+            acked.add(ack);
+            answered.add(answer);
+        }
+        ensure!(edges.applied() + 1 >= rev, "acknowledged {rev}, and had {}", edges.applied());
+    }
+    Ok(Row { edges: count, acked, answered })
+}
+
+/// Urgent changes while an import runs; gives their row and how long the import took.
+fn measure_bulk(
+    control: &Control,
+    api: &mut Client,
+    count: usize,
+    product: &str,
+    links: &[String],
+    bulk: usize,
+) -> Result<(Row, Duration)> {
+    let done = Arc::new(AtomicBool::new(false));
+    let mut importer = Client::connect(control.api, Some(&control.key))?;
+    let product = product.to_owned();
+    let import = std::thread::spawn({
+        let done = done.clone();
+        move || {
+            let begun = Instant::now();
+            let result = import(&mut importer, &product, bulk);
+            done.store(true, Ordering::Relaxed);
+            result.map(|()| begun.elapsed())
+        }
+    });
+    let (mut acked, mut answered, mut n) = (Hist::default(), Hist::default(), 0);
+    while !done.load(Ordering::Relaxed) {
+        let (ack, answer, _) =
+            change(api, &links[n % links.len()], &format!("https://example.com/bulk/{n}"), count)?;
+        acked.add(ack);
+        answered.add(answer);
+        n += 1;
+        std::thread::sleep(URGENT_PAUSE);
+    }
+    let took = import.join().map_err(|_| anyhow::anyhow!("the import panicked"))??;
+    Ok((Row { edges: count, acked, answered }, took))
+}
+
+fn import(api: &mut Client, product: &str, count: usize) -> Result<()> {
+    for chunk in (0..count).step_by(CHUNK) {
+        let items: Vec<Value> = (chunk..count.min(chunk + CHUNK))
+            .map(|n| json!({"platformId": product, "defaultRedirectUrl": format!("https://example.com/i/{n}")}))
+            .collect();
+        let answer = api.ask("POST", "/redirections", Some(&Value::Array(items).to_string()))?;
+        ensure!(answer.status == 200, "the import: {} {:?}", answer.status, answer.json());
+    }
+    Ok(())
+}
+
+fn print(rows: &[Row], bulk: Option<&(Row, Duration)>, args: &PushArgs) -> Result<()> {
+    let mut out = stdout().lock();
+    writeln!(
+        out,
+        "| Edges | Changes | Commit to last ack, p50 / p99 / max | Request to answer, p50 / p99 / max |"
+    )?;
+    writeln!(out, "|---:|---:|---|---|")?;
+    let cells = |hist: &Hist| {
+        let [p50, p99, max] =
+            [hist.quantile_us(0.5), hist.quantile_us(0.99), hist.max_us()].map(|us| us / 1e3);
+        format!("{p50:.1} / {p99:.1} / {max:.1} ms")
+    };
+    for Row { edges, acked, answered } in rows {
+        let changes = args.changes - args.changes / 20;
+        writeln!(out, "| {edges} | {changes} | {} | {} |", cells(acked), cells(answered))?;
+    }
+    if let Some((Row { edges, acked, answered }, took)) = bulk {
+        let rate = args.bulk as f64 / took.as_secs_f64();
+        writeln!(
+            out,
+            "| {edges}, during an import of {} links ({rate:.0}/s) | one each 50 ms | {} | {} |",
+            args.bulk,
+            cells(acked),
+            cells(answered)
+        )?;
+    }
+    Ok(())
+}

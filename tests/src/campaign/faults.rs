@@ -1,0 +1,143 @@
+//! The faults, one at a time: each is begun, held for a while and healed.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{
+    history::Boot,
+    load::{Shared, random},
+    proxy::Mode,
+    world::World,
+};
+use crate::redis::{RedisServer, signal};
+
+/// One kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A control is killed and started again.
+    KillControl,
+    /// An edge is killed and started again.
+    KillEdge,
+    /// Redis is killed and comes back empty.
+    KillRedis,
+    /// Postgres is killed and started again.
+    KillPostgres,
+    /// A control is stopped for a while, and goes on.
+    PauseControl,
+    /// An edge is stopped for a while, and goes on.
+    PauseEdge,
+    /// Redis is stopped for a while, and goes on.
+    PauseRedis,
+    /// Everything in Redis is thrown away.
+    FlushRedis,
+    /// A replica of Redis that is behind becomes the primary.
+    PromoteOldReplica,
+    /// The link of one edge swallows everything for a while.
+    BlackholeEdge,
+    /// The link of one edge resets every connection for a while.
+    ResetEdge,
+}
+
+/// Every kind.
+pub const ALL: [Fault; 11] = [
+    Fault::KillControl,
+    Fault::KillEdge,
+    Fault::KillRedis,
+    Fault::KillPostgres,
+    Fault::PauseControl,
+    Fault::PauseEdge,
+    Fault::PauseRedis,
+    Fault::FlushRedis,
+    Fault::PromoteOldReplica,
+    Fault::BlackholeEdge,
+    Fault::ResetEdge,
+];
+
+/// Makes a fault happen and pass; returns when every part runs again, though not all may have recovered.
+///
+/// # Errors
+/// A part does not come up again.
+pub async fn inject(fault: Fault, world: &mut World, shared: &Shared, seed: &mut u64) -> Result<()> {
+    let control = (random(seed) % world.controls.len() as u64) as usize;
+    let edge = (random(seed) % world.edges.len() as u64) as usize;
+    // Shorter and longer than the leases of the publisher (3 s) and of members (10 s).
+    let hold = Duration::from_millis(200 + random(seed) % 14_000);
+    let short = Duration::from_millis(100 + random(seed) % 2_000);
+    match fault {
+        Fault::KillControl => {
+            world.controls[control].process.kill();
+            tokio::time::sleep(short).await;
+            world.controls[control].process.start()?;
+            world.until_ok(&format!("{}/ready", world.controls[control].admin)).await?;
+        }
+        Fault::KillEdge => {
+            let start = shared.now();
+            // Open until it follows again: what it serves from disk before is not held against it.
+            let number = u16::try_from(edge)?;
+            shared.history().boots.push(Boot { edge: number, start, end: u64::MAX });
+            world.edges[edge].process.kill();
+            tokio::time::sleep(short).await;
+            world.edges[edge].process.start()?;
+            world.until_live(edge).await?;
+            let end = shared.now();
+            if let Some(boot) = shared.history().boots.last_mut() {
+                boot.end = end;
+            }
+        }
+        Fault::KillRedis => {
+            world.redis.kill();
+            tokio::time::sleep(short).await;
+            world.redis.start_again().await?;
+        }
+        Fault::KillPostgres => {
+            world.postgres.kill()?;
+            tokio::time::sleep(short).await;
+            world.postgres.start_again()?;
+        }
+        Fault::PauseControl => pause(world.controls[control].process.pid(), hold).await?,
+        Fault::PauseEdge => pause(world.edges[edge].process.pid(), hold).await?,
+        Fault::PauseRedis => pause(Some(world.redis.pid()), hold).await?,
+        Fault::FlushRedis => world.redis.command::<()>(&["FLUSHALL"]).await?,
+        Fault::PromoteOldReplica => {
+            let port = world.redis.port.to_string();
+            let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).await?;
+            wait_for_copy(&replica).await?;
+            replica.command::<()>(&["REPLICAOF", "NO", "ONE"]).await?;
+            // The old one takes a while longer what the replica will never have.
+            tokio::time::sleep(short).await;
+            world.redis.kill();
+            world.promote(replica);
+        }
+        Fault::BlackholeEdge => cut(world, edge, Mode::Blackhole, hold).await,
+        Fault::ResetEdge => cut(world, edge, Mode::Reset, hold).await,
+    }
+    Ok(())
+}
+
+async fn pause(pid: Option<u32>, hold: Duration) -> Result<()> {
+    if let Some(pid) = pid {
+        signal(pid, "STOP")?;
+        tokio::time::sleep(hold).await;
+        signal(pid, "CONT")?;
+    }
+    Ok(())
+}
+
+async fn cut(world: &World, edge: usize, mode: Mode, hold: Duration) {
+    let links = &world.edges[edge].links;
+    links.iter().for_each(|link| link.set(mode));
+    tokio::time::sleep(hold).await;
+    links.iter().for_each(|link| link.set(Mode::Pass));
+}
+
+async fn wait_for_copy(replica: &RedisServer) -> Result<()> {
+    for _ in 0..500 {
+        let info: String = replica.command(&["INFO", "replication"]).await?;
+        if info.contains("master_link_status:up") {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    anyhow::bail!("the replica does not copy")
+}

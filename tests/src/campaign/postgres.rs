@@ -1,0 +1,123 @@
+//! A Postgres of the campaign's own, so that it can be killed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::redis::{free_port, signal};
+
+/// A server with one database, `postgres`; killed when dropped.
+pub struct Postgres {
+    /// Where it listens, on loopback.
+    pub port: u16,
+    bin: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+impl Postgres {
+    /// Makes and starts a server.
+    ///
+    /// # Errors
+    /// Postgres is not installed, or does not come up.
+    pub fn start() -> Result<Self> {
+        let versions = fs::read_dir("/usr/lib/postgresql").context("Postgres is not installed")?;
+        let bins = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+        let bin = bins.max().context("Postgres is not installed")?;
+        let dir = tempfile::tempdir()?;
+        if is_root()? {
+            ensure!(Command::new("chown").arg("postgres").arg(dir.path()).status()?.success(), "chown");
+        }
+        let server = Self { port: free_port()?, bin, dir };
+        let data = server.data();
+        server.run("initdb", &["-D", &data, "-A", "trust", "-U", "waymark", "--no-sync"])?;
+        server.start_again()?;
+        Ok(server)
+    }
+
+    /// The URL of its database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://waymark@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Kills it with all of its processes, as a power cut would.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn kill(&self) -> Result<()> {
+        let pid = self.pid()?;
+        // Its children end when they find it gone; what they hold is freed before the next start.
+        signal(pid, "KILL")?;
+        for _ in 0..200 {
+            if !Path::new(&format!("/proc/{pid}")).exists() {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        bail!("Postgres does not end")
+    }
+
+    /// Starts it again after [`Self::kill`].
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn start_again(&self) -> Result<()> {
+        let options = format!(
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=200",
+            self.port,
+            self.dir.path().display()
+        );
+        let log = self.dir.path().join("log");
+        let (data, log) = (self.data(), log.display().to_string());
+        let mut last = None;
+        // The children of one that was killed may still hold its memory for a moment.
+        for _ in 0..20 {
+            match self.run("pg_ctl", &["-D", &data, "-w", "-l", &log, "-o", &options, "start"]) {
+                Ok(()) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+            std::thread::sleep(std::time::Duration::from_millis(250));
+        }
+        Err(last.context("no attempt")?)
+    }
+
+    fn data(&self) -> String {
+        self.dir.path().join("data").display().to_string()
+    }
+
+    fn pid(&self) -> Result<u32> {
+        let text = fs::read_to_string(self.dir.path().join("data/postmaster.pid"))?;
+        Ok(text.lines().next().context("no pid")?.trim().parse()?)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<()> {
+        let mut command = if is_root()? {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(self.bin.join(program));
+            command
+        } else {
+            Command::new(self.bin.join(program))
+        };
+        let status = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        ensure!(status.success(), "{program}: {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let data = self.data();
+        let _ = self.run("pg_ctl", &["-D", &data, "-m", "immediate", "stop"]);
+    }
+}
+
+fn is_root() -> Result<bool> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:")).context("no Uid")?;
+    Ok(uid.split_whitespace().next() == Some("0"))
+}

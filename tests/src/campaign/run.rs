@@ -1,0 +1,185 @@
+//! One campaign from the first process to the report.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    faults::{self, Fault},
+    history::{self, Kind, Verdict},
+    load::{Reader, Shared, Sums, Writer, random},
+    world::World,
+};
+use crate::product::client;
+
+const CONTROLS: usize = 2;
+const EDGES: u16 = 3;
+const WRITERS: u64 = 3;
+const READERS_PER_EDGE: u64 = 2;
+
+/// Longest wait until everything has come to rest after the last fault.
+const REST: Duration = Duration::from_secs(60);
+
+/// Scans that a killed edge may lose beside what readers did not see: those of a quarter of a second, as its
+/// writer may lag on a machine that is busy, at the rate of its readers.
+const LOST_PER_KILL: u64 = 125;
+
+/// What a campaign found.
+#[derive(Debug)]
+pub struct Report {
+    seed: u64,
+    took: Duration,
+    faults: BTreeMap<Fault, u64>,
+    sums: Sums,
+    verdict: Verdict,
+    counted: u64,
+}
+
+impl Report {
+    /// Scans that readers got and nobody counted.
+    fn lost(&self) -> u64 {
+        self.sums.sent.saturating_sub(self.counted)
+    }
+
+    /// Scans that were counted more often than requests could have made them.
+    fn doubled(&self) -> u64 {
+        self.counted.saturating_sub(self.sums.sent + self.sums.unseen)
+    }
+
+    fn may_lose(&self) -> u64 {
+        self.faults.get(&Fault::KillEdge).copied().unwrap_or(0) * LOST_PER_KILL
+    }
+
+    /// Whether everything that is promised held.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.verdict.violations.is_empty() && self.doubled() == 0 && self.lost() <= self.may_lose()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sums { requests, errors, by_status, sent, unseen } = &self.sums;
+        writeln!(f, "campaign: seed {}, {:.0} s", self.seed, self.took.as_secs_f64())?;
+        for (fault, count) in &self.faults {
+            writeln!(f, "  fault {fault:?}: {count}")?;
+        }
+        writeln!(f, "  requests {requests}, errors {errors}, answers to reads {by_status:?}")?;
+        let Verdict { judged, failed, excused, .. } = self.verdict;
+        writeln!(f, "  reads judged {judged}, without an answer {failed}, excused after a boot {excused}")?;
+        for kind in [Kind::Stale, Kind::Resurrected, Kind::WentBack, Kind::FromFuture, Kind::Lost] {
+            writeln!(f, "  {kind:?}: {}", self.verdict.count(kind))?;
+        }
+        for violation in self.verdict.violations.iter().take(20) {
+            writeln!(f, "    {:?}: {:?}: {}", violation.kind, violation.read, violation.why)?;
+        }
+        let (counted, lost, doubled) = (self.counted, self.lost(), self.doubled());
+        writeln!(f, "  scans sent {sent}, perhaps sent {unseen}, counted {counted}")?;
+        writeln!(f, "  scans lost {lost} (at most {} may be), doubled {doubled}", self.may_lose())?;
+        write!(f, "  {}", if self.is_right() { "everything held" } else { "BROKEN" })
+    }
+}
+
+/// Runs a campaign of at least `length`, in which every kind of fault happens once at least.
+///
+/// # Errors
+/// A part does not come up, or nothing comes to rest in the end.
+pub async fn run(length: Duration, seed: u64) -> Result<Report> {
+    let begun = Instant::now();
+    let mut world = World::start(CONTROLS, usize::from(EDGES)).await?;
+    let (shared, stop) = (Arc::new(Shared::default()), CancellationToken::new());
+    let (mut tasks, mut choices) = (tokio::task::JoinSet::new(), seed);
+    for _ in 0..WRITERS {
+        let writer = Writer {
+            shared: shared.clone(),
+            http: client()?,
+            apis: world.controls.iter().map(|control| control.api.clone()).collect(),
+            key: world.key.clone(),
+            product: world.product.clone(),
+            edges: EDGES,
+            seed: random(&mut choices),
+        };
+        tasks.spawn(writer.run(stop.clone()));
+    }
+    for edge in 0..EDGES {
+        for _ in 0..READERS_PER_EDGE {
+            tasks.spawn(reader(&world, &shared, edge, random(&mut choices))?.run(stop.clone()));
+        }
+    }
+    let mut done: BTreeMap<Fault, u64> = BTreeMap::new();
+    let mut todo: Vec<Fault> = Vec::new();
+    while begun.elapsed() < length || done.len() < faults::ALL.len() {
+        if todo.is_empty() {
+            todo = faults::ALL.to_vec();
+        }
+        let fault = todo.swap_remove((random(&mut choices) % todo.len() as u64) as usize);
+        faults::inject(fault, &mut world, &shared, &mut choices).await?;
+        *done.entry(fault).or_default() += 1;
+        tokio::time::sleep(Duration::from_millis(500 + random(&mut choices) % 2_500)).await;
+    }
+    stop.cancel();
+    while let Some(ended) = tasks.join_next().await {
+        ended?;
+    }
+    rest(&world).await?;
+    for edge in 0..EDGES {
+        let reader = reader(&world, &shared, edge, 0)?;
+        for key in 0..shared.keys() {
+            let read = reader.read(key).await;
+            shared.history().last.push(read);
+        }
+    }
+    let counted = count_scans(&world, shared.sums().sent).await?;
+    let history = std::mem::take(&mut *shared.history());
+    let verdict = history::check(&history);
+    Ok(Report { seed, took: begun.elapsed(), faults: done, sums: shared.sums(), verdict, counted })
+}
+
+fn reader(world: &World, shared: &Arc<Shared>, edge: u16, seed: u64) -> Result<Reader> {
+    let url = world.edges[usize::from(edge)].url.clone();
+    Ok(Reader { shared: shared.clone(), http: client()?, edge, url, seed })
+}
+
+/// Waits until every edge is live at the same head.
+async fn rest(world: &World) -> Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < REST {
+        let mut seen = Vec::new();
+        for edge in 0..world.edges.len() {
+            if let Ok(status) = world.edge_status(edge).await
+                && status["state"] == "LIVE"
+                && status["applied"] == status["head"]
+            {
+                seen.push(status["applied"].clone());
+            }
+        }
+        if seen.len() == world.edges.len() && seen.iter().all(|applied| *applied == seen[0]) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    bail!("the edges did not come to rest")
+}
+
+/// Counts the stored scans once they are all there, or no more come.
+async fn count_scans(world: &World, sent: u64) -> Result<u64> {
+    let pool = sqlx::PgPool::connect(&world.postgres.url()).await?;
+    let (mut counted, mut still) = (0, Instant::now());
+    while counted < sent && still.elapsed() < Duration::from_secs(10) {
+        let now: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM actions WHERE type = 'implicitScans'")
+            .fetch_one(&pool)
+            .await?;
+        if now.unsigned_abs() != counted {
+            (counted, still) = (now.unsigned_abs(), Instant::now());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    pool.close().await;
+    Ok(counted)
+}
