@@ -62,9 +62,12 @@ pub(super) struct Cache {
     pub(super) entries: [Entry; KEYS],
     pub(super) floors: [u8; KEYS],
     snap_floor: u8,
-    /// What is from before this waits until `applied` is there: head of the first contact after a boot.
+    /// Head of the first contact after a boot: until `applied` is there, nothing from before it is served or
+    /// taken; then 0.
     pub(super) gate: u8,
-    /// Booted from disk, and nobody of control was heard since.
+    /// Booted, and no contact has lasted until the edge had caught up.
+    pub(super) booting: bool,
+    /// Nobody of control is heard while it boots.
     pub(super) alone: bool,
     tail: Tail,
 }
@@ -91,6 +94,7 @@ impl Cache {
             floors: [at_rev; KEYS],
             snap_floor: at_rev,
             gate: 0,
+            booting: false,
             alone: false,
             tail: Tail::new(at_rev),
         }
@@ -98,22 +102,27 @@ impl Cache {
 
     /// A start from disk, or with nothing.
     pub(super) fn boot(disk: Option<&Disk>, slots: &[usize; KEYS]) -> Self {
-        let Some(disk) = disk else { return Self { alone: true, ..Self::new(NONE, 0) } };
-        let mut cache = Self::new(disk.epoch, disk.applied);
-        cache.alone = true;
-        cache.snap_floor = 0;
-        cache.entries = disk.entries;
-        for (key, entry) in disk.entries.iter().enumerate() {
+        let Some(disk) = disk else { return Self { booting: true, alone: true, ..Self::new(NONE, 0) } };
+        let mut cache = Self { booting: true, alone: true, ..Self::new(disk.epoch, disk.applied) };
+        for (key, entry) in disk.entries.iter().enumerate().filter(|(_, entry)| entry.rev > 0) {
+            // Everything up to `applied` was applied to it when it was written.
+            let as_of = entry.as_of.max(disk.applied);
+            cache.entries[key] = Entry { as_of, ..*entry };
             let floor = &mut cache.floors[slots[key]];
-            *floor = entry.as_of.max(*floor);
+            *floor = as_of.max(*floor);
         }
         cache
+    }
+
+    /// The least watermark that a fill must have.
+    pub(super) fn floor(&self, slot: usize) -> u8 {
+        self.floors[slot].max(self.gate)
     }
 
     /// Whether an entry is no longer to be served.
     pub(super) fn is_stale(&self, rule: &Rule, entry: &Entry) -> bool {
         let swept = entry.as_of < self.snap_floor && (rule.snapshot_sweeps_all || entry.value != 0);
-        swept || (self.applied < self.gate && entry.as_of < self.gate)
+        swept || entry.as_of < self.gate
     }
 
     /// What would be served without asking anybody.
@@ -168,19 +177,32 @@ impl Cache {
                     *entry = Entry::default();
                 }
             }
-            EventStep::Done => self.applied = rev,
+            EventStep::Done => {
+                self.applied = rev;
+                self.catch_up();
+            }
+        }
+    }
+
+    fn catch_up(&mut self) {
+        if !self.alone && self.applied >= self.gate {
+            (self.gate, self.booting) = (0, false);
         }
     }
 
     /// A welcome that resumes; `head` is control's when it was dialled.
     pub(super) fn resume(&mut self, rule: &Rule, head: u8) {
-        if self.alone && rule.contact_ends_disk {
-            for floor in &mut self.floors {
-                *floor = head.max(*floor);
-            }
+        if self.booting && rule.contact_ends_disk && head > self.applied {
             self.gate = head;
         }
         self.alone = false;
+        self.catch_up();
+    }
+
+    /// The stream ends: before the edge has caught up, what waits is served again.
+    pub(super) fn cut(&mut self) {
+        self.gate = 0;
+        self.alone = self.booting;
     }
 
     /// A welcome with a snapshot.
@@ -197,6 +219,7 @@ impl Cache {
         self.tail = Tail::new(at_rev);
         (self.applied, self.entered) = (at_rev, at_rev);
         self.alone = false;
+        self.catch_up();
     }
 
     /// Offers a view: the verified answer with its moment, or `None`.
@@ -210,7 +233,7 @@ impl Cache {
     ) -> Option<(u8, Value)> {
         let mut view = *view;
         if view.epoch == NONE && !rule.flushed_is_unknown {
-            view = View { epoch: self.epoch, complete: true, wm: self.floors[slot], value: 0 };
+            view = View { epoch: self.epoch, complete: true, wm: self.floor(slot), value: 0 };
         }
         let is_ours = view.epoch != NONE && view.epoch == self.epoch;
         if !is_ours || (!view.complete && rule.complete_counts) {
@@ -219,7 +242,7 @@ impl Cache {
         let put = Entry { rev: view.rev(), as_of: view.wm, value: view.value };
         let fresh = self.held(rule, key);
         let fits = match rule.taking {
-            Taking::Floors => view.wm >= self.floors[slot],
+            Taking::Floors => view.wm >= self.floor(slot),
             Taking::Versions => true,
             Taking::Plain | Taking::Leases => {
                 if leased || rule.taking == Taking::Plain {
@@ -263,7 +286,7 @@ impl Cache {
     /// What a disk snapshot writes of a key.
     pub(super) fn on_disk(&self, rule: &Rule, key: usize) -> Entry {
         let entry = self.entries[key];
-        let stale = entry.as_of < self.snap_floor;
+        let stale = entry.as_of < self.snap_floor.max(self.gate);
         if stale && rule.disk_skips_stale { Entry::default() } else { entry }
     }
 

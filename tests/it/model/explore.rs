@@ -67,7 +67,7 @@ pub(super) enum Seen {
     OtherEpoch,
     /// An entry from disk was served while nobody answered.
     FromDisk,
-    /// An entry from disk was served after the edge had caught up.
+    /// An entry from disk waited after the contact, and was served when the edge had caught up.
     KeptFromDisk,
 }
 
@@ -126,6 +126,12 @@ impl Push {
                 let gone =
                     |key: usize| before.cache.entries[key].rev > 0 && after.cache.entries[key].rev == 0;
                 self.note(Seen::Removed, (0..KEYS).any(gone));
+                let kept = |key| {
+                    let held = |world: &World| world.cache.held(&self.rule, key);
+                    held(before).is_none() && held(after).is_some()
+                };
+                let caught_up = before.cache.booting && !after.cache.booting;
+                self.note(Seen::KeptFromDisk, caught_up && (0..KEYS).any(kept));
             }
             Action::Publish { publisher, shard } => {
                 let number = usize::from(publisher);
@@ -142,7 +148,7 @@ impl Push {
                 let entry = before.cache.entries[usize::from(key)];
                 match before.cache.held(&self.rule, usize::from(key)) {
                     Some(_) if before.cache.alone => self.note(Seen::FromDisk, true),
-                    Some(entry) => self.note(Seen::KeptFromDisk, entry.as_of < before.cache.gate),
+                    Some(_) => {}
                     None => self.note(Seen::Stale, entry.rev > 0),
                 }
             }

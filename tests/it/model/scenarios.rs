@@ -97,7 +97,7 @@ pub(super) const EPOCHS_ONE_WRITE: Scenario = Scenario { name: "epochs, one writ
 pub(super) const DISK: Scenario = Scenario {
     name: "disk",
     faults: 1,
-    kinds: &[Fault::Crash],
+    kinds: &[Fault::Crash, Fault::Cut],
     stepped: &[],
     disk: true,
     reaches: &[Seen::FromDisk, Seen::KeptFromDisk],
@@ -105,7 +105,8 @@ pub(super) const DISK: Scenario = Scenario {
 };
 
 /// The same with one write.
-pub(super) const DISK_ONE_WRITE: Scenario = Scenario { name: "disk, one write", writes: 1, ..DISK };
+pub(super) const DISK_ONE_WRITE: Scenario =
+    Scenario { name: "disk, one write", writes: 1, faults: 2, ..DISK };
 
 /// The same, with a snapshot before the edge dies.
 pub(super) const DISK_AND_SNAPSHOT: Scenario = Scenario {
@@ -167,6 +168,6 @@ pub(super) const LONG: &[Scenario] = &[
     EPOCHS,
     Scenario { name: "epochs, long", first: &[1, 0], waiting: 2, ..EPOCHS },
     DISK,
-    Scenario { name: "disk, long", faults: 2, kinds: &[Fault::Crash, Fault::Resync], ..DISK },
+    Scenario { name: "disk, long", faults: 2, kinds: &[Fault::Crash, Fault::Cut, Fault::Resync], ..DISK },
     Scenario { name: "all, long", faults: 2, kinds: EVERYTHING, ..ALL },
 ];

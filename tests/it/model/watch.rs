@@ -44,7 +44,7 @@ pub(super) struct Watch {
     epoch: u8,
     acked: u8,
     served: [u8; KEYS],
-    /// What was served since a boot while nobody answered: the exception to I6 knows only this.
+    /// What was served since a boot, until the edge had caught up: the exception to I6 knows only this.
     alone: [u8; KEYS],
     pub(super) broken: Option<Broken>,
 }
@@ -65,9 +65,14 @@ impl Watch {
     pub(super) fn answer(&mut self, control: &Control, cache: &Cache, request: &Request, value: Value) {
         let (log, key) = (control.log(request.epoch), usize::from(request.key));
         match log.when(request.acked.max(request.served), key, value) {
-            Some(rev) if cache.alone => self.alone[key] = rev.max(self.alone[key]),
-            Some(rev) if self.epoch == request.epoch => self.served[key] = rev.max(self.served[key]),
-            Some(_) => {}
+            Some(rev) => {
+                if cache.booting && request.epoch == cache.epoch {
+                    self.alone[key] = rev.max(self.alone[key]);
+                }
+                if !cache.alone && self.epoch == request.epoch {
+                    self.served[key] = rev.max(self.served[key]);
+                }
+            }
             None => {
                 let broken = if log.when(request.acked, key, value).is_some() {
                     Broken::I6
@@ -101,7 +106,9 @@ impl Watch {
                 *served = alone.max(*served);
             }
         }
-        self.alone = [0; KEYS];
+        if !after.booting || before.epoch != after.epoch {
+            self.alone = [0; KEYS];
+        }
     }
 
     /// The edge's process is gone.

@@ -279,13 +279,13 @@ impl World {
 
     fn ask(&mut self, rule: &Rule, places: &Places, key: usize) -> Option<()> {
         let Some(entry) = self.cache.held(rule, key) else { return self.join(rule, places, key) };
-        let request = self.watch.ask(&self.cache, key, self.cache.floors[places.slots[key]]);
+        let request = self.watch.ask(&self.cache, key, self.cache.floor(places.slots[key]));
         self.watch.answer(&self.control, &self.cache, &request, entry.value);
         Some(())
     }
 
     fn join(&mut self, rule: &Rule, places: &Places, key: usize) -> Option<()> {
-        let request = self.watch.ask(&self.cache, key, self.cache.floors[places.slots[key]]);
+        let request = self.watch.ask(&self.cache, key, self.cache.floor(places.slots[key]));
         let place = self.requests.iter_mut().find(|place| **place == Request::NONE)?;
         *place = request;
         if self.flights[key] == Flight::Idle {
@@ -374,7 +374,10 @@ impl World {
     fn fault(&mut self, places: &Places, fault: Fault) -> Option<()> {
         self.faults_left = self.faults_left.checked_sub(1)?;
         match fault {
-            Fault::Cut => self.link = Link { epoch: NONE, welcome: None },
+            Fault::Cut => {
+                self.link = Link { epoch: NONE, welcome: None };
+                self.cache.cut();
+            }
             Fault::Resync => self.link.welcome = Some((self.control.epoch, self.control.now().head)),
             Fault::Flush(shard) => self.shards[usize::from(shard)] = Shard::FLUSHED,
             Fault::Copy(shard) => self.copy = Some((shard, self.shards[usize::from(shard)])),
