@@ -88,7 +88,7 @@ async fn who_does_not_fit_is_not_let_in() -> Result<()> {
     for (hello, says) in [
         (with(PROTOCOL + 2, "e1"), "protocol"),
         (with(OLDEST_PROTOCOL - 1, "e1"), "protocol"),
-        (with(PROTOCOL, "e2"), "the key"),
+        (with(PROTOCOL, "e2"), "whose key"),
     ] {
         let mut edge = RawEdge::open(&internal, &key).await?.1.unwrap();
         edge.say(&ToControl::Hello(hello)).await?;
