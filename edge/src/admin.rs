@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     cache::{CacheStatus, EdgeCache},
-    metrics::{Metrics, Reading},
+    metrics::{Metrics, Reading, Readings},
     sync::{State, SyncStatus},
 };
 
@@ -89,25 +89,8 @@ impl EdgeHandle {
     pub(crate) fn new(cache: Arc<EdgeCache>, status: Arc<SyncStatus>, metrics: Arc<Metrics>) -> Self {
         let mut registry = Registry::with_prefix("waymark_edge");
         metrics.register(&mut registry);
-        let read = {
-            let (cache, status) = (cache.clone(), status.clone());
-            move || {
-                let (entries, bytes) = cache.size();
-                vec![
-                    ("waymark_edge_applied_rev", "Newest revision applied", cache.position().1),
-                    ("waymark_edge_head_rev", "Newest revision heard of", status.head()),
-                    ("waymark_edge_ready", "Whether the edge was live once", u64::from(status.is_ready())),
-                    (
-                        "waymark_edge_live",
-                        "Whether the stream is live",
-                        u64::from(status.state().0 == State::Live),
-                    ),
-                    ("waymark_edge_cache_entries", "Keys in the cache", entries),
-                    ("waymark_edge_cache_bytes", "Bytes of the cache", bytes),
-                ]
-            }
-        };
-        registry.register_collector(Box::new(Reading(read)));
+        let read = (cache.clone(), status.clone());
+        registry.register_collector(Box::new(Readings(move || readings(&read.0, &read.1))));
         Self { cache, status, metrics, registry: Arc::new(registry) }
     }
 
@@ -183,6 +166,29 @@ impl EdgeHandle {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     }
+}
+
+/// What is read at each scrape.
+fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
+    let (entries, bytes) = cache.size();
+    let (state, _) = status.state();
+    let mut readings = vec![
+        Reading::new("applied_rev", "Newest revision applied", cache.position().1 as f64),
+        Reading::new("head_rev", "Newest revision heard of", status.head() as f64),
+        Reading::new("ready", "Whether the edge was live once", f64::from(u8::from(status.is_ready()))),
+        Reading::new("live", "Whether the stream is live", f64::from(u8::from(state == State::Live))),
+        Reading::new("cache_entries", "Keys in the cache", entries as f64),
+        Reading::new("cache_bytes", "Bytes of the cache", bytes as f64),
+    ];
+    if let Some(behind) = status.behind() {
+        let help = "Seconds since everything was applied that control had";
+        readings.push(Reading::new("behind_seconds", help, behind.as_secs_f64()));
+    }
+    readings.extend(State::ALL.map(|each| Reading {
+        labels: vec![("state", each.as_str())],
+        ..Reading::new("state", "1 for the state of the change stream", f64::from(u8::from(each == state)))
+    }));
+    readings
 }
 
 /// Serves the admin listener until `shutdown`.

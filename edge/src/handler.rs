@@ -35,7 +35,7 @@ use crate::{
     framing,
     images::{self, ImageKey, Renderer},
     limiter::Limiter,
-    metrics::Metrics,
+    metrics::{Kind, Metrics},
     proxy::Proxy,
     response::{self, Body, Errors},
     route::{self, Ask, Route},
@@ -96,6 +96,7 @@ impl<B: Backing> App<B> {
             && (fault.is_some() || request.headers().contains_key(TRANSFER_ENCODING));
         let is_head = *request.method() == Method::HEAD;
         let id = self.ids.next();
+        let mut is_proxied = false;
         let begun_as = match fault {
             Some(fault) => Next::Answer(self.errors(&request).with(Code::Invalid, vec![fault])),
             None => self.begin(client, &request),
@@ -103,7 +104,10 @@ impl<B: Backing> App<B> {
         let mut response = match begun_as {
             Next::Answer(response) => response,
             // Boxed, so that the future of a hit stays small.
-            next => Box::pin(self.go_on(next, client, request, &id, in_flight)).await,
+            next => {
+                is_proxied = matches!(next, Next::Proxy(_));
+                Box::pin(self.go_on(next, client, request, &id, in_flight)).await
+            }
         };
         if is_head {
             response::without_body(&mut response);
@@ -113,7 +117,8 @@ impl<B: Backing> App<B> {
         if must_close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        self.metrics.answered(response.status(), begun.elapsed());
+        let kind = if is_proxied { Kind::Proxied } else { Kind::of(&response) };
+        self.metrics.answered(kind, response.status(), begun.elapsed());
         response
     }
 

@@ -1,33 +1,69 @@
 //! What the edge counts; read by `/metrics` in the OpenMetrics text form.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
+use http::{Response, StatusCode, header::CONTENT_TYPE};
 use prometheus_client::{
-    collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet},
-    metrics::{MetricType, TypedMetric, counter::Counter, gauge::Gauge},
+    metrics::{counter::Counter, gauge::Gauge, info::Info},
     registry::Registry,
 };
 
 use crate::cache::CacheStatus;
 
-/// Upper bounds of the latency buckets: a hit takes microseconds, a miss in a fleet milliseconds.
-const BUCKETS_US: [u64; 12] = [5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 25_000, 100_000, 1_000_000];
+mod forms;
 
-const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+pub(crate) use self::forms::{Counters, Latencies, Reading, Readings};
+
+/// Statuses that the edge gives, or control through it, in order; the last text stands for any other.
+const STATUSES: [u16; 22] = [
+    200, 201, 202, 204, 206, 304, 307, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 431, 500, 502, 503,
+    504,
+];
+const STATUS_TEXTS: [&str; 23] = [
+    "200", "201", "202", "204", "206", "304", "307", "400", "401", "403", "404", "405", "409", "413", "421",
+    "422", "429", "431", "500", "502", "503", "504", "other",
+];
+
+/// What an answer was, for the latency: they differ by orders of magnitude.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// To the target of a short URL.
+    Redirect,
+    /// A code as an image or a document.
+    Image,
+    /// What control answered through the edge.
+    Proxied,
+    /// Refusals, records, what robots ask for.
+    Other,
+}
+
+const KINDS: [&str; 4] = ["redirect", "image", "proxied", "other"];
+
+impl Kind {
+    /// The kind of an answer that did not come from control.
+    pub(crate) fn of<B>(response: &Response<B>) -> Self {
+        match response.status() {
+            StatusCode::TEMPORARY_REDIRECT => Self::Redirect,
+            StatusCode::NOT_MODIFIED => Self::Image,
+            StatusCode::OK => match response.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes()) {
+                Some(kind) if kind.starts_with(b"image/") => Self::Image,
+                Some(b"application/pdf" | b"application/postscript") => Self::Image,
+                Some(_) | None => Self::Other,
+            },
+            _ => Self::Other,
+        }
+    }
+}
 
 /// Counters of one edge.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Metrics {
-    /// Answers by class of status; the first digit less one is the index.
-    responses: [Counter; 5],
+    /// Answers by status, in the order of [`STATUS_TEXTS`].
+    responses: Counters<{ STATUS_TEXTS.len() }>,
     /// Look-ups by cache status, in the order of [`CacheStatus::ALL`].
-    lookups: [Counter; 5],
-    latency: Latency,
+    lookups: Counters<{ CacheStatus::ALL.len() }>,
+    /// By kind of answer, in the order of [`KINDS`].
+    latency: Latencies<{ KINDS.len() }>,
     /// Views that the fill rule refused.
     pub(crate) rejected_fills: Counter,
     /// Misses without a verified answer (503).
@@ -68,43 +104,61 @@ pub(crate) struct Metrics {
     pub(crate) writer_lag_max_us: Gauge,
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            responses: Counters::new("status", STATUS_TEXTS),
+            lookups: Counters::new("status", CacheStatus::ALL.map(CacheStatus::as_str)),
+            latency: Latencies::new("kind", KINDS),
+            rejected_fills: Counter::default(),
+            unanswered: Counter::default(),
+            limited: Counter::default(),
+            miss_storm: Gauge::default(),
+            rejected_events: Counter::default(),
+            connects: Counter::default(),
+            resyncs: Counter::default(),
+            refused_connections: Counter::default(),
+            connections: Gauge::default(),
+            rendered: Counter::default(),
+            scans_recorded: Counter::default(),
+            scans_written: Counter::default(),
+            scans_shipped: Counter::default(),
+            scans_lost: Counter::default(),
+            scans_degraded: Counter::default(),
+            scans_refused: Counter::default(),
+            spool_bytes: Gauge::default(),
+            writer_lag_last_us: Gauge::default(),
+            writer_lag_max_us: Gauge::default(),
+        }
+    }
+}
+
 impl Metrics {
     /// Counts one answer.
-    pub(crate) fn answered(&self, status: http::StatusCode, took: Duration) {
-        let class = usize::from(status.as_u16() / 100).saturating_sub(1);
-        if let Some(counter) = self.responses.get(class) {
-            counter.inc();
-        }
-        self.latency.observe(took);
+    pub(crate) fn answered(&self, kind: Kind, status: StatusCode, took: Duration) {
+        self.responses.inc(STATUSES.binary_search(&status.as_u16()).unwrap_or(STATUSES.len()));
+        // Declared in the order of `KINDS`, so the cast is the index.
+        self.latency.observe(kind as usize, took);
     }
 
     /// Counts one look-up.
     pub(crate) fn looked_up(&self, status: CacheStatus) {
         // `ALL` lists the variants in order of declaration, so the cast is the index.
-        self.lookups[status as usize].inc();
+        self.lookups.inc(status as usize);
     }
 
     /// Look-ups of one status so far.
     pub(crate) fn lookups(&self, status: CacheStatus) -> u64 {
-        self.lookups[status as usize].get()
+        self.lookups.get(status as usize)
     }
 
     /// Registers every counter; they stay shared with the registry.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        for (class, counter) in CLASSES.iter().zip(&self.responses) {
-            registry.sub_registry_with_label(("class".into(), (*class).into())).register(
-                "responses",
-                "Answers by class of status",
-                counter.clone(),
-            );
-        }
-        for (status, counter) in CacheStatus::ALL.iter().zip(&self.lookups) {
-            registry.sub_registry_with_label(("status".into(), status.as_str().into())).register(
-                "lookups",
-                "Look-ups of redirections by cache status",
-                counter.clone(),
-            );
-        }
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The build that runs", build);
+        registry.register("responses", "Answers by status", self.responses.clone());
+        registry.register("lookups", "Look-ups of redirections by cache status", self.lookups.clone());
+        registry.register("response_seconds", "Time to an answer by kind of answer", self.latency.clone());
         for (name, help, counter) in [
             ("fills_rejected", "Views refused by the fill rule", &self.rejected_fills),
             ("misses_unanswered", "Misses without a verified answer", &self.unanswered),
@@ -140,64 +194,53 @@ impl Metrics {
         ] {
             registry.register(name, help, gauge.clone());
         }
-        registry.register("response_seconds", "Time to an answer", self.latency.clone());
     }
 }
 
-/// A histogram of fixed buckets without a lock: one addition for each answer.
-#[derive(Debug, Clone, Default)]
-struct Latency(std::sync::Arc<LatencyInner>);
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
 
-#[derive(Debug, Default)]
-struct LatencyInner {
-    buckets: [AtomicU64; BUCKETS_US.len() + 1],
-    sum_ns: AtomicU64,
-}
+    use super::*;
 
-impl Latency {
-    fn observe(&self, took: Duration) {
-        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let index = BUCKETS_US.partition_point(|bound| bound * 1_000 < ns);
-        self.0.buckets[index].fetch_add(1, Relaxed);
-        self.0.sum_ns.fetch_add(ns, Relaxed);
-    }
-}
-
-impl TypedMetric for Latency {
-    const TYPE: MetricType = MetricType::Histogram;
-}
-
-impl EncodeMetric for Latency {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let bounds = BUCKETS_US.iter().map(|us| *us as f64 / 1e6).chain([f64::MAX]);
-        let buckets: Vec<_> =
-            bounds.zip(&self.0.buckets).map(|(bound, count)| (bound, count.load(Relaxed))).collect();
-        let count = buckets.iter().map(|(_, count)| count).sum();
-        let sum = self.0.sum_ns.load(Relaxed) as f64 / 1e9;
-        encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
-    }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Histogram
-    }
-}
-
-/// Numbers that are read when somebody asks, not counted.
-pub(crate) struct Reading<F>(pub(crate) F);
-
-impl<F> fmt::Debug for Reading<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reading")
-    }
-}
-
-impl<F: Fn() -> Vec<(&'static str, &'static str, u64)> + Send + Sync + 'static> Collector for Reading<F> {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for (name, help, value) in (self.0)() {
-            let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            let mut gauge = gauge;
-            gauge.encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))?;
+    #[test]
+    fn every_status_has_its_text() {
+        assert!(STATUSES.is_sorted());
+        for (status, text) in STATUSES.iter().zip(STATUS_TEXTS) {
+            assert_eq!(status.to_string(), text);
         }
-        Ok(())
+    }
+
+    #[test]
+    fn answers_are_counted_by_status_and_kind() {
+        let metrics = Metrics::default();
+        let mut registry = Registry::with_prefix("waymark_edge");
+        metrics.register(&mut registry);
+        for (status, kind) in
+            [(307, "redirect"), (200, "image/png"), (404, "x"), (418, "x"), (304, "x"), (200, "text/html")]
+        {
+            let response = Response::builder().status(status).header(CONTENT_TYPE, kind).body(()).unwrap();
+            metrics.answered(Kind::of(&response), response.status(), Duration::from_micros(20));
+        }
+        metrics.answered(Kind::Proxied, StatusCode::OK, Duration::from_millis(30));
+        let mut shown = String::new();
+        text::encode(&mut shown, &registry).unwrap();
+        for line in [
+            "waymark_edge_build_info{version=\"0.1.0\"} 1",
+            "waymark_edge_responses_total{status=\"200\"} 3",
+            "waymark_edge_responses_total{status=\"307\"} 1",
+            "waymark_edge_responses_total{status=\"other\"} 1",
+            "waymark_edge_responses_total{status=\"503\"} 0",
+            "waymark_edge_response_seconds_count{kind=\"image\"} 2",
+            "waymark_edge_response_seconds_count{kind=\"other\"} 3",
+            "waymark_edge_response_seconds_bucket{le=\"0.000025\",kind=\"redirect\"} 1",
+            "waymark_edge_response_seconds_bucket{le=\"0.025\",kind=\"proxied\"} 0",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{line} is missing in {shown}");
+        }
+        let types: Vec<&str> = shown.lines().filter(|line| line.starts_with("# TYPE")).collect();
+        let mut names = types.clone();
+        names.dedup();
+        assert_eq!(types, names, "a metric is described once");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::SeqCst},
     },
     time::Duration,
@@ -53,7 +53,9 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [Self; 6] = [Self::Boot, Self::Connecting, Self::Sync, Self::Live, Self::Lagging, Self::Stale];
+    /// Every state, in the order of declaration.
+    pub const ALL: [Self; 6] =
+        [Self::Boot, Self::Connecting, Self::Sync, Self::Live, Self::Lagging, Self::Stale];
 
     /// The state in capitals, as the design names it.
     #[must_use]
@@ -79,6 +81,8 @@ pub(crate) struct SyncStatus {
     /// Where it began without control: an index into [`BOOTS`].
     boot: AtomicU8,
     backing: OnceLock<Probe>,
+    /// When a heartbeat last said that everything is applied; not the clock, which may jump.
+    live_at: Mutex<Option<Instant>>,
 }
 
 /// Asks how the backing stands.
@@ -142,6 +146,11 @@ impl SyncStatus {
         self.head.load(SeqCst)
     }
 
+    /// How long ago everything was applied that control had; `None` before the first such moment.
+    pub(crate) fn behind(&self) -> Option<Duration> {
+        self.live_at.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
+    }
+
     fn set(&self, state: State, clock: &dyn Clock) {
         if self.state.swap(state as u8, SeqCst) != state as u8 {
             self.since.store(clock.now().0, SeqCst);
@@ -150,6 +159,7 @@ impl SyncStatus {
         if state == State::Live {
             self.boot.store(0, SeqCst);
             self.was_live.store(true, SeqCst);
+            *self.live_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
     }
 }
