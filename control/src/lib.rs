@@ -19,5 +19,6 @@ pub mod serve;
 pub mod service;
 pub mod store;
 pub mod system;
+pub mod telemetry;
 pub mod tls;
 pub mod worker;
