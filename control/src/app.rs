@@ -9,6 +9,7 @@ use shared::{
 };
 
 use crate::{
+    metrics::Metrics,
     publish::{
         hub::Hub,
         writer::{self, WriterTask},
@@ -69,6 +70,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         edge_keys: Arc::new(parts.edge_keys),
         limiter: Limiter::new(&parts.limits, &parts.ticks),
         agents: woothee::parser::Parser::new(),
+        metrics: Metrics::default(),
         intake: Counters::default(),
         passwords: Passwords::default(),
         docs_url: parts.docs_url,

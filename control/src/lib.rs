@@ -13,6 +13,7 @@ mod follow;
 pub mod geo;
 pub mod http;
 pub mod logging;
+pub mod metrics;
 pub mod publish;
 pub mod run;
 pub mod serve;

@@ -131,12 +131,13 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         ca: config.redis.ca.clone(),
         shards: config.redis.shards,
     };
-    let publisher = Publisher::new(app.db.clone(), app.hub.clone(), publisher, PublisherStats::default());
+    let stats = PublisherStats::default();
+    let publisher = Publisher::new(app.db.clone(), app.hub.clone(), publisher, stats.clone());
     core.spawn(publisher.run(core.stopping()));
     if let Some(geo) = geo {
         core.spawn(geo.follow(core.stopping()));
     }
-    let servers = Servers::start(&app, sockets, certificates.as_ref())?;
+    let servers = Servers::start(&app, &stats, sockets, certificates.as_ref())?;
     if let Some(certificates) = certificates {
         core.spawn(certificates.follow(core.stopping()));
     }
@@ -160,7 +161,12 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(app: &Arc<App>, sockets: Sockets, certificates: Option<&Certificates>) -> Result<Self, Failure> {
+    fn start(
+        app: &Arc<App>,
+        stats: &PublisherStats,
+        sockets: Sockets,
+        certificates: Option<&Certificates>,
+    ) -> Result<Self, Failure> {
         let Sockets { api, api_tls, internal, internal_tls, admin } = sockets;
         let listeners = |plain, tls: Option<TcpListener>, protocols: &[&[u8]]| {
             let tls = match tls.zip(certificates) {
@@ -178,14 +184,15 @@ impl Servers {
         // The upgrade to the stream is of HTTP/1.1.
         let internal = listeners(internal, internal_tls, &[b"http/1.1"])?;
         let [stop_api, stop_internal, stop_admin] = std::array::from_fn(|_| CancellationToken::new());
-        let admin = ApiListeners { plain: vec![admin], tls: None };
+        let shown = http::Admin::new(app.clone(), Some(stats));
+        let answer = move |method: &::http::Method, path: &str| shown.answer(method, path);
         Ok(Self {
             internal: (
                 tokio::spawn(internal::run(internal, app.clone(), stop_internal.clone())),
                 stop_internal,
             ),
             api: (tokio::spawn(http::run(api, app.clone(), stop_api.clone())), stop_api),
-            admin: (tokio::spawn(http::health::run(admin, app.clone(), stop_admin.clone())), stop_admin),
+            admin: (tokio::spawn(http::run_admin(admin, answer, stop_admin.clone())), stop_admin),
         })
     }
 

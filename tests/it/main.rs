@@ -13,6 +13,7 @@ mod http;
 mod kill;
 mod model;
 mod openapi;
+mod ops;
 mod publisher;
 mod rules;
 mod schemathesis;

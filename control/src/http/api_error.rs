@@ -6,7 +6,7 @@ use axum::{
 };
 use shared::problem::{Code, Problem};
 
-use crate::error::ServiceError;
+use crate::{error::ServiceError, metrics::Failure, store::StoreError};
 
 /// What a handler fails with.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub(super) struct Refusal {
     pub(super) code: Code,
     /// For the caller; empty means the code's own sentence.
     pub(super) errors: Vec<String>,
-    /// For the log only.
-    pub(super) detail: Option<String>,
+    /// For metrics and the log only.
+    pub(super) detail: Option<(Failure, String)>,
 }
 
 impl From<ServiceError> for Refusal {
@@ -47,9 +47,22 @@ impl From<ServiceError> for Refusal {
             ServiceError::Refused { errors, .. } => Self { code, errors, detail: None },
             // The text of 5xx is fixed: details are for the log.
             ServiceError::Store(_) | ServiceError::Internal(_) => {
-                Self { code, errors: Vec::new(), detail: Some(error.to_string()) }
+                Self { code, errors: Vec::new(), detail: Some((failure(&error), error.to_string())) }
             }
         }
+    }
+}
+
+fn failure(error: &ServiceError) -> Failure {
+    match error {
+        ServiceError::Store(StoreError::Timeout) => Failure::StatementTimeout,
+        ServiceError::Store(StoreError::Busy | StoreError::Unavailable(_) | StoreError::Stopped) => {
+            Failure::Database
+        }
+        ServiceError::Store(StoreError::Blob(_)) => Failure::Blobs,
+        ServiceError::Store(StoreError::Unique(_) | StoreError::Row(_) | StoreError::Sql(_))
+        | ServiceError::Refused { .. }
+        | ServiceError::Internal(_) => Failure::Internal,
     }
 }
 
@@ -98,14 +111,17 @@ fn status(code: Code) -> StatusCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::StoreError;
 
     #[test]
     fn a_failure_says_nothing_of_its_cause() {
         let refusal = Refusal::from(ServiceError::Store(StoreError::Row("secret".to_owned())));
         assert_eq!(refusal.code, Code::Internal);
         assert!(refusal.errors.is_empty());
-        assert!(refusal.detail.is_some_and(|detail| detail.contains("secret")));
+        assert!(
+            refusal
+                .detail
+                .is_some_and(|(kind, detail)| kind == Failure::Internal && detail.contains("secret"))
+        );
     }
 
     #[test]

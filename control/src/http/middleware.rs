@@ -4,12 +4,12 @@ use std::{
     convert::Infallible,
     net::IpAddr,
     panic::AssertUnwindSafe,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use axum::{
-    extract::{ConnectInfo, FromRequestParts, Request, State},
+    extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State},
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request::Parts,
         uri::PathAndQuery,
@@ -19,7 +19,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use shared::{id::ActionId, problem::Code};
-use tracing::Instrument;
+use tracing::{Instrument, field::Empty};
 
 use super::{
     api_error::Refusal,
@@ -27,7 +27,10 @@ use super::{
     rate_limit::{self, Ledger},
     serve::Connection,
 };
-use crate::service::App;
+use crate::{
+    metrics::{Failure, Metrics},
+    service::App,
+};
 
 /// Longest handling of a request: above the store's own limits, below what proxies wait for.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,6 +69,22 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
     }
 }
 
+/// Which route took a request: the router fills it in, the outermost layer reads it.
+#[derive(Debug, Clone, Default)]
+struct Taken(Arc<OnceLock<MatchedPath>>);
+
+/// The layer of the routes themselves: notes the template of the path, for metrics and spans.
+pub(super) async fn note_route(request: Request, next: Next) -> Response {
+    let extensions = request.extensions();
+    if let (Some(taken), Some(path)) = (extensions.get::<Taken>(), extensions.get::<MatchedPath>()) {
+        let span = tracing::Span::current();
+        span.record("http.route", path.as_str());
+        span.record("otel.name", format_args!("{} {}", request.method(), path.as_str()));
+        let _ = taken.0.set(path.clone());
+    }
+    next.run(request).await
+}
+
 /// The outermost layer.
 pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
@@ -87,25 +106,30 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     }
     let limit = if is_upload(request.method(), &info.path) { UPLOAD_TIMEOUT } else { REQUEST_TIMEOUT };
     // The query is left out: it may hold a key.
-    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display));
+    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.name = Empty, otel.kind = "server");
     let ledger = Ledger::default();
     let limited = rate_limit::count_login(&app, request.method(), &info.path, info.client, &ledger);
     request.extensions_mut().insert(info);
     request.extensions_mut().insert(ledger.clone());
-    let is_options = *request.method() == Method::OPTIONS;
+    let taken = Taken::default();
+    request.extensions_mut().insert(taken.clone());
+    let method = request.method().clone();
+    let is_options = method == Method::OPTIONS;
     let response = match limited {
         Some(refusal) => refusal.into_response(),
         None => guard(next.run(request), limit).instrument(span.clone()).await,
     };
     let response = if is_options { cors::preflight(response) } else { response };
-    let mut response = span.in_scope(|| complete(response, &app.docs_url));
+    let mut response = span.in_scope(|| complete(response, &app.docs_url, &app.metrics));
     ledger.write(&mut response);
     cors::open(response.headers_mut());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    let elapsed_us = started.elapsed().as_micros();
-    span.in_scope(|| tracing::info!(http.status = response.status().as_u16(), elapsed_us, "answered"));
+    let (status, elapsed) = (response.status(), started.elapsed());
+    app.metrics.answered(taken.0.get().map_or("none", MatchedPath::as_str), &method, status, elapsed);
+    span.record("http.status", status.as_u16());
+    span.in_scope(|| tracing::info!(elapsed_us = elapsed.as_micros(), "answered"));
     response
 }
 
@@ -123,17 +147,17 @@ pub(super) async fn no_such_path() -> Refusal {
 async fn guard(run: impl Future<Output = Response>, limit: Duration) -> Response {
     match tokio::time::timeout(limit, AssertUnwindSafe(run).catch_unwind()).await {
         Ok(Ok(response)) => response,
-        Ok(Err(_)) => failure(Code::Internal, "panic").into_response(),
-        Err(_) => failure(Code::Timeout, "request timeout").into_response(),
+        Ok(Err(_)) => failure(Code::Internal, Failure::Panic, "panic").into_response(),
+        Err(_) => failure(Code::Timeout, Failure::RequestTimeout, "request timeout").into_response(),
     }
 }
 
-fn failure(code: Code, detail: &str) -> Refusal {
-    Refusal { code, errors: Vec::new(), detail: Some(detail.to_owned()) }
+fn failure(code: Code, kind: Failure, detail: &str) -> Refusal {
+    Refusal { code, errors: Vec::new(), detail: Some((kind, detail.to_owned())) }
 }
 
 /// Gives every error its body, also those that the router makes itself.
-fn complete(mut response: Response, docs_url: &str) -> Response {
+fn complete(mut response: Response, docs_url: &str, metrics: &Metrics) -> Response {
     let status = response.status();
     let refusal = match response.extensions_mut().remove::<Refusal>() {
         Some(refusal) => refusal,
@@ -143,7 +167,8 @@ fn complete(mut response: Response, docs_url: &str) -> Response {
         }
         None => return response,
     };
-    if let Some(detail) = &refusal.detail {
+    if let Some((kind, detail)) = &refusal.detail {
+        metrics.failed(*kind);
         tracing::error!(error.code = refusal.code as u32, error.detail = %detail, "failed");
     }
     refusal.render(response, docs_url)
@@ -232,7 +257,7 @@ mod tests {
             (guard(broken(), REQUEST_TIMEOUT).await, 500, Code::Internal),
             (guard(std::future::pending(), limit).await, 503, Code::Timeout),
         ] {
-            let response = complete(response, "https://x/docs");
+            let response = complete(response, "https://x/docs", &Metrics::default());
             assert_eq!(response.status().as_u16(), status);
             assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
             let bytes = axum::body::to_bytes(response.into_body(), 4_096).await.unwrap();

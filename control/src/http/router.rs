@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware::{from_fn, from_fn_with_state},
+};
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -135,6 +139,7 @@ pub fn router(app: Arc<App>) -> Router {
     let creates = super::once::Creates::new(app.clone(), &document);
     let inner = routes
         .merge(service_info::routes(&document))
+        .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
         .layer(from_fn_with_state(creates, super::once::once))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

@@ -4,7 +4,7 @@
 //! session that falls behind the shared ring reads the log itself, so a slow edge costs one cursor.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,11 +18,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     members::Members,
     ring::{Batch, Ring},
+    timing::Timing,
 };
 pub use super::{
     members::{EdgeStatus, LEASE, WaitReport},
     session::{EdgeSession, Outgoing},
 };
+use crate::metrics::StreamMetrics;
 use crate::store::{Db, StoreError, Tx, accounts, dialect, log, rules};
 
 /// The reader asks at least so often, should a wake-up be lost.
@@ -58,8 +60,7 @@ pub(super) struct Inner {
     pub(super) ring: Ring,
     followed: broadcast::Sender<Arc<Events>>,
     readers: Semaphore,
-    /// When the log was last read well.
-    read_at: Mutex<Instant>,
+    pub(super) timing: Timing,
     pub(super) members: Members,
 }
 
@@ -100,7 +101,7 @@ impl Hub {
             ring: Ring::default(),
             followed: broadcast::Sender::new(FOLLOWED),
             readers: Semaphore::new(READERS),
-            read_at: Mutex::new(Instant::now()),
+            timing: Timing::new(),
             members: Members::default(),
         })))
     }
@@ -120,7 +121,13 @@ impl Hub {
     /// How long ago the log was last read well; grows while the database is away.
     #[must_use]
     pub fn silence(&self) -> Duration {
-        self.0.read_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.0.timing.silence()
+    }
+
+    /// What the stream counted.
+    #[must_use]
+    pub fn metrics(&self) -> &StreamMetrics {
+        &self.0.timing.metrics
     }
 
     /// Every run of events from now on, as it is read from the log; who falls behind reads the log itself.
@@ -150,6 +157,7 @@ impl Hub {
                     // Without a publisher nobody listens, which is no fault.
                     let _ = self.0.followed.send(batch.events.clone());
                     // What the head announces is in the ring.
+                    self.0.timing.sent(cursor);
                     self.0.ring.push(batch);
                     self.0.head.send_replace(cursor);
                     continue;
@@ -171,6 +179,7 @@ impl Hub {
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the change log");
                     failures += 1;
+                    self.0.timing.metrics.read_failures.inc();
                     // A wake-up does not hasten this: it says nothing of the database.
                     tokio::select! {
                         () = tokio::time::sleep(POLL * 2_u32.pow(failures.min(MAX_DOUBLINGS))) => continue,
@@ -202,7 +211,7 @@ impl Hub {
 
     async fn read_after(&self, cursor: Rev) -> Result<Option<Events>, StoreError> {
         let items = log::list_after(&mut self.0.db.read().await?, cursor, BATCH).await?;
-        *self.0.read_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.0.timing.read();
         let Some(last) = items.last().map(|event| event.rev) else { return Ok(None) };
         Ok(Some(Events { prev: cursor, items, last }))
     }
@@ -241,6 +250,7 @@ impl Hub {
             let acked = self.0.members.acked();
             let report = self.0.members.report(rev, begun);
             if report.lagging.is_empty() {
+                self.metrics().wait_seconds.observe(begun.elapsed().as_secs_f64());
                 return report;
             }
             // A lease may run out without any ack.
@@ -249,6 +259,7 @@ impl Hub {
                 () = acked => {}
                 () = tokio::time::sleep_until(look_again.min(deadline)) => {
                     if tokio::time::Instant::now() >= deadline {
+                        self.metrics().waits_expired.inc();
                         return self.0.members.report(rev, begun);
                     }
                 }
@@ -273,6 +284,7 @@ impl Hub {
             let step = log::compact(&mut tx, clock.now().0 - KEPT_MS, KEPT_REVS, COMPACT_STEP).await?;
             tx.commit().await?;
             deleted += step;
+            self.metrics().compacted.inc_by(step);
             if step == 0 {
                 return Ok(deleted);
             }

@@ -96,9 +96,11 @@ impl Members {
         self.known().get(edge).is_some_and(|member| member.session == session)
     }
 
-    /// Takes an acknowledgement.
-    pub(super) fn ack(&self, edge: &str, session: u64, applied: Rev, rejected: &[Rejected]) {
+    /// Takes an acknowledgement; gives what the edge had applied before, if it is its newest session.
+    pub(super) fn ack(&self, edge: &str, session: u64, applied: Rev, rejected: &[Rejected]) -> Option<Rev> {
+        let mut before = None;
         if let Some(member) = self.known().get_mut(edge).filter(|member| member.session == session) {
+            before = Some(member.applied);
             member.applied = member.applied.max(applied);
             member.seen = Instant::now();
             member.rejected.extend(rejected.iter().map(|rejected| rejected.rev));
@@ -106,6 +108,7 @@ impl Members {
             member.rejected.drain(..surplus);
         }
         self.acked.notify_waiters();
+        before
     }
 
     /// Resolves at the next acknowledgement after this call.

@@ -9,5 +9,6 @@ mod rebuild;
 pub mod ring;
 mod scripts;
 mod session;
+mod timing;
 mod view;
 pub mod writer;

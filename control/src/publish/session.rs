@@ -152,11 +152,16 @@ impl EdgeSession {
                     tracing::error!(edge = %self.edge_id, rev = rejected.rev, reason = %rejected.reason,
                         "an edge refused a change");
                 }
-                self.hub.0.members.ack(&self.edge_id, self.session, applied, &rejected);
+                self.hub.metrics().rejected.inc_by(rejected.len() as u64);
+                let before = self.hub.0.members.ack(&self.edge_id, self.session, applied, &rejected);
+                if let Some(before) = before {
+                    self.hub.0.timing.acked(before, applied);
+                }
             }
             ToControl::Hello(_) => tracing::warn!(edge = %self.edge_id, "an edge says hello twice"),
             ToControl::Resync { applied, reason } => {
                 tracing::warn!(edge = %self.edge_id, applied, reason, "an edge asks for the stream anew");
+                self.hub.metrics().resyncs.inc();
                 // Not beyond what it was sent: a heartbeat would vouch for what it never got.
                 self.cursor = self.cursor.min(applied);
             }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::hub::Hub;
 use crate::{
     error::ServiceError,
+    metrics::WriterMetrics,
     store::{Db, StoreError, Tx, claim::Claim, log},
 };
 
@@ -53,12 +54,14 @@ struct Finish {
 pub struct Writer {
     urgent: mpsc::Sender<Work>,
     bulk: mpsc::Sender<Work>,
+    metrics: WriterMetrics,
 }
 
 /// The other end of a [`Writer`], to be run once.
 pub struct WriterTask {
     urgent: mpsc::Receiver<Work>,
     bulk: mpsc::Receiver<Work>,
+    metrics: WriterMetrics,
 }
 
 /// Makes a writer and its task.
@@ -66,10 +69,18 @@ pub struct WriterTask {
 pub fn writer() -> (Writer, WriterTask) {
     let (urgent, urgent_in) = mpsc::channel(URGENT_LANE);
     let (bulk, bulk_in) = mpsc::channel(BULK_LANE);
-    (Writer { urgent, bulk }, WriterTask { urgent: urgent_in, bulk: bulk_in })
+    let metrics = WriterMetrics::default();
+    let task = WriterTask { urgent: urgent_in, bulk: bulk_in, metrics: metrics.clone() };
+    (Writer { urgent, bulk, metrics }, task)
 }
 
 impl Writer {
+    /// What the writer counted.
+    #[must_use]
+    pub fn metrics(&self) -> &WriterMetrics {
+        &self.metrics
+    }
+
     /// Runs `work` inside a shared transaction; the answer comes after its commit.
     ///
     /// The transaction holds the order of changes from before `work`: what it reads of redirections stays
@@ -117,7 +128,10 @@ impl Writer {
             Lane::Bulk => &self.bulk,
         };
         lane.try_send(work).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
+            mpsc::error::TrySendError::Full(_) => {
+                self.metrics.refused.inc();
+                StoreError::Busy
+            }
             mpsc::error::TrySendError::Closed(_) => StoreError::Stopped,
         })?;
         answered.await.unwrap_or(Err(StoreError::Stopped.into()))
@@ -156,6 +170,7 @@ impl WriterTask {
             Ok(tx) => tx,
             Err(error) => {
                 tracing::error!(%error, "cannot begin a write transaction");
+                self.metrics.failed_groups.inc();
                 // The request is dropped, and its caller hears that the service cannot answer.
                 drop(first);
                 return;
@@ -181,7 +196,10 @@ impl WriterTask {
             None => tx.commit().await,
             Some(error) => Err(error),
         };
+        self.metrics.group_size.observe(finished.len() as f64);
+        self.metrics.group_seconds.observe(begun.elapsed().as_secs_f64());
         if let Err(error) = &committed {
+            self.metrics.failed_groups.inc();
             tracing::error!(%error, requests = finished.len(), "a group of changes was not written");
         }
         for finish in finished {

@@ -34,6 +34,7 @@ use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Cl
 use self::{intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
+    metrics::Metrics,
     publish::{hub::Hub, writer::Writer},
     store::{Db, blobs::Blobs, log, secrets},
 };
@@ -97,6 +98,8 @@ pub struct App {
     pub limiter: limiter::Limiter,
     /// Reads user agents.
     pub agents: woothee::parser::Parser,
+    /// What requests of the API counted.
+    pub metrics: Metrics,
     /// What the intake of scans counted.
     pub intake: Counters,
     /// Hashes passwords.

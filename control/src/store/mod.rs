@@ -38,6 +38,7 @@ pub mod keys;
 pub mod listing;
 pub mod log;
 pub mod places;
+mod pool;
 pub mod products;
 pub mod projects;
 pub mod properties;
@@ -54,6 +55,8 @@ mod texts;
 pub mod thng_locations;
 pub mod thngs;
 mod watch;
+
+pub use self::pool::PoolState;
 
 /// Longest run of a statement (design: push, 8).
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -4,6 +4,7 @@
 //! the edge stops first and the database last. The tools speak to the public API alone, save `keys`,
 //! for which there is no API.
 
+mod admin;
 pub mod backing;
 pub mod banner;
 pub mod cli;

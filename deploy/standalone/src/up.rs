@@ -27,6 +27,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    admin,
     config::{Config, ConfigError, Database, Tls},
     data_dir::{self, DataDir},
     dev_tls::{self, DevTls},
@@ -177,12 +178,12 @@ impl Parts {
         let certificates = files.certificates.as_ref();
         let Sockets { api, api_tls, edge, edge_tls, admin } = sockets;
         let api = serve::api(app, api, api_tls.zip(certificates), stop_api.clone())?;
-        let listeners =
-            Listeners { plain: vec![edge], tls: edge_tls.into_iter().collect(), admin: Some(admin) };
+        let listeners = Listeners { plain: vec![edge], tls: edge_tls.into_iter().collect(), admin: None };
         let upstream = serve::Upstream { api: addresses.api, key: edge_key };
         let (edge, handle) =
             serve::edge(config, data_dir, app, &upstream, listeners, certificates, stop_edge.clone())?;
         serve::ready(&handle).await?;
+        core.spawn(admin::run(app.clone(), handle, admin, core.stopping()));
         Ok(Self { edge: (edge, stop_edge), api: (api, stop_api), core })
     }
 

@@ -1,0 +1,143 @@
+//! The listener for operators: `/live`, `/ready`, `/metrics`. Its requests are in no metric of users.
+
+use std::{io, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderValue, Method, Request, Response, StatusCode, header},
+};
+use prometheus_client::{encoding::text, registry::Registry};
+use serde::Serialize;
+use shared::{time::UnixMillis, wire::stream::Rev};
+use tokio_util::sync::CancellationToken;
+
+use super::serve::{ApiListeners, run_router};
+use crate::{publish::publisher_stats::PublisherStats, service::App};
+
+mod readings;
+
+/// Silence of the change log after which a replica is not ready: it can neither read nor write then.
+const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Most connections at once: those of a few that look.
+const MAX_CONNECTIONS: usize = 64;
+
+/// What an admin listener answers: status, media type, body.
+pub type AdminAnswer = (StatusCode, &'static str, String);
+
+const JSON: &str = "application/json";
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Control as operators see it.
+#[derive(Clone)]
+pub struct Admin {
+    app: Arc<App>,
+    registry: Arc<Registry>,
+}
+
+/// Where control stands; the body of `/ready`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Readiness {
+    /// Whether this replica may get requests.
+    pub ready: bool,
+    /// `fresh` while the change log can be read, else `stale`.
+    pub state: &'static str,
+    /// Since when the change log is stale; absent while it is fresh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<UnixMillis>,
+    /// The epoch of the log.
+    pub epoch: String,
+    /// The newest revision that is on its way to the edges.
+    pub head: Rev,
+    /// Edges of this replica whose lease is valid.
+    pub edges: usize,
+    /// Edges that were seen and are silent.
+    pub unreachable: Vec<String>,
+}
+
+impl std::fmt::Debug for Admin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Admin")
+    }
+}
+
+impl Admin {
+    /// Control's counters under one registry, with those of the publisher where there is one.
+    #[must_use]
+    pub fn new(app: Arc<App>, publisher: Option<&PublisherStats>) -> Self {
+        let mut registry = Registry::with_prefix("waymark_control");
+        readings::register(&app, &mut registry);
+        if let Some(publisher) = publisher {
+            publisher.register(&mut registry);
+        }
+        Self { app, registry: Arc::new(registry) }
+    }
+
+    /// Where control stands, without asking the database: probes must not add to its load.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        let silence = self.app.hub.silence();
+        let is_stale = silence >= STALE_AFTER;
+        let silent_ms = i64::try_from(silence.as_millis()).unwrap_or(i64::MAX);
+        let (reachable, unreachable): (Vec<_>, Vec<_>) =
+            self.app.hub.edges().into_iter().partition(|edge| edge.reachable);
+        Readiness {
+            ready: !is_stale,
+            state: if is_stale { "stale" } else { "fresh" },
+            stale_since: is_stale.then(|| UnixMillis(self.app.clock.now().0.saturating_sub(silent_ms))),
+            epoch: self.app.hub.epoch().to_string(),
+            head: self.app.hub.head(),
+            edges: reachable.len(),
+            unreachable: unreachable.into_iter().map(|edge| edge.edge_id.to_string()).collect(),
+        }
+    }
+
+    /// All metrics in the OpenMetrics text form; the last line is `# EOF`.
+    #[must_use]
+    pub fn metrics_text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a `String` does not fail.
+        let _ = text::encode(&mut text, &self.registry);
+        text
+    }
+
+    /// The answer to a request of an operator or a probe.
+    #[must_use]
+    pub fn answer(&self, method: &Method, path: &str) -> AdminAnswer {
+        match path {
+            _ if *method != Method::GET && *method != Method::HEAD => {
+                (StatusCode::METHOD_NOT_ALLOWED, JSON, r#"{"error":"only GET"}"#.to_owned())
+            }
+            "/live" => (StatusCode::OK, JSON, r#"{"live":true}"#.to_owned()),
+            "/ready" => {
+                let readiness = self.readiness();
+                let code = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                (code, JSON, serde_json::to_string(&readiness).unwrap_or_default())
+            }
+            "/metrics" => (StatusCode::OK, OPENMETRICS, self.metrics_text()),
+            _ => (StatusCode::NOT_FOUND, JSON, r#"{"paths":["/live","/ready","/metrics"]}"#.to_owned()),
+        }
+    }
+}
+
+/// Serves an admin listener until `shutdown`; `answer` is [`Admin::answer`], or that of a composition.
+///
+/// # Errors
+/// The socket cannot be used.
+pub async fn run_admin(
+    listener: std::net::TcpListener,
+    answer: impl Fn(&Method, &str) -> AdminAnswer + Clone + Send + Sync + 'static,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let service = Router::new().fallback(move |request: Request<Body>| {
+        let (status, kind, body) = answer(request.method(), request.uri().path());
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        std::future::ready(response)
+    });
+    let listeners = ApiListeners { plain: vec![listener], tls: None };
+    run_router(listeners, service, MAX_CONNECTIONS, shutdown).await
+}

@@ -1,0 +1,112 @@
+//! Numbers that are read at each scrape: pools, edges, the head of the log, the intake of scans.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet},
+    metrics::{MetricType, info::Info},
+    registry::Registry,
+};
+
+use crate::service::App;
+
+/// Puts everything that control counts into a registry.
+pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
+    registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    app.metrics.register(registry);
+    app.writer.metrics().register(registry);
+    app.hub.metrics().register(registry);
+    registry.register_collector(Box::new(Readings(app.clone())));
+}
+
+struct Readings(Arc<App>);
+
+impl fmt::Debug for Readings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Readings")
+    }
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+fn one<T>(label: &'static str, value: impl Into<String>, number: T) -> (Labels, T) {
+    (vec![(label, value.into())], number)
+}
+
+impl Collector for Readings {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut gauge = |name: &str, help: &str, values: Vec<(Labels, f64)>| {
+            family(
+                encoder.encode_descriptor(name, help, None, MetricType::Gauge)?,
+                values,
+                |metric, value| metric.encode_gauge(&value),
+            )
+        };
+        let (app, hub) = (&self.0, &self.0.hub);
+        let edges = hub.edges();
+        let plain = |value: f64| vec![(Labels::new(), value)];
+        gauge("log_head_rev", "Newest revision that is on its way to the edges", plain(hub.head() as f64))?;
+        gauge(
+            "log_silence_seconds",
+            "Time since the change log was read well",
+            plain(hub.silence().as_secs_f64()),
+        )?;
+        let reachable = edges.iter().filter(|edge| edge.reachable).count();
+        let states = vec![
+            one("state", "reachable", reachable as f64),
+            one("state", "unreachable", (edges.len() - reachable) as f64),
+        ];
+        gauge("edges", "Edges that this replica knows, by state", states)?;
+        let of_edges = |value: fn(&crate::publish::hub::EdgeStatus) -> f64| {
+            edges.iter().map(|edge| one("edge", &*edge.edge_id, value(edge))).collect::<Vec<_>>()
+        };
+        gauge("edge_lag_revs", "Revisions that an edge is behind", of_edges(|edge| edge.lag as f64))?;
+        let silence = of_edges(|edge| edge.silent_ms as f64 / 1e3);
+        gauge("edge_silence_seconds", "Time since the last sign of life of an edge", silence)?;
+        let (mut connections, mut most) = (Vec::new(), Vec::new());
+        for pool in app.db.pools() {
+            for (state, count) in [("busy", pool.open - pool.idle), ("idle", pool.idle)] {
+                let labels = vec![("pool", pool.name.to_owned()), ("state", state.to_owned())];
+                connections.push((labels, f64::from(count)));
+            }
+            most.push(one("pool", pool.name, f64::from(pool.most)));
+        }
+        gauge("database_connections", "Connections to the database by pool and state", connections)?;
+        gauge("database_connections_max", "Most connections of a pool", most)?;
+        let mut counter = |name: &str, help: &str, values: Vec<(Labels, u64)>| {
+            family(
+                encoder.encode_descriptor(name, help, None, MetricType::Counter)?,
+                values,
+                |metric, value| metric.encode_counter::<NoLabelSet, _, u64>(&value, None),
+            )
+        };
+        let intake = &app.intake;
+        let scans = [
+            ("stored", &intake.stored),
+            ("repeated", &intake.repeated),
+            ("unknown", &intake.unknown),
+            ("missing", &intake.missing),
+        ];
+        let scans = scans.map(|(result, count)| one("result", result, count.load(Relaxed)));
+        counter("scans", "Scans by what became of them", scans.into())
+    }
+}
+
+fn family<T>(
+    mut metric: MetricEncoder<'_>,
+    values: Vec<(Labels, T)>,
+    encode: impl Fn(&mut MetricEncoder<'_>, T) -> fmt::Result,
+) -> fmt::Result {
+    for (labels, value) in values {
+        if labels.is_empty() {
+            encode(&mut metric, value)?;
+        } else {
+            encode(&mut metric.encode_family(&labels)?, value)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! What control counts while it works; `http::admin` shows it. Nothing here looks at anything else.
+
+use std::time::Duration;
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, EncodeLabelValue},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::Registry,
+};
+
+/// Upper bounds in seconds for requests: a read takes a millisecond, the longest upload an hour.
+const REQUEST_BOUNDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
+
+/// Upper bounds in seconds for the way of a change: the target is 5 ms to 100 edges, the floor a poll of 25 ms.
+const PUSH_BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0];
+
+/// Requests in one transaction: the writer takes at most 256.
+const GROUP_BOUNDS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+/// Why a request failed for reasons of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Failure {
+    /// A statement ran longer than allowed.
+    StatementTimeout,
+    /// The request as a whole took too long.
+    RequestTimeout,
+    /// The database is away, or no connection became free.
+    Database,
+    /// The store of files failed.
+    Blobs,
+    /// A handler panicked.
+    Panic,
+    /// Anything else.
+    Internal,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    route: String,
+    method: &'static str,
+    status: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    route: String,
+    method: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Failed {
+    reason: Failure,
+}
+
+/// Requests of the API.
+#[derive(Debug)]
+pub struct Metrics {
+    requests: Family<Answered, Counter>,
+    request_seconds: Family<Asked, Histogram>,
+    failures: Family<Failed, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(|| Histogram::new(REQUEST_BOUNDS)),
+            failures: Family::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts an answer; `route` is the template of the path, never the path.
+    pub fn answered(&self, route: &str, method: &http::Method, status: http::StatusCode, took: Duration) {
+        let (route, method) = (route.to_owned(), method_label(method));
+        let status = u64::from(status.as_u16());
+        self.request_seconds
+            .get_or_create(&Asked { route: route.clone(), method })
+            .observe(took.as_secs_f64());
+        self.requests.get_or_create(&Answered { route, method, status }).inc();
+    }
+
+    /// Counts a failure of ours.
+    pub fn failed(&self, reason: Failure) {
+        self.failures.get_or_create(&Failed { reason }).inc();
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        for reason in [
+            Failure::StatementTimeout,
+            Failure::RequestTimeout,
+            Failure::Database,
+            Failure::Blobs,
+            Failure::Panic,
+            Failure::Internal,
+        ] {
+            // Shown from the start: an alert on a series that is not there never fires.
+            drop(self.failures.get_or_create(&Failed { reason }));
+        }
+        registry.register("requests", "Requests of the API by route", self.requests.clone());
+        registry.register("request_seconds", "Time to an answer by route", self.request_seconds.clone());
+        registry.register("failures", "Requests that failed for reasons of ours", self.failures.clone());
+    }
+}
+
+/// Methods beyond those of the API share one label: the set of labels is closed.
+fn method_label(method: &http::Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// Groups of changes that share a transaction.
+#[derive(Debug, Clone)]
+pub struct WriterMetrics {
+    pub(crate) group_size: Histogram,
+    pub(crate) group_seconds: Histogram,
+    pub(crate) failed_groups: Counter,
+    pub(crate) refused: Counter,
+}
+
+impl Default for WriterMetrics {
+    fn default() -> Self {
+        Self {
+            group_size: Histogram::new(GROUP_BOUNDS),
+            group_seconds: Histogram::new(REQUEST_BOUNDS),
+            failed_groups: Counter::default(),
+            refused: Counter::default(),
+        }
+    }
+}
+
+impl WriterMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let (size, seconds) = (self.group_size.clone(), self.group_seconds.clone());
+        registry.register("writer_group_size", "Requests in a transaction of the writer", size);
+        registry.register("writer_group_seconds", "Time of a transaction of the writer", seconds);
+        let help = "Transactions of the writer that did not commit";
+        registry.register("writer_groups_failed", help, self.failed_groups.clone());
+        registry.register("writer_refused", "Changes refused because too many wait", self.refused.clone());
+    }
+}
+
+/// The change log and its way to the edges.
+#[derive(Debug, Clone)]
+pub struct StreamMetrics {
+    pub(crate) push_seconds: Histogram,
+    pub(crate) wait_seconds: Histogram,
+    pub(crate) waits_expired: Counter,
+    pub(crate) read_failures: Counter,
+    pub(crate) compacted: Counter,
+    pub(crate) resyncs: Counter,
+    pub(crate) rejected: Counter,
+}
+
+impl Default for StreamMetrics {
+    fn default() -> Self {
+        Self {
+            push_seconds: Histogram::new(PUSH_BOUNDS),
+            wait_seconds: Histogram::new(PUSH_BOUNDS),
+            waits_expired: Counter::default(),
+            read_failures: Counter::default(),
+            compacted: Counter::default(),
+            resyncs: Counter::default(),
+            rejected: Counter::default(),
+        }
+    }
+}
+
+impl StreamMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let (push, wait) = (self.push_seconds.clone(), self.wait_seconds.clone());
+        registry.register("push_seconds", "From reading a change to an edge's acknowledgement", push);
+        registry.register("wait_edges_seconds", "How long wait=edges took", wait);
+        for (name, help, counter) in [
+            ("wait_edges_expired", "wait=edges that ended at its deadline", &self.waits_expired),
+            ("log_read_failures", "Times the change log could not be read", &self.read_failures),
+            ("log_compacted_revs", "Revisions deleted from the change log", &self.compacted),
+            ("edge_resyncs", "Times an edge asked for the stream anew", &self.resyncs),
+            ("edge_rejected", "Changes that an edge refused", &self.rejected),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text;
+
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_template() {
+        let (metrics, mut registry) = (Metrics::default(), Registry::with_prefix("waymark_control"));
+        metrics.register(&mut registry);
+        let took = Duration::from_millis(3);
+        metrics.answered("/thngs/{id}", &http::Method::GET, http::StatusCode::OK, took);
+        metrics.answered("/thngs/{id}", &http::Method::PATCH, http::StatusCode::METHOD_NOT_ALLOWED, took);
+        metrics.failed(Failure::StatementTimeout);
+        let mut shown = String::new();
+        text::encode(&mut shown, &registry).unwrap();
+        for line in [
+            "waymark_control_requests_total{route=\"/thngs/{id}\",method=\"GET\",status=\"200\"} 1",
+            "waymark_control_requests_total{route=\"/thngs/{id}\",method=\"other\",status=\"405\"} 1",
+            "waymark_control_request_seconds_bucket{le=\"0.005\",route=\"/thngs/{id}\",method=\"GET\"} 1",
+            "waymark_control_failures_total{reason=\"StatementTimeout\"} 1",
+            "waymark_control_failures_total{reason=\"Panic\"} 0",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{line} is missing in {shown}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What operators see: metrics, probes, traces, and what stands in `deploy`.
+
+mod metrics;
