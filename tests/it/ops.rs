@@ -1,3 +1,4 @@
 //! What operators see: metrics, probes, traces, and what stands in `deploy`.
 
+mod deploy;
 mod metrics;
