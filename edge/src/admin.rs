@@ -180,6 +180,9 @@ fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
         Reading::new("cache_entries", "Keys in the cache", entries as f64),
         Reading::new("cache_bytes", "Bytes of the cache", bytes as f64),
     ];
+    if let Some(is_up) = status.backing().view_up {
+        readings.push(Reading::new("view_up", "Whether Redis answers", f64::from(u8::from(is_up))));
+    }
     if let Some(behind) = status.behind() {
         let help = "Seconds since everything was applied that control had";
         readings.push(Reading::new("behind_seconds", help, behind.as_secs_f64()));
