@@ -47,6 +47,8 @@ async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
     command
         // It leaves its notes where it stands.
         .current_dir(scratch)
+        .arg("--config-file")
+        .arg(root().join("tests/clients/schemathesis/schemathesis.toml"))
         .args(["run", &format!("{}/openapi.json", product.api), "--checks", "all", "--no-color"])
         .args(["--continue-on-failure", "--warnings", "off", "--generation-database", "none"])
         .args(["--max-time", long.as_deref().unwrap_or(SECONDS)])

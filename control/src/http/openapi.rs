@@ -242,7 +242,8 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         // The signed URL, or a public file, needs no key.
         operation.insert("security".to_owned(), json!([{}, {"key": []}, {"accessToken": []}]));
     }
-    let draws = id == "createRedirection" || id.ends_with("-redirector") || id.ends_with("-qr");
+    let is_old_create = id.starts_with("create-") && id.ends_with("-redirector");
+    let draws = id == "createRedirection" || is_old_create || id.ends_with("-qr");
     for status in
         ["200", "202"].into_iter().filter(|_| draws || id == "readRedirection" || id == "downloadFile")
     {
