@@ -318,7 +318,7 @@ impl EdgeCache {
                     }
                 }
                 Change::Unreadable(reason) => {
-                    generation.pass(event.rev);
+                    generation.pass_unread(event.rev);
                     rejected.push(Rejected { rev: event.rev, reason: reason.clone() });
                 }
                 Change::Redirect(key, value) => {

@@ -232,6 +232,11 @@ impl Generation {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).pass(rev);
     }
 
+    /// Notes a revision that may have changed any key: no view from before it can be lifted over it.
+    pub(super) fn pass_unread(&self, rev: Rev) {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).restart(rev);
+    }
+
     fn remember(&self, rev: Rev, key: &RedirectKey, last: Last) {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(rev, key, last);
     }

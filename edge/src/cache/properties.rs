@@ -373,6 +373,28 @@ fn a_run_with_a_hole_is_a_gap() {
 }
 
 #[test]
+fn a_change_that_cannot_be_read_is_not_lifted_over() {
+    let mut world = World::new();
+    world.step(Step::Write { key: 0, delete: false });
+    world.step(Step::Deliver { count: 1 });
+    let view = |watermark, rev| Fill {
+        epoch: world.epoch.clone(),
+        complete: true,
+        watermark,
+        value: Some((rev, record(0, rev))),
+    };
+    assert!(world.cache.offer(&key(0), &view(2, 2)).is_some(), "the view is of a newer release");
+    world.cache.evict(&key(0));
+    let item = |rev, change| Event { rev, change };
+    let items =
+        vec![item(2, Change::Unreadable("of a newer release".into())), item(3, Change::Rules(rules(None)))];
+    let events = Events { prev: 1, items, last: 3 };
+    assert_eq!(world.cache.apply(&events, &Domains::default()).unwrap().len(), 1);
+    assert!(world.cache.offer(&key(0), &view(1, 1)).is_none(), "what was served does not go back");
+    assert!(world.cache.offer(&key(0), &view(3, 2)).is_some());
+}
+
+#[test]
 fn a_view_older_than_one_that_was_served_is_refused() {
     let mut world = World::new();
     // The store runs ahead of the stream, which delivers nothing here.
