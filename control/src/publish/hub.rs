@@ -210,7 +210,7 @@ impl Hub {
     }
 
     async fn read_after(&self, cursor: Rev) -> Result<Option<Events>, StoreError> {
-        let items = log::list_after(&mut self.0.db.read().await?, cursor, BATCH).await?;
+        let items = log::list_after(&mut self.0.db.read().await?, &self.0.epoch, cursor, BATCH).await?;
         self.0.timing.read();
         let Some(last) = items.last().map(|event| event.rev) else { return Ok(None) };
         Ok(Some(Events { prev: cursor, items, last }))
@@ -234,6 +234,10 @@ impl Hub {
             let (at_rev, rules) = rules::list_with_head(&mut conn).await?;
             (Start::Snapshot { at_rev }, at_rev, rules)
         };
+        if head.epoch != self.0.epoch {
+            // The ring is of the history before: a new start follows this one.
+            return Err(StoreError::Stopped);
+        }
         let applied = if resumes { hello.applied } else { 0 };
         let session = self.0.members.insert(hello, applied);
         let welcome =

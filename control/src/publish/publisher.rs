@@ -281,7 +281,7 @@ impl Publisher {
         let cursor = lead.view.cursor();
         if pending.is_empty() {
             if *is_behind {
-                let events = log::list_after(&mut self.db.read().await?, cursor, BATCH).await?;
+                let events = log::list_after(&mut self.db.read().await?, &lead.epoch, cursor, BATCH).await?;
                 if events.first().is_some_and(|event| event.rev != cursor + 1) {
                     return self.rebuild(lead, "the log no longer reaches back to it").await;
                 }

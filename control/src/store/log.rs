@@ -15,7 +15,8 @@ const HEAD: &str = "SELECT epoch, bound_to, head, compacted FROM log_head WHERE 
 const INIT: &str = "INSERT INTO log_head (id, epoch, bound_to, head, compacted) VALUES (1, $1, $2, 0, 0) \
     ON CONFLICT (id) DO NOTHING";
 const BIND: &str = "UPDATE log_head SET epoch = $1, bound_to = $2 WHERE id = 1";
-const AFTER: &str = "SELECT rev, change FROM redirect_log WHERE rev > $1 ORDER BY rev LIMIT $2";
+const AFTER: &str = "SELECT rev, change FROM redirect_log WHERE rev > $1 \
+    AND EXISTS (SELECT 1 FROM log_head WHERE id = 1 AND epoch = $2) ORDER BY rev LIMIT $3";
 const OLD: &str = "SELECT COALESCE(MAX(rev), 0) FROM redirect_log WHERE at < $1 AND rev <= $2";
 const RAISE_COMPACTED: &str = "UPDATE log_head SET compacted = $1 WHERE id = 1 AND compacted < $1";
 const DELETE_UP_TO: &str = "DELETE FROM redirect_log WHERE rev > $1 AND rev <= $2";
@@ -102,13 +103,22 @@ pub async fn load_head(conn: &mut Conn) -> Result<Head, StoreError> {
     find_head(conn).await?.ok_or_else(|| StoreError::Row("log_head is empty".to_owned()))
 }
 
-/// Up to `limit` changes after `cursor`, in order.
+/// Up to `limit` changes after `cursor` in the history `epoch`, in order; nothing once there is another one.
+///
+/// The epoch is looked at by the same statement: a revision that a restored database gives a second time is
+/// never taken for the next one of the history that is followed.
 ///
 /// # Errors
 /// The database failed, or a stored change cannot be read.
-pub async fn list_after(conn: &mut Conn, cursor: Rev, limit: u32) -> Result<Vec<Event>, StoreError> {
+pub async fn list_after(
+    conn: &mut Conn,
+    epoch: &str,
+    cursor: Rev,
+    limit: u32,
+) -> Result<Vec<Event>, StoreError> {
     let rows: Vec<(i64, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(AFTER)
         .bind(signed(cursor))
+        .bind(epoch)
         .bind(i64::from(limit))
         .fetch_all(c)
         .await)?;

@@ -148,7 +148,7 @@ async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
     let again = redirections::delete(app, &actor, DomainChoice::default(), vec![id.clone()]).await;
     assert_eq!(refusal(again).0, Code::NotFound);
 
-    let events = log::list_after(&mut app.db.read().await?, 0, 10).await?;
+    let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), 0, 10).await?;
     let values: Vec<Option<&str>> = events
         .iter()
         .map(|event| match &event.change {
@@ -365,7 +365,7 @@ async fn revisions_are_gapless_under_concurrency(engine: Engine) -> Result<()> {
         created += u64::from(done?);
     }
     assert_eq!(created, 40);
-    let events = log::list_after(&mut made.app.db.read().await?, 0, 100).await?;
+    let events = log::list_after(&mut made.app.db.read().await?, made.app.hub.epoch(), 0, 100).await?;
     let revs: Vec<u64> = events.iter().map(|event| event.rev).collect();
     assert_eq!(revs, (1..=40).collect::<Vec<u64>>());
     Ok(())
@@ -438,7 +438,7 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
             }
             None => thngs::delete(app, &actor, thng.id.as_str()).await?,
         }
-        let events = log::list_after(&mut app.db.read().await?, step - 1, 10).await?;
+        let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), step - 1, 10).await?;
         let [Event { rev, change: Change::Redirect(_, Some(told)) }] = &events[..] else {
             panic!("one redirection is told anew: {events:?}")
         };

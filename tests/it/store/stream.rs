@@ -34,6 +34,7 @@ super::super::on_both_engines!(
     waiting_tells_who_has_it,
     a_compacted_log_sends_edges_to_a_snapshot,
     a_copy_of_the_database_gets_a_new_epoch,
+    the_log_of_another_epoch_is_not_streamed,
     a_fill_carries_the_watermark,
     a_log_that_was_cut_ends_the_stream,
     a_write_that_panics_harms_nobody_else,
@@ -211,6 +212,22 @@ async fn a_copy_of_the_database_gets_a_new_epoch(engine: Engine) -> Result<()> {
     let bound = log::load_head(&mut tx).await?.bound_to;
     assert_eq!(log::bind(&mut tx, "fresh", &bound).await?.epoch, epoch);
     assert_eq!(&*log::bind(&mut tx, "fresh", "elsewhere").await?.epoch, "fresh");
+    Ok(())
+}
+
+/// Model: `stream_that_does_not_see_the_epoch`.
+async fn the_log_of_another_epoch_is_not_streamed(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    create(&made, product, "https://example.com/1", Some("A")).await?;
+    let epoch = made.app.hub.epoch().clone();
+    let read = async |epoch: &str| log::list_after(&mut made.app.db.read().await?, epoch, 0, 10).await;
+    assert_eq!(read(&epoch).await?.len(), 1);
+    execute(&made, "UPDATE log_head SET epoch = 'fresh'").await?;
+    assert_eq!(read(&epoch).await?, [], "the rows have the next revision, but are of another history");
+    assert_eq!(read("fresh").await?.len(), 1);
+    let anew = made.app.hub.connect(&hello(Some(epoch), 0)).await;
+    assert!(anew.is_err(), "the ring is of the history before");
     Ok(())
 }
 
