@@ -16,6 +16,7 @@ pub mod limits;
 pub mod listing;
 pub mod location;
 pub mod members;
+pub mod named;
 pub mod page;
 pub mod password;
 pub mod permission;

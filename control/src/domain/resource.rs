@@ -104,6 +104,12 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// The stamp of what is made at `now`; the store gives it its place.
+    #[must_use]
+    pub const fn new(now: UnixMillis) -> Self {
+        Self { seq: 0, created_at: now, updated_at: now }
+    }
+
     /// Its place in a list.
     #[must_use]
     pub const fn position(&self) -> Position {
@@ -202,6 +208,19 @@ pub struct ThngChange {
 }
 
 impl Thng {
+    /// A Thng that is made at `now`, in no collection.
+    #[must_use]
+    pub fn new(
+        id: ThngId,
+        name: String,
+        product: Option<ProductId>,
+        details: ThngDetails,
+        now: UnixMillis,
+    ) -> Self {
+        let (collections, properties) = (Vec::new(), BTreeMap::new());
+        Self { id, stamp: Stamp::new(now), name, product, collections, details, properties }
+    }
+
     /// The Thng after a change at `now`.
     #[must_use]
     pub fn apply(self, change: ThngChange, now: UnixMillis) -> Self {

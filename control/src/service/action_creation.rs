@@ -17,7 +17,7 @@ use super::{
     access::require,
     action_types,
     actions::Scope,
-    references::{resolve_collection, resolve_product, resolve_thng},
+    named::{self, is_seen},
     scopes::scopes_for,
 };
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
         action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
         action_draft::ActionDraft,
         action_type::is_custom,
+        collection::Collection,
         context::{self, Origin},
         grant::{Grant, Limit},
         limits::shorten,
@@ -34,15 +35,16 @@ use crate::{
             Subject::{Actions, Places},
             Verb, may_create_action,
         },
+        place::Place,
         redirection::Scopes,
+        resource::{Product, Thng},
     },
     error::ServiceError,
     store::{
         Tx, action_types as types,
         actions::{self, NewAction},
-        collections,
+        documents,
         identifiers::{self, Match},
-        places, products, thngs,
     },
 };
 
@@ -330,12 +332,9 @@ impl Making<'_> {
         if let Some(target) = self.thngs.get(text) {
             return Ok(target.clone());
         }
-        let id = resolve_thng(tx, self.actor.account, text).await?;
-        let thng = thngs::find(tx, self.actor.account, id).await?;
-        let thng = thng.filter(|thng| self.grant.admits(id.as_str(), thng.details.common.scopes.as_ref()));
-        let thng = thng.ok_or_else(|| ServiceError::not_found("thng", shorten(text)))?;
+        let thng: Thng = named::find(tx, self.actor, &self.grant, text).await?;
         let target = Target {
-            thng: Some(id),
+            thng: Some(thng.id),
             product: thng.product,
             projects: projects(thng.details.common.scopes),
             ..Target::default()
@@ -345,23 +344,15 @@ impl Making<'_> {
     }
 
     async fn product(&self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
-        let id = resolve_product(tx, self.actor.account, text).await?;
-        let product = products::find(tx, self.actor.account, id).await?;
-        let product =
-            product.filter(|product| self.grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
-        let product = product.ok_or_else(|| ServiceError::not_found("product", shorten(text)))?;
+        let product: Product = named::find(tx, self.actor, &self.grant, text).await?;
         let projects = projects(product.details.common.scopes);
-        Ok(Target { product: Some(id), projects, ..Target::default() })
+        Ok(Target { product: Some(product.id), projects, ..Target::default() })
     }
 
     async fn collection(&self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
-        let id = resolve_collection(tx, self.actor.account, text).await?;
-        let found = collections::find(tx, self.actor.account, id).await?;
-        let found =
-            found.filter(|found| self.grant.admits(id.as_str(), found.details.common.scopes.as_ref()));
-        let found = found.ok_or_else(|| ServiceError::not_found("collection", shorten(text)))?;
+        let found: Collection = named::find(tx, self.actor, &self.grant, text).await?;
         let projects = projects(found.details.common.scopes);
-        Ok(Target { collection: Some(id), projects, ..Target::default() })
+        Ok(Target { collection: Some(found.id), projects, ..Target::default() })
     }
 
     /// `locationSource` and `location`.
@@ -383,11 +374,9 @@ impl Making<'_> {
     }
 
     async fn place(&self, tx: &mut Tx, id: PlaceId) -> Result<Option<Coordinates>, ServiceError> {
-        let found = places::find(tx, self.actor.account, id).await?;
-        let found = found.filter(|place| {
-            let grant = require(self.actor, Verb::Read, Places);
-            grant.is_ok_and(|grant| grant.admits(id.as_str(), place.details.common.scopes.as_ref()))
-        });
+        let found: Option<Place> = documents::find(tx, self.actor.account, id).await?;
+        let grant = require(self.actor, Verb::Read, Places);
+        let found = found.filter(|place| grant.is_ok_and(|grant| is_seen(place, &grant)));
         let unknown = || invalid("location.place", format!("the place {id} does not exist"));
         found.map(|place| place.coordinates).ok_or_else(unknown)
     }

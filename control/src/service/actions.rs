@@ -1,29 +1,22 @@
 //! Actions as they are read and removed (decisions 4); see `action_creation` for how they are made.
 
-use shared::id::{CollectionId, ProductId, ThngId};
 use tracing::instrument;
 
-use super::{
-    App,
-    access::require,
-    action_types,
-    references::{resolve_collection, resolve_product, resolve_thng},
-};
+use super::{App, access::require, action_types, named};
 use crate::{
     domain::{
         access::Actor,
         action::{Action, ActionType, BUILT_IN},
+        collection::Collection,
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Actions, Verb},
+        resource::{Product, Thng},
     },
     error::ServiceError,
-    store::{
-        Conn, action_lists, action_lists::About, action_types as types, actions, collections,
-        listing::Selection, products, thngs,
-    },
+    store::{Conn, action_lists, action_lists::About, action_types as types, actions, listing::Selection},
 };
 
 /// What a path says the actions are about.
@@ -157,27 +150,12 @@ async fn about(
 ) -> Result<About, ServiceError> {
     match scope {
         Scope::Account => Ok(About::Anything),
-        Scope::Thng(text) => {
-            let id: ThngId = resolve_thng(conn, actor.account, text).await?;
-            let found = thngs::find(conn, actor.account, id).await?;
-            let found = found.filter(|thng| grant.admits(id.as_str(), thng.details.common.scopes.as_ref()));
-            found.map(|_| About::Thng(id)).ok_or_else(|| ServiceError::not_found("thng", shorten(text)))
-        }
+        Scope::Thng(text) => Ok(About::Thng(named::find::<Thng>(conn, actor, grant, text).await?.id)),
         Scope::Product(text) => {
-            let id: ProductId = resolve_product(conn, actor.account, text).await?;
-            let found = products::find(conn, actor.account, id).await?;
-            let found =
-                found.filter(|product| grant.admits(id.as_str(), product.details.common.scopes.as_ref()));
-            found.map(|_| About::Product(id)).ok_or_else(|| ServiceError::not_found("product", shorten(text)))
+            Ok(About::Product(named::find::<Product>(conn, actor, grant, text).await?.id))
         }
         Scope::Collection(text) => {
-            let id: CollectionId = resolve_collection(conn, actor.account, text).await?;
-            let found = collections::find(conn, actor.account, id).await?;
-            let found = found
-                .filter(|collection| grant.admits(id.as_str(), collection.details.common.scopes.as_ref()));
-            found
-                .map(|_| About::Collection(id))
-                .ok_or_else(|| ServiceError::not_found("collection", shorten(text)))
+            Ok(About::Collection(named::find::<Collection>(conn, actor, grant, text).await?.id))
         }
     }
 }

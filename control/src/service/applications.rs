@@ -22,10 +22,11 @@ use crate::{
             Subject::{Access, Applications, Keys},
             Verb,
         },
-        project::{Application, ApplicationChange},
+        project::{Application, ApplicationChange, Project},
+        resource::Stamp,
     },
     error::ServiceError,
-    store::{Tx, app_users, applications, keys, listing::Selection, projects as project_rows},
+    store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},
 };
 
 /// An application has one pair of keys as long as it lives: for another pair, another application is made.
@@ -51,7 +52,8 @@ pub async fn create(
     if !project_rows::hold(&mut tx, actor.account, parsed).await? {
         return Err(projects::not_found(project));
     }
-    let made = applications::insert(&mut tx, actor.account, parsed, id, name, change.details, now).await?;
+    let new = Application { id, project: parsed, stamp: Stamp::new(now), name, details: change.details };
+    let made = documents::insert(&mut tx, actor.account, new).await?;
     for kind in [ActorKind::App, ActorKind::TrustedApp] {
         let key = derived_key(app, kind, id.as_str(), GENERATION)?;
         let owner = Actor {
@@ -108,12 +110,12 @@ pub async fn list(
     let grant = require(actor, Verb::Read, Applications)?;
     let parsed = project_id(project)?;
     let mut conn = app.db.read().await?;
-    if project_rows::find(&mut conn, actor.account, parsed).await?.is_none() {
+    if documents::find::<Project>(&mut conn, actor.account, parsed).await?.is_none() {
         return Err(projects::not_found(project));
     }
     let within = [("project", parsed.as_str())];
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
-    Ok(applications::list(&mut conn, &selection).await?)
+    Ok(documents::list(&mut conn, &selection).await?)
 }
 
 /// Merges the members given into an application.
@@ -131,11 +133,9 @@ pub async fn update(
     let _ = require(actor, Verb::Update, Applications)?;
     let (parsed_project, parsed) = ids(project, id)?;
     let mut tx = app.db.begin().await?;
-    let application = applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
-        .await?
-        .ok_or_else(|| not_found(id))?
-        .apply(change, app.clock.now());
-    applications::update(&mut tx, &application).await?;
+    let stored = applications::find_locked(&mut tx, actor.account, parsed_project, parsed).await?;
+    let application = stored.ok_or_else(|| not_found(id))?.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &application).await?;
     tx.commit().await?;
     Ok(application)
 }
@@ -168,7 +168,7 @@ pub(super) async fn remove(
     id: ApplicationId,
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    applications::delete(tx, id).await?;
+    documents::delete::<Application>(tx, account, id).await?;
     app_users::delete_of_app(tx, id).await?;
     keys::delete_of_app(tx, id).await?;
     rules::forget(tx, account, id, now).await

@@ -11,7 +11,12 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, access::require, scopes::scopes_for};
+use super::{
+    App,
+    access::require,
+    named::{self, admitted},
+    scopes::scopes_for,
+};
 use crate::{
     domain::{
         access::Actor,
@@ -21,13 +26,13 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{Subject::Files, Verb},
+        resource::Stamp,
     },
     error::ServiceError,
     store::{
         Conn, StoreError, Tx,
         blobs::{WriteError, Written},
-        files,
-        listing::Selection,
+        documents, files,
     },
 };
 
@@ -91,7 +96,8 @@ pub async fn create(
     let mut tx = app.db.begin().await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
-    let file = files::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    let new = File { id, stamp: Stamp::new(now), name, details: change.details, content: None };
+    let file = documents::insert(&mut tx, actor.account, new).await?;
     tx.commit().await?;
     Ok(file)
 }
@@ -113,10 +119,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<File, ServiceErr
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<File>, ServiceError> {
-    let grant = require(actor, Verb::Read, Files)?;
-    let mut conn = app.db.read().await?;
-    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
-    Ok(files::list(&mut conn, &selection).await?)
+    named::list(app, actor, request).await
 }
 
 /// Merges the members given into a file's record.
@@ -135,9 +138,9 @@ pub async fn update(
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let found = files::find_locked(&mut tx, actor.account, id).await?;
-    let file = admitted(found, &grant, id)?.apply(change, app.clock.now());
-    files::update(&mut tx, &file).await?;
+    let found: Option<File> = documents::find_locked(&mut tx, actor.account, id).await?;
+    let file = admitted(found, &grant, id.as_str())?.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &file).await?;
     tx.commit().await?;
     Ok(file)
 }
@@ -151,9 +154,9 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     let grant = require(actor, Verb::Delete, Files)?;
     let id = parse(id)?;
     let mut tx = app.db.begin().await?;
-    let found = files::find_locked(&mut tx, actor.account, id).await?;
-    let file = admitted(found, &grant, id)?;
-    files::delete(&mut tx, actor.account, id).await?;
+    let found: Option<File> = documents::find_locked(&mut tx, actor.account, id).await?;
+    let file = admitted(found, &grant, id.as_str())?;
+    documents::delete::<File>(&mut tx, actor.account, id).await?;
     if let Some(content) = &file.content {
         files::note_garbage(&mut tx, &content.blob, app.clock.now()).await?;
     }
@@ -260,13 +263,13 @@ async fn settle(
     written: Written,
 ) -> Result<Option<String>, ServiceError> {
     let mut tx = app.db.begin().await?;
-    let mut file = files::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
+    let mut file: File = documents::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
     let now = app.clock.now();
     let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
     let before = file.content.replace(content).map(|content| content.blob);
     file.details.kind = file.details.kind.or(media_type);
     file.stamp = file.stamp.touch(now);
-    files::update(&mut tx, &file).await?;
+    documents::update(&mut tx, account, &file).await?;
     files::forget_garbage(&mut tx, blob).await?;
     if let Some(before) = &before {
         files::note_garbage(&mut tx, before, now).await?;
@@ -297,7 +300,7 @@ pub async fn download(app: &App, visitor: Visitor, id: &str) -> Result<Download,
         Visitor::Signed => {
             let id = parse(id)?;
             let account = files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id))?;
-            files::find(&mut conn, account, id).await?.ok_or_else(|| not_found(id))?
+            documents::find(&mut conn, account, id).await?.ok_or_else(|| not_found(id))?
         }
         // What is private and what is absent must not be told apart.
         Visitor::Nobody => match parse(id) {
@@ -367,17 +370,12 @@ fn refusal(error: WriteError) -> ServiceError {
 
 async fn find_public(conn: &mut Conn, id: FileId) -> Result<Option<File>, ServiceError> {
     let Some(account) = files::find_account(conn, id).await? else { return Ok(None) };
-    Ok(files::find(conn, account, id).await?.filter(|file| !file.is_private()))
+    let found: Option<File> = documents::find(conn, account, id).await?;
+    Ok(found.filter(|file| !file.is_private()))
 }
 
 async fn find(conn: &mut Conn, account: AccountId, grant: &Grant, id: FileId) -> Result<File, ServiceError> {
-    admitted(files::find(conn, account, id).await?, grant, id)
-}
-
-fn admitted(found: Option<File>, grant: &Grant, id: FileId) -> Result<File, ServiceError> {
-    found
-        .filter(|file| grant.admits(file.id.as_str(), file.details.common.scopes.as_ref()))
-        .ok_or_else(|| not_found(id))
+    admitted(documents::find(conn, account, id).await?, grant, id.as_str())
 }
 
 fn parse(id: &str) -> Result<FileId, ServiceError> {

@@ -7,19 +7,19 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, access::require, references::resolve_thng};
+use super::{App, access::require, named};
 use crate::{
     domain::{
         access::Actor,
-        grant::Grant,
         listing::ListRequest,
         location::{Location, LocationEntry},
         page::Page,
         permission::{Subject::Locations, Verb},
+        place::Place,
         resource::Thng,
     },
     error::ServiceError,
-    store::{Conn, Tx, listing::Selection, places, thng_locations, thngs},
+    store::{Conn, Tx, documents, listing::Selection, thng_locations},
 };
 
 /// Adds where a Thng was; gives what was written, in the same order.
@@ -35,7 +35,7 @@ pub async fn add(
 ) -> Result<Vec<LocationEntry>, ServiceError> {
     let grant = require(actor, Verb::Update, Locations)?;
     let mut tx = app.db.begin().await?;
-    let mut thng = find_locked(&mut tx, actor, &grant, reference).await?;
+    let mut thng: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
     let entries = record(&mut tx, actor.account, &mut thng, locations, app.clock.now()).await?;
     tx.commit().await?;
     Ok(entries)
@@ -76,8 +76,7 @@ pub async fn list(
 ) -> Result<Page<LocationEntry>, ServiceError> {
     let grant = require(actor, Verb::Read, Locations)?;
     let mut conn = app.db.read().await?;
-    let id = resolve_thng(&mut conn, actor.account, reference).await?;
-    let thng = admitted(thngs::find(&mut conn, actor.account, id).await?, &grant, reference)?;
+    let thng: Thng = named::find(&mut conn, actor, &grant, reference).await?;
     let within = [("thng", thng.id.as_str())];
     let limit = &crate::domain::grant::Limit::Account;
     let selection = Selection { account: actor.account, limit, request, within: &within };
@@ -97,7 +96,7 @@ pub async fn delete(
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Locations)?;
     let mut tx = app.db.begin().await?;
-    let mut thng = find_locked(&mut tx, actor, &grant, reference).await?;
+    let mut thng: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
     thng_locations::delete(&mut tx, actor.account, thng.id, to).await?;
     follow(&mut tx, actor.account, &mut thng).await?;
     Ok(tx.commit().await?)
@@ -116,7 +115,8 @@ pub async fn at_places(
         locations.iter().filter_map(|(_, at)| at.place).map(|id: PlaceId| id.to_string()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let found = if ids.is_empty() { Vec::new() } else { places::find_many(conn, account, &ids).await? };
+    let found: Vec<Place> =
+        if ids.is_empty() { Vec::new() } else { documents::find_many(conn, account, &ids).await? };
     let (mut out, mut faults) = (Vec::with_capacity(locations.len()), Vec::new());
     for (name, location) in locations {
         let place = location.place.map(|id| (id, found.iter().find(|place| place.id == id)));
@@ -138,24 +138,7 @@ async fn follow(tx: &mut Tx, account: AccountId, thng: &mut Thng) -> Result<(), 
     let latest = thng_locations::find_latest(tx, account, thng.id).await?.map(|entry| entry.location);
     if thng.details.location != latest {
         thng.details.location = latest;
-        thngs::update(tx, account, thng).await?;
+        documents::update(tx, account, thng).await?;
     }
     Ok(())
-}
-
-async fn find_locked(
-    tx: &mut Tx,
-    actor: &Actor,
-    grant: &Grant,
-    reference: &str,
-) -> Result<Thng, ServiceError> {
-    let id = resolve_thng(tx, actor.account, reference).await?;
-    let found = thngs::find_locked(tx, actor.account, id).await?;
-    admitted(found, grant, reference)
-}
-
-fn admitted(found: Option<Thng>, grant: &Grant, reference: &str) -> Result<Thng, ServiceError> {
-    found
-        .filter(|thng| grant.admits(thng.id.as_str(), thng.details.common.scopes.as_ref()))
-        .ok_or_else(|| ServiceError::not_found("thng", reference))
 }

@@ -12,6 +12,7 @@ pub mod idempotency;
 pub mod intake;
 pub mod limiter;
 pub mod locations;
+mod named;
 pub mod passwords;
 pub mod places;
 pub mod products;

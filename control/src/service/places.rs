@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use shared::{id::PlaceId, time::UnixMillis};
 use tracing::instrument;
 
-use super::{App, access::require, references::resolve_place, scopes::scopes_for};
+use super::{App, access::require, named, scopes::scopes_for};
 use crate::{
     domain::{
         access::Actor,
         geo::{Bounds, Rank, Search},
-        grant::Grant,
         listing::ListRequest,
         location::Coordinates,
         page::{Page, PageRequest, Position},
         permission::{Subject::Places, Verb},
         place::{Place, PlaceChange},
+        resource::Stamp,
     },
     error::ServiceError,
-    store::{Conn, listing::Selection, places},
+    store::{Conn, documents, places},
 };
 
 /// Makes a place, in a project if `project` names one.
@@ -39,8 +39,9 @@ pub async fn create(
     let mut tx = app.db.begin().await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
-    let place =
-        places::insert(&mut tx, actor.account, id, name, change.coordinates, change.details, now).await?;
+    let (coordinates, details) = (change.coordinates, change.details);
+    let new = Place { id, stamp: Stamp::new(now), name, coordinates, details };
+    let place = documents::insert(&mut tx, actor.account, new).await?;
     tx.commit().await?;
     Ok(place)
 }
@@ -51,11 +52,7 @@ pub async fn create(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Place, ServiceError> {
-    let grant = require(actor, Verb::Read, Places)?;
-    let mut conn = app.db.read().await?;
-    let id = resolve_place(&mut conn, actor.account, reference).await?;
-    let found = places::find(&mut conn, actor.account, id).await?;
-    found.filter(|place| admits(&grant, place)).ok_or_else(|| ServiceError::not_found("place", reference))
+    named::read(app, actor, reference).await
 }
 
 /// Lists places.
@@ -64,10 +61,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Place, Se
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Place>, ServiceError> {
-    let grant = require(actor, Verb::Read, Places)?;
-    let mut conn = app.db.read().await?;
-    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
-    Ok(places::list(&mut conn, &selection).await?)
+    named::list(app, actor, request).await
 }
 
 /// Lists the places around a point, nearest first; a position in this list is a distance in millimetres.
@@ -110,7 +104,7 @@ async fn load_in_order(
     let position = |(rank, _): &(Rank, String)| Position { at: UnixMillis(rank.distance_mm), seq: rank.seq };
     let page = Page::cut(found, request, position);
     let ids: Vec<String> = page.items.into_iter().map(|(_, id)| id).collect();
-    let loaded = places::find_many(conn, actor.account, &ids).await?;
+    let loaded: Vec<Place> = documents::find_many(conn, actor.account, &ids).await?;
     let mut by_id: HashMap<String, Place> =
         loaded.into_iter().map(|place| (place.id.to_string(), place)).collect();
     // One that was removed since the search is left out.
@@ -133,13 +127,9 @@ pub async fn update(
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let id = resolve_place(&mut tx, actor.account, reference).await?;
-    let place = places::find_locked(&mut tx, actor.account, id)
-        .await?
-        .filter(|place| admits(&grant, place))
-        .ok_or_else(|| ServiceError::not_found("place", reference))?
-        .apply(change, app.clock.now());
-    places::update(&mut tx, actor.account, &place).await?;
+    let stored: Place = named::find_locked(&mut tx, actor, &grant, reference).await?;
+    let place = stored.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &place).await?;
     tx.commit().await?;
     Ok(place)
 }
@@ -152,15 +142,7 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Places)?;
     let mut tx = app.db.begin().await?;
-    let id = resolve_place(&mut tx, actor.account, reference).await?;
-    let found = places::find_locked(&mut tx, actor.account, id).await?;
-    if found.is_none_or(|place| !admits(&grant, &place)) {
-        return Err(ServiceError::not_found("place", reference));
-    }
-    places::delete(&mut tx, actor.account, id).await?;
+    let id = named::find_locked::<Place>(&mut tx, actor, &grant, reference).await?.id;
+    documents::delete::<Place>(&mut tx, actor.account, id).await?;
     Ok(tx.commit().await?)
-}
-
-fn admits(grant: &Grant, place: &Place) -> bool {
-    grant.admits(place.id.as_str(), place.details.common.scopes.as_ref())
 }

@@ -1,20 +1,21 @@
 //! Products (decisions 4).
 
+use std::collections::BTreeMap;
+
 use shared::id::ProductId;
 use tracing::instrument;
 
-use super::{App, access::require, properties, references::resolve_product, scopes::scopes_for};
+use super::{App, access::require, named, properties, scopes::scopes_for};
 use crate::{
     domain::{
         access::Actor,
-        limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Products, Verb},
-        resource::{Product, ProductChange},
+        resource::{Product, ProductChange, Stamp},
     },
     error::ServiceError,
-    store::{listing::Selection, products},
+    store::{self, documents},
 };
 
 /// Makes a product; `project` is what `?project=` names.
@@ -35,7 +36,9 @@ pub async fn create(
     let mut tx = app.db.begin().await?;
     let asked = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
-    let mut product = products::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    let new =
+        Product { id, stamp: Stamp::new(now), name, details: change.details, properties: BTreeMap::new() };
+    let mut product = documents::insert(&mut tx, actor.account, new).await?;
     properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
     product.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
     tx.commit().await?;
@@ -48,14 +51,7 @@ pub async fn create(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, ServiceError> {
-    let grant = require(actor, Verb::Read, Products)?;
-    let mut conn = app.db.read().await?;
-    let id = resolve_product(&mut conn, actor.account, reference).await?;
-    let found = products::find(&mut conn, actor.account, id).await?;
-    let seen = found.filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()));
-    let mut product = seen.ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?;
-    product.properties = properties::shown(&mut conn, actor, id.as_str()).await?;
-    Ok(product)
+    named::read(app, actor, reference).await
 }
 
 /// Lists products.
@@ -64,16 +60,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, 
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Product>, ServiceError> {
-    let grant = require(actor, Verb::Read, Products)?;
-    let mut conn = app.db.read().await?;
-    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
-    let mut page = products::list(&mut conn, &selection).await?;
-    let ids: Vec<String> = page.items.iter().map(|product| product.id.to_string()).collect();
-    let mut shown = properties::shown_of(&mut conn, actor, &ids).await?;
-    for product in &mut page.items {
-        product.properties = shown.remove(product.id.as_str()).unwrap_or_default();
-    }
-    Ok(page)
+    named::list(app, actor, request).await
 }
 
 /// Merges the members given into a product.
@@ -90,14 +77,10 @@ pub async fn update(
     let grant = require(actor, Verb::Update, Products)?;
     change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
-    let id = resolve_product(&mut tx, actor.account, reference).await?;
-    let mut product = products::find_locked(&mut tx, actor.account, id)
-        .await?
-        .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
-        .ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?
-        .apply(change, app.clock.now());
-    products::update(&mut tx, actor.account, &product).await?;
-    product.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
+    let stored: Product = named::find_locked(&mut tx, actor, &grant, reference).await?;
+    let mut product = stored.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &product).await?;
+    product.properties = properties::shown(&mut tx, actor, product.id.as_str()).await?;
     tx.commit().await?;
     Ok(product)
 }
@@ -110,12 +93,9 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Products)?;
     let mut tx = app.db.begin().await?;
-    let id = resolve_product(&mut tx, actor.account, reference).await?;
-    products::find_locked(&mut tx, actor.account, id)
-        .await?
-        .filter(|row| grant.admits(id.as_str(), row.details.common.scopes.as_ref()))
-        .ok_or_else(|| ServiceError::not_found("product", shorten(reference)))?;
-    products::delete(&mut tx, actor.account, id).await?;
+    let id = named::find_locked::<Product>(&mut tx, actor, &grant, reference).await?.id;
+    documents::delete::<Product>(&mut tx, actor.account, id).await?;
+    store::properties::remove_all(&mut tx, actor.account, id.as_str()).await?;
     tx.commit().await?;
     properties::sweep_once(app).await;
     Ok(())

@@ -3,7 +3,7 @@
 use shared::id::ProjectId;
 use tracing::instrument;
 
-use super::{App, access::require, applications::remove};
+use super::{App, access::require, applications::remove, named};
 use crate::{
     domain::{
         access::Actor,
@@ -12,9 +12,10 @@ use crate::{
         page::Page,
         permission::{Subject::Projects, Verb},
         project::{Project, ProjectChange},
+        resource::Stamp,
     },
     error::ServiceError,
-    store::{applications, listing::Selection, projects},
+    store::{applications, documents},
 };
 
 /// Makes a project.
@@ -28,7 +29,8 @@ pub async fn create(app: &App, actor: &Actor, change: ProjectChange) -> Result<P
     let id = ProjectId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
-    let project = projects::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    let new = Project { id, stamp: Stamp::new(now), name, details: change.details };
+    let project = documents::insert(&mut tx, actor.account, new).await?;
     tx.commit().await?;
     Ok(project)
 }
@@ -42,7 +44,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Project, Service
     let _ = require(actor, Verb::Read, Projects)?;
     let parsed = project_id(id)?;
     let mut conn = app.db.read().await?;
-    projects::find(&mut conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))
+    documents::find(&mut conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))
 }
 
 /// Lists projects.
@@ -51,10 +53,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Project, Service
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Project>, ServiceError> {
-    let grant = require(actor, Verb::Read, Projects)?;
-    let mut conn = app.db.read().await?;
-    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
-    Ok(projects::list(&mut conn, &selection).await?)
+    named::list(app, actor, request).await
 }
 
 /// Merges the members given into a project.
@@ -71,11 +70,9 @@ pub async fn update(
     let _ = require(actor, Verb::Update, Projects)?;
     let parsed = project_id(id)?;
     let mut tx = app.db.begin().await?;
-    let project = projects::find_locked(&mut tx, actor.account, parsed)
-        .await?
-        .ok_or_else(|| not_found(id))?
-        .apply(change, app.clock.now());
-    projects::update(&mut tx, &project).await?;
+    let stored: Option<Project> = documents::find_locked(&mut tx, actor.account, parsed).await?;
+    let project = stored.ok_or_else(|| not_found(id))?.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &project).await?;
     tx.commit().await?;
     Ok(project)
 }
@@ -90,7 +87,7 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     let _ = require(actor, Verb::Delete, Projects)?;
     let parsed = project_id(id)?;
     let mut tx = app.db.begin().await?;
-    if !projects::delete(&mut tx, actor.account, parsed).await? {
+    if !documents::delete::<Project>(&mut tx, actor.account, parsed).await? {
         return Err(not_found(id));
     }
     let mut had_rules = false;

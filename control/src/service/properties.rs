@@ -21,14 +21,13 @@ use crate::{
         permission::{Subject::Properties, Verb, reach},
         property::{NewPoint, Owner, Point, PropertyKey, settle},
         redirection::Scopes,
+        resource::{Product, Thng},
     },
     error::ServiceError,
     store::{
-        Conn, StoreError, Tx,
+        Conn, StoreError, Tx, documents,
         listing::Selection,
-        products,
         properties::{self, Hold, Removal},
-        thngs,
     },
 };
 
@@ -281,11 +280,11 @@ async fn find_scopes(
     let broken = || StoreError::Row(format!("id: {id:?}"));
     Ok(match owner {
         Owner::Thng => {
-            let found = thngs::find(conn, account, id.parse().map_err(|_| broken())?).await?;
+            let found = documents::find::<Thng>(conn, account, id.parse().map_err(|_| broken())?).await?;
             found.map(|thng| thng.details.common.scopes)
         }
         Owner::Product => {
-            let found = products::find(conn, account, id.parse().map_err(|_| broken())?).await?;
+            let found = documents::find::<Product>(conn, account, id.parse().map_err(|_| broken())?).await?;
             found.map(|product| product.details.common.scopes)
         }
     })

@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use shared::{
-    id::{AccountId, CollectionId, PlaceId, ProductId, ThngId},
+    id::{AccountId, ProductId, ThngId},
     problem::Code,
 };
 
@@ -36,27 +36,11 @@ pub async fn resolve_product(
     resolve(conn, account, "product", text).await
 }
 
-/// The collection that a path names by id or `<key>:<value>`; an id is taken as it is.
+/// What a path names by id or `<key>:<value>`; an id is taken as it is.
 ///
 /// # Errors
-/// [`Code::NotFound`], or [`Code::Conflict`] when several collections have the identifier.
-pub async fn resolve_collection(
-    conn: &mut Conn,
-    account: AccountId,
-    text: &str,
-) -> Result<CollectionId, ServiceError> {
-    resolve(conn, account, "collection", text).await
-}
-
-/// The place that a path names by id or `<key>:<value>`; an id is taken as it is.
-///
-/// # Errors
-/// [`Code::NotFound`], or [`Code::Conflict`] when several places have the identifier.
-pub async fn resolve_place(conn: &mut Conn, account: AccountId, text: &str) -> Result<PlaceId, ServiceError> {
-    resolve(conn, account, "place", text).await
-}
-
-async fn resolve<Id: FromStr + Display>(
+/// [`Code::NotFound`], or [`Code::Conflict`] when several have the identifier.
+pub(super) async fn resolve<Id: FromStr + Display>(
     conn: &mut Conn,
     account: AccountId,
     kind: &str,

@@ -6,14 +6,16 @@ use tracing::instrument;
 use super::{
     App,
     access::{derived_key, require},
+    named::admitted,
 };
 use crate::{
     domain::{
         access::{Actor, ActorKind, hash_key},
         permission::{Subject::Keys, Verb},
+        resource::Thng,
     },
     error::ServiceError,
-    store::{keys, thngs},
+    store::{documents, keys},
 };
 
 /// Most keys of one Thng that may have been revoked.
@@ -26,12 +28,9 @@ const MAX_GENERATIONS: u32 = 100;
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
     let grant = require(actor, Verb::Create, Keys)?;
-    let not_found = || ServiceError::not_found("thng", id);
     let mut tx = app.db.begin().await?;
-    let thng = thngs::find_locked(&mut tx, actor.account, id).await?.ok_or_else(not_found)?;
-    if !grant.admits(id.as_str(), thng.details.common.scopes.as_ref()) {
-        return Err(not_found());
-    }
+    let found: Option<Thng> = documents::find_locked(&mut tx, actor.account, id).await?;
+    admitted(found, &grant, id.as_str())?;
     let owner = Actor {
         account: actor.account,
         kind: ActorKind::Thng,

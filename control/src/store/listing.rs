@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! const LIST: Table = Table {
-//!     select: concat!(columns!(), " FROM places t"),          // the alias is t; columns are qualified
+//!     select: concat!(columns!(), " FROM app_users t"),       // the alias is t; columns are qualified
 //!     order: ("t.created_at", "t.seq"),                       // or ("t.timestamp", "t.seq") in histories
 //!     columns: &[("name", Column::Text("t.name"))],           // every other field is a facet
 //!     identifiers: None,                                      // Some(kind) if the table of that name is used
@@ -13,10 +13,12 @@
 //!     itself: "t.id",                                         // what is meant by the caller's own id
 //! };
 //!
-//! pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Place>, StoreError> {
-//!     listing::page::<Row, Place>(conn, &LIST, selection, |place| place.stamp.position()).await
+//! pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<AppUser>, StoreError> {
+//!     listing::page::<Row, AppUser>(conn, &LIST, selection, |user| user.stamp.position()).await
 //! }
 //! ```
+//!
+//! Tables of named resources are listed by `documents`.
 //!
 //! The reach of a confined key and `project=` are conditions on `scopes.projects` and `scopes.users`: a table
 //! that is not faceted gives these fields a column or clause. What a path says (`/thngs/:id/actions/scans`)
@@ -105,10 +107,27 @@ where
     R: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
     T: TryFrom<R, Error = StoreError>,
 {
+    page_of(conn, table, selection, T::try_from, position).await
+}
+
+/// One page of a table whose rows are read by `read`.
+///
+/// # Errors
+/// As [`page`].
+pub(super) async fn page_of<R, T>(
+    conn: &mut Conn,
+    table: &Table,
+    selection: &Selection<'_>,
+    read: impl Fn(R) -> Result<T, StoreError>,
+    position: impl Fn(&T) -> Position,
+) -> Result<Page<T>, StoreError>
+where
+    R: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
+{
     let page = selection.request.page;
     let conditions = conditions(engine(conn), table, selection)?;
     let rows: Vec<R> = fetch(conn, ordered(table, conditions.clone(), selection)).await?;
-    let rows = rows.into_iter().map(T::try_from).collect::<Result<Vec<T>, StoreError>>()?;
+    let rows = rows.into_iter().map(read).collect::<Result<Vec<T>, StoreError>>()?;
     let mut page = Page::cut(rows, page, position);
     if selection.request.counted {
         let counts: Vec<(i64,)> = fetch(conn, count(&conditions)).await?;

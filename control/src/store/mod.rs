@@ -29,6 +29,7 @@ pub mod collection_members;
 pub mod collections;
 mod conditions;
 pub mod dialect;
+pub mod documents;
 pub mod edge_keys;
 mod facets;
 pub mod files;

@@ -323,7 +323,7 @@ pub async fn remove_own(tx: &mut Tx, account: AccountId, resource: &str) -> Resu
 ///
 /// # Errors
 /// The database failed.
-pub(super) async fn remove_all(tx: &mut Tx, account: AccountId, resource: &str) -> Result<(), StoreError> {
+pub async fn remove_all(tx: &mut Tx, account: AccountId, resource: &str) -> Result<(), StoreError> {
     remove_by(tx, account, resource, [NOTE_ALL, DROP_ALL]).await
 }
 

@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{domain::resource::ThngDetails, store::thngs};
+use control::{
+    domain::resource::{Thng, ThngDetails},
+    store::documents,
+};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use shared::{id::ThngId, time::UnixMillis};
@@ -79,16 +82,8 @@ pub(super) async fn rows_of_one_millisecond_keep_their_order(engine: Engine) -> 
     let mut tx = api.made.app.db.begin().await?;
     for n in 0..5 {
         let id = ThngId::new(7, random16()?);
-        thngs::insert(
-            &mut tx,
-            api.made.account,
-            id,
-            n.to_string(),
-            None,
-            ThngDetails::default(),
-            UnixMillis(7),
-        )
-        .await?;
+        let thng = Thng::new(id, n.to_string(), None, ThngDetails::default(), UnixMillis(7));
+        documents::insert(&mut tx, api.made.account, thng).await?;
     }
     tx.commit().await?;
     assert_eq!(

@@ -97,9 +97,11 @@ impl Sources {
                 && tokens.get(at + 2) == Some(&Token::Mark(':'))
             {
                 let rest = &tokens[at + 3..];
-                let begin = rest.iter().position(|token| *token == Token::Mark('=')).context("no value")?;
                 let end = rest.iter().position(|token| *token == Token::Mark(';')).context("no end")?;
-                self.constants.push((file.to_owned(), name.clone(), rest[begin + 1..end].to_vec()));
+                // A trait may ask for a constant without giving it.
+                if let Some(begin) = rest[..end].iter().position(|token| *token == Token::Mark('=')) {
+                    self.constants.push((file.to_owned(), name.clone(), rest[begin + 1..end].to_vec()));
+                }
             }
         }
         Ok(())

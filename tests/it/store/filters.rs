@@ -8,11 +8,12 @@ use control::{
         listing::{ACTIONS, ListRequest, THNGS},
         page::{PageRequest, SortOrder},
         redirection::Scopes,
-        resource::ThngDetails,
+        resource::{Thng, ThngDetails},
     },
     store::{
         action_lists,
         actions::{self, NewAction},
+        documents,
         listing::Selection,
         thngs,
     },
@@ -177,7 +178,7 @@ async fn make_thngs(made: &TestApp, account: AccountId, scopes: &[Scopes]) -> Re
         details.common.scopes = scopes.get(index).cloned();
         let product: Option<ProductId> = product.map(str::parse).transpose()?;
         let id = ThngId::new(at.0, random16()?);
-        thngs::insert(&mut tx, account, id, name.to_owned(), product, details, at).await?;
+        documents::insert(&mut tx, account, Thng::new(id, name.to_owned(), product, details, at)).await?;
     }
     Ok(tx.commit().await?)
 }
@@ -225,7 +226,7 @@ async fn expressions_find_their_thngs(engine: Engine) -> Result<()> {
             Filter::parse(&with_ids(text), THNGS.fields).unwrap_or_else(|fault| panic!("{text}: {fault}"));
         let request = request(Some(filter));
         let selection = selection(&made, &Limit::Account, &request);
-        let found = thngs::list(&mut conn, &selection).await?;
+        let found = documents::list::<Thng>(&mut conn, &selection).await?;
         assert_eq!(letters(found.items.iter().map(|thng| thng.stamp.created_at)), *expected, "{text}");
         write(&mut table, text, expected, &thngs::explain(&mut conn, &selection).await?.sql);
     }
@@ -276,7 +277,8 @@ async fn keys_see_what_is_theirs(engine: Engine) -> Result<()> {
     let all = [scopes(&[], &[P]), scopes(&[U], &[P, Q]), scopes(&[U], &[]), scopes(&["all"], &[Q])];
     make_thngs(&made, made.account, &all).await?;
     let mut conn = made.app.db.read().await?;
-    let first = thngs::list(&mut conn, &selection(&made, &Limit::Account, &request(None))).await?;
+    let first =
+        documents::list::<Thng>(&mut conn, &selection(&made, &Limit::Account, &request(None))).await?;
     let first = first.items.first().map(|thng| thng.id.to_string()).unwrap_or_default();
     for (limit, asked, ids, expected) in [
         (Limit::Account, None, None, "abcde"),
@@ -289,7 +291,7 @@ async fn keys_see_what_is_theirs(engine: Engine) -> Result<()> {
         (Limit::Project(project), None, Some(vec![first.clone(), Q.to_owned()]), "a"),
     ] {
         let request = ListRequest { project: asked, ids, counted: true, ..request(None) };
-        let found = thngs::list(&mut conn, &selection(&made, &limit, &request)).await?;
+        let found = documents::list::<Thng>(&mut conn, &selection(&made, &limit, &request)).await?;
         let seen = letters(found.items.iter().map(|thng| thng.stamp.created_at));
         assert_eq!(seen, expected, "{limit:?} {asked:?}");
         assert_eq!(found.total, Some(expected.len() as u64), "{limit:?}");
@@ -309,7 +311,7 @@ async fn rows_of_before_get_their_facets(engine: Engine) -> Result<()> {
             let request = request(Some(Filter::parse(text, fields).map_err(anyhow::Error::msg)?));
             let selection = selection(&made, &Limit::Account, &request);
             let found = if fields == THNGS.fields {
-                thngs::list(&mut conn, &selection).await?.items.len()
+                documents::list::<Thng>(&mut conn, &selection).await?.items.len()
             } else {
                 action_lists::list(&mut conn, &selection).await?.items.len()
             };

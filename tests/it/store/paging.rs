@@ -9,9 +9,9 @@ use control::{
         grant::Limit,
         listing::{ListRequest, THNGS},
         page::{PageRequest, SortOrder},
-        resource::ThngDetails,
+        resource::{Thng, ThngDetails},
     },
-    store::{Db, listing::Selection, thngs},
+    store::{Db, documents, listing::Selection},
 };
 use shared::{
     id::{AccountId, ThngId},
@@ -40,14 +40,15 @@ async fn insert(db: &Db, account: AccountId, at: i64, tagged: bool) -> Result<Th
     let mut details = ThngDetails::default();
     details.common.tags = tagged.then(|| vec!["red".to_owned()]);
     let mut tx = db.begin().await?;
-    thngs::insert(&mut tx, account, id, "t".to_owned(), None, details, UnixMillis(at)).await?;
+    let thng = Thng::new(id, "t".to_owned(), None, details, UnixMillis(at));
+    documents::insert(&mut tx, account, thng).await?;
     tx.commit().await?;
     Ok(id)
 }
 
 async fn delete(db: &Db, account: AccountId, id: ThngId) -> Result<()> {
     let mut tx = db.begin().await?;
-    thngs::delete(&mut tx, account, id).await?;
+    documents::delete::<Thng>(&mut tx, account, id).await?;
     Ok(tx.commit().await?)
 }
 
@@ -61,7 +62,7 @@ async fn walk(
     loop {
         let selection =
             Selection { account: made.account, limit: &Limit::Account, request: &request, within: &[] };
-        let page = thngs::list(&mut made.app.db.read().await?, &selection).await?;
+        let page = documents::list::<Thng>(&mut made.app.db.read().await?, &selection).await?;
         ensure!(page.items.len() <= request.page.per_page as usize, "a page too long");
         seen.extend(page.items.iter().map(|thng| thng.id));
         ensure!(seen.len() < 10_000, "no end");

@@ -8,11 +8,12 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{admitted, find, find_locked, unknown};
+use super::unknown;
 use crate::{
     domain::{
         access::Actor,
         collection::{Collection, MAX_DEPTH, check_nesting},
+        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{
@@ -22,11 +23,15 @@ use crate::{
         resource::Thng,
     },
     error::ServiceError,
-    service::{App, access::require, thngs::show_properties},
+    service::{
+        App,
+        access::require,
+        named::{self, is_seen, show_properties},
+    },
     store::{
         Conn, Tx,
         collection_members::{self as members, Direction},
-        collections,
+        collections, documents,
         listing::Selection,
         thngs,
     },
@@ -46,7 +51,7 @@ pub async fn list_thngs(
     let grant = require(actor, Verb::Read, Collections)?;
     let thngs_grant = require(actor, Verb::Read, Thngs)?;
     let mut conn = app.db.read().await?;
-    let id = find(&mut conn, actor, &grant, reference).await?.id;
+    let id = named::find::<Collection>(&mut conn, actor, &grant, reference).await?.id;
     let within = [("in", id.as_str())];
     let selection =
         Selection { account: actor.account, limit: thngs_grant.limit(), request, within: &within };
@@ -69,7 +74,7 @@ pub async fn add_thngs(
     let grant = require(actor, Verb::Update, Collections)?;
     let readable = require(actor, Verb::Read, Thngs)?;
     let mut tx = app.db.begin().await?;
-    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let found = thngs::list_scopes(&mut tx, actor.account, ids).await?;
     let known: BTreeSet<String> = found
         .into_iter()
@@ -89,7 +94,7 @@ pub async fn add_thngs(
 pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
     let mut tx = app.db.begin().await?;
-    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     members::remove_thngs(&mut tx, actor.account, id).await?;
     Ok(tx.commit().await?)
 }
@@ -102,7 +107,7 @@ pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(
 pub async fn remove_thng(app: &App, actor: &Actor, reference: &str, thng: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
     let mut tx = app.db.begin().await?;
-    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let not_there = || ServiceError::not_found("thng", crate::domain::limits::shorten(thng));
     let thng: ThngId = thng.parse().map_err(|_| not_there())?;
     if !members::remove_thng(&mut tx, actor.account, id, thng).await? {
@@ -124,7 +129,7 @@ pub async fn list_collections(
 ) -> Result<Page<Collection>, ServiceError> {
     let grant = require(actor, Verb::Read, Collections)?;
     let mut conn = app.db.read().await?;
-    let id = find(&mut conn, actor, &grant, reference).await?.id;
+    let id = named::find::<Collection>(&mut conn, actor, &grant, reference).await?.id;
     let within = [("in", id.as_str())];
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
     Ok(collections::list_in_collection(&mut conn, &selection).await?)
@@ -146,13 +151,8 @@ pub async fn add_collections(
     let readable = require(actor, Verb::Read, Collections)?;
     let mut tx = app.db.begin().await?;
     members::lock_nesting(&mut tx, actor.account).await?;
-    let outer = find_locked(&mut tx, actor, &grant, reference).await?.id;
-    let found = collections::find_many(&mut tx, actor.account, ids).await?;
-    let known: BTreeSet<String> = found
-        .into_iter()
-        .filter_map(|found| admitted(Some(found), &readable, reference).ok())
-        .map(|found| found.id.to_string())
-        .collect();
+    let outer = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
+    let known = known_collections(&mut tx, actor, &readable, ids).await?;
     check_known("collection", ids, &known)?;
     if !ids.is_empty() {
         let above = levels(&mut tx, actor, vec![outer.to_string()], Direction::Above).await?;
@@ -173,7 +173,7 @@ pub async fn add_collections(
 pub async fn remove_collections(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
     let mut tx = app.db.begin().await?;
-    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     members::remove_collections(&mut tx, actor.account, id).await?;
     Ok(tx.commit().await?)
 }
@@ -191,7 +191,7 @@ pub async fn remove_collection(
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
     let mut tx = app.db.begin().await?;
-    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
+    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let not_there = || ServiceError::not_found("collection", crate::domain::limits::shorten(member));
     let member: CollectionId = member.parse().map_err(|_| not_there())?;
     if !members::remove_collection(&mut tx, actor.account, id, member).await? {
@@ -219,12 +219,7 @@ pub(in crate::service) async fn set_collections_of(
     }
     let grant = require(actor, Verb::Update, Collections)?;
     let touched: Vec<String> = joins.iter().chain(&leaves).map(CollectionId::to_string).collect();
-    let known: BTreeSet<String> = collections::find_many(tx, actor.account, &touched)
-        .await?
-        .into_iter()
-        .filter_map(|found| admitted(Some(found), &grant, "").ok())
-        .map(|found| found.id.to_string())
-        .collect();
+    let known = known_collections(tx, actor, &grant, &touched).await?;
     check_known("collections: the collection", &touched, &known)?;
     for id in joins {
         members::add_thngs(tx, actor.account, id, &[thng.to_string()]).await?;
@@ -233,6 +228,18 @@ pub(in crate::service) async fn set_collections_of(
         members::remove_thng(tx, actor.account, id, thng).await?;
     }
     Ok(())
+}
+
+/// Those of some ids that are collections which exist for the caller.
+async fn known_collections(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    ids: &[String],
+) -> Result<BTreeSet<String>, ServiceError> {
+    let found: Vec<Collection> = documents::find_many(tx, actor.account, ids).await?;
+    let seen = found.into_iter().filter(|found| is_seen(found, grant));
+    Ok(seen.map(|found| found.id.to_string()).collect())
 }
 
 fn check_known(kind: &str, ids: &[String], known: &BTreeSet<String>) -> Result<(), ServiceError> {

@@ -3,18 +3,18 @@
 use shared::{id::CollectionId, problem::Code};
 use tracing::instrument;
 
-use super::{App, access::require, references::resolve_collection, scopes::scopes_for};
+use super::{App, access::require, named, scopes::scopes_for};
 use crate::{
     domain::{
         access::Actor,
         collection::{Collection, CollectionChange},
-        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Collections, Verb},
+        resource::Stamp,
     },
     error::ServiceError,
-    store::{Conn, Tx, collection_members, collections, listing::Selection},
+    store::{collection_members, documents},
 };
 
 pub mod members;
@@ -37,7 +37,8 @@ pub async fn create(
     let mut tx = app.db.begin().await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
-    let collection = collections::insert(&mut tx, actor.account, id, name, change.details, now).await?;
+    let new = Collection { id, stamp: Stamp::new(now), name, details: change.details };
+    let collection = documents::insert(&mut tx, actor.account, new).await?;
     tx.commit().await?;
     Ok(collection)
 }
@@ -48,9 +49,7 @@ pub async fn create(
 /// It is not there, the identifier is ambiguous, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Collection, ServiceError> {
-    let grant = require(actor, Verb::Read, Collections)?;
-    let mut conn = app.db.read().await?;
-    find(&mut conn, actor, &grant, reference).await
+    named::read(app, actor, reference).await
 }
 
 /// Lists collections.
@@ -59,10 +58,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Collectio
 /// The key may not, or the database failed.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Collection>, ServiceError> {
-    let grant = require(actor, Verb::Read, Collections)?;
-    let mut conn = app.db.read().await?;
-    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
-    Ok(collections::list(&mut conn, &selection).await?)
+    named::list(app, actor, request).await
 }
 
 /// Merges the members given into a collection.
@@ -80,8 +76,9 @@ pub async fn update(
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let collection = find_locked(&mut tx, actor, &grant, reference).await?.apply(change, app.clock.now());
-    collections::update(&mut tx, actor.account, &collection).await?;
+    let stored: Collection = named::find_locked(&mut tx, actor, &grant, reference).await?;
+    let collection = stored.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &collection).await?;
     tx.commit().await?;
     Ok(collection)
 }
@@ -94,39 +91,10 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Collections)?;
     let mut tx = app.db.begin().await?;
-    let id = find_locked(&mut tx, actor, &grant, reference).await?.id;
-    collections::delete(&mut tx, actor.account, id).await?;
+    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
+    documents::delete::<Collection>(&mut tx, actor.account, id).await?;
     collection_members::forget_collection(&mut tx, actor.account, id).await?;
     Ok(tx.commit().await?)
-}
-
-/// The collection that a path names, as far as it exists for the caller.
-async fn find(
-    conn: &mut Conn,
-    actor: &Actor,
-    grant: &Grant,
-    reference: &str,
-) -> Result<Collection, ServiceError> {
-    let id = resolve_collection(conn, actor.account, reference).await?;
-    let found = collections::find(conn, actor.account, id).await?;
-    admitted(found, grant, reference)
-}
-
-async fn find_locked(
-    tx: &mut Tx,
-    actor: &Actor,
-    grant: &Grant,
-    reference: &str,
-) -> Result<Collection, ServiceError> {
-    let id = resolve_collection(tx, actor.account, reference).await?;
-    let found = collections::find_locked(tx, actor.account, id).await?;
-    admitted(found, grant, reference)
-}
-
-fn admitted(found: Option<Collection>, grant: &Grant, reference: &str) -> Result<Collection, ServiceError> {
-    found
-        .filter(|found| grant.admits(found.id.as_str(), found.details.common.scopes.as_ref()))
-        .ok_or_else(|| ServiceError::not_found("collection", reference))
 }
 
 /// A refusal that names each id that is not there.

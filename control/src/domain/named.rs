@@ -1,0 +1,96 @@
+//! What named resources have in common: an id, a stamp, a name, and the rest as one document.
+
+use std::{collections::BTreeMap, fmt::Display, str::FromStr};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use shared::id::{ApplicationId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ThngId};
+
+use super::{
+    collection::{Collection, CollectionDetails},
+    file::{File, FileDetails},
+    permission::Subject,
+    place::{Place, PlaceDetails},
+    project::{Application, ApplicationDetails, Project, ProjectDetails},
+    resource::{Common, Product, ProductDetails, Stamp, Thng, ThngDetails},
+};
+
+/// A named resource of an account.
+pub trait Named: Sized + Send + Sync {
+    /// Its id.
+    type Id: Copy + Display + FromStr + Send + Sync;
+    /// What stands in its document.
+    type Details: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static;
+
+    /// What it is called in errors, and in the table of identifiers.
+    const KIND: &'static str;
+    /// What it is called in the table of permissions.
+    const SUBJECT: Subject;
+
+    /// Its id.
+    fn id(&self) -> Self::Id;
+    /// Order and times.
+    fn stamp(&self) -> &Stamp;
+    /// Order and times, to be changed.
+    fn stamp_mut(&mut self) -> &mut Stamp;
+    /// Its name.
+    fn name(&self) -> &str;
+    /// What stands in its document.
+    fn details(&self) -> &Self::Details;
+    /// The part of it that all have.
+    fn common(&self) -> &Common;
+    /// The latest values of its properties, if it has such.
+    fn properties(&mut self) -> Option<&mut BTreeMap<String, Value>> {
+        None
+    }
+}
+
+macro_rules! named {
+    ($($type:ident: $id:ty, $details:ty, $kind:literal, $subject:ident $(, $properties:ident)?;)*) => {$(
+        impl Named for $type {
+            type Id = $id;
+            type Details = $details;
+
+            const KIND: &'static str = $kind;
+            const SUBJECT: Subject = Subject::$subject;
+
+            fn id(&self) -> $id {
+                self.id
+            }
+
+            fn stamp(&self) -> &Stamp {
+                &self.stamp
+            }
+
+            fn stamp_mut(&mut self) -> &mut Stamp {
+                &mut self.stamp
+            }
+
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            fn details(&self) -> &$details {
+                &self.details
+            }
+
+            fn common(&self) -> &Common {
+                &self.details.common
+            }
+
+            $(fn properties(&mut self) -> Option<&mut BTreeMap<String, Value>> {
+                Some(&mut self.$properties)
+            })?
+        }
+    )*};
+}
+
+named! {
+    Project: ProjectId, ProjectDetails, "project", Projects;
+    Application: ApplicationId, ApplicationDetails, "application", Applications;
+    Product: ProductId, ProductDetails, "product", Products, properties;
+    Thng: ThngId, ThngDetails, "thng", Thngs, properties;
+    Place: PlaceId, PlaceDetails, "place", Places;
+    Collection: CollectionId, CollectionDetails, "collection", Collections;
+    File: FileId, FileDetails, "file", Files;
+}

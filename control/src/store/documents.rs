@@ -1,0 +1,289 @@
+//! The tables of named resources: one row each, with the columns that are searched, and the rest as a document.
+//!
+//! A table says its statements and its own columns in a [`Document`]; what is done with it stands here once.
+
+use shared::{id::AccountId, time::UnixMillis};
+use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
+
+use super::{
+    Conn, StoreError, Tx, dialect, facets, identifiers,
+    listing::{self, Selection, Table},
+    on_db, parse,
+    texts::Texts,
+};
+use crate::domain::{named::Named, page::Page, resource::Stamp};
+
+/// A named resource with a table of its own.
+pub trait Document: Named {
+    /// The columns that its table has beside those of all; `()` for none.
+    type Own: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin;
+
+    /// Its table.
+    const TABLE: &'static Statements;
+
+    /// The resource of a row.
+    ///
+    /// # Errors
+    /// [`StoreError::Row`] when a column does not fit.
+    fn build(id: Self::Id, stamp: Stamp, row: Base<Self>, own: Self::Own) -> Result<Self, StoreError>;
+
+    /// The values of its own columns, in the order of the statements.
+    fn own(&self) -> Vec<Cell> {
+        Vec::new()
+    }
+}
+
+/// What a row of any table holds beside id and stamp.
+#[derive(Debug)]
+pub struct Base<D: Named> {
+    /// The name.
+    pub name: String,
+    /// The document.
+    pub details: D::Details,
+}
+
+/// A value of a column.
+#[derive(Debug, Clone)]
+pub enum Cell {
+    /// A text.
+    Text(Option<String>),
+    /// A whole number.
+    Whole(Option<i64>),
+    /// A number.
+    Real(Option<f64>),
+}
+
+/// The statements of a table.
+#[derive(Debug)]
+pub struct Statements {
+    pub(super) insert: &'static str,
+    pub(super) find: &'static str,
+    pub(super) pg_find_locked: &'static str,
+    pub(super) pg_find_many: &'static str,
+    pub(super) sqlite_find_many: &'static str,
+    pub(super) update: &'static str,
+    pub(super) delete: &'static str,
+    pub(super) list: Table,
+}
+
+/// The statements of a table: what it selects, its further columns with their values from `$6` on, and its list.
+macro_rules! statements {
+    ($table:expr, $columns:expr, $own:expr, $values:expr, $sets:expr, $list:expr) => {
+        $crate::store::documents::Statements {
+            insert: concat!(
+                "INSERT INTO ",
+                $table,
+                " (id, account_id, name, doc, created_at, updated_at",
+                $own,
+                ") VALUES ($1, $2, $3, $4, $5, $5",
+                $values,
+                ") RETURNING seq"
+            ),
+            find: concat!($columns, " FROM ", $table, " t WHERE account_id = $1 AND id = $2"),
+            pg_find_locked: concat!(
+                $columns,
+                " FROM ",
+                $table,
+                " t WHERE account_id = $1 AND id = $2 FOR UPDATE"
+            ),
+            pg_find_many: concat!($columns, " FROM ", $table, " t WHERE account_id = $1 AND id = ANY($2)"),
+            sqlite_find_many: concat!(
+                $columns,
+                " FROM ",
+                $table,
+                " t WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))"
+            ),
+            update: concat!(
+                "UPDATE ",
+                $table,
+                " SET name = $3, doc = $4, updated_at = $5",
+                $sets,
+                " WHERE account_id = $2 AND id = $1"
+            ),
+            delete: concat!("DELETE FROM ", $table, " WHERE account_id = $1 AND id = $2"),
+            list: $list,
+        }
+    };
+}
+pub(super) use statements;
+
+#[derive(FromRow)]
+pub(super) struct Row<D, O> {
+    id: String,
+    seq: i64,
+    name: String,
+    doc: Json<D>,
+    created_at: i64,
+    updated_at: i64,
+    #[sqlx(flatten)]
+    own: O,
+}
+
+type RowOf<D> = Row<<D as Named>::Details, <D as Document>::Own>;
+
+fn read<D: Document>(row: RowOf<D>) -> Result<D, StoreError> {
+    let stamp = Stamp {
+        seq: row.seq,
+        created_at: UnixMillis(row.created_at),
+        updated_at: UnixMillis(row.updated_at),
+    };
+    let base = Base { name: row.name, details: row.doc.0 };
+    D::build(parse("id", &row.id)?, stamp, base, row.own)
+}
+
+/// Binds the values of a whole row, whose time is `at`.
+macro_rules! bind_row {
+    ($query:expr, $account:expr, $resource:expr, $at:expr, $facets:expr) => {{
+        let query = $query
+            .bind($resource.id().to_string())
+            .bind($account.as_str())
+            .bind($resource.name().to_owned())
+            .bind(Json($resource.details()))
+            .bind($at.0);
+        let query = match $facets {
+            Some(facets) => query.bind(facets),
+            None => query,
+        };
+        $resource.own().into_iter().fold(query, |query, cell| match cell {
+            Cell::Text(text) => query.bind(text),
+            Cell::Whole(number) => query.bind(number),
+            Cell::Real(number) => query.bind(number),
+        })
+    }};
+}
+
+/// Adds a resource; it comes back with its place in lists.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the id exists.
+pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) -> Result<D, StoreError> {
+    let (facets, at) = (facets_of(&new)?, new.stamp().created_at);
+    let (seq,): (i64,) = on_db!(&mut **tx, |c| {
+        let query = sqlx::query_as(D::TABLE.insert);
+        bind_row!(query, account, new, at, facets).fetch_one(c).await
+    })?;
+    new.stamp_mut().seq = seq;
+    if D::TABLE.list.identifiers.is_some() && new.common().identifiers.is_some() {
+        write_identifiers(tx, account, &new).await?;
+    }
+    Ok(new)
+}
+
+/// A resource of an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find<D: Document>(
+    conn: &mut Conn,
+    account: AccountId,
+    id: D::Id,
+) -> Result<Option<D>, StoreError> {
+    fetch(conn, D::TABLE.find, account, id).await
+}
+
+/// A resource of an account, which nobody else changes until the transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_locked<D: Document>(
+    tx: &mut Tx,
+    account: AccountId,
+    id: D::Id,
+) -> Result<Option<D>, StoreError> {
+    let sql = dialect::lock_row(tx, D::TABLE.pg_find_locked, D::TABLE.find);
+    fetch(tx, sql, account, id).await
+}
+
+async fn fetch<D: Document>(
+    conn: &mut Conn,
+    sql: &'static str,
+    account: AccountId,
+    id: D::Id,
+) -> Result<Option<D>, StoreError> {
+    let row: Option<RowOf<D>> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(id.to_string())
+        .fetch_optional(c)
+        .await)?;
+    row.map(read).transpose()
+}
+
+/// Those of some ids that are resources of this kind, in no order.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_many<D: Document>(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[String],
+) -> Result<Vec<D>, StoreError> {
+    let (pg, sqlite) = (D::TABLE.pg_find_many, D::TABLE.sqlite_find_many);
+    let rows = dialect::fetch_in_list!(conn, RowOf<D>, pg, sqlite, [account.as_str()], ids)?;
+    rows.into_iter().map(read).collect()
+}
+
+/// A page of a table.
+///
+/// # Errors
+/// The database failed, or [`StoreError::Timeout`] when too many rows had to be looked at.
+pub async fn list<D: Document>(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<D>, StoreError> {
+    list_as(conn, &D::TABLE.list, selection).await
+}
+
+/// A page of a table in another order, or joined with another one.
+pub(super) async fn list_as<D: Document>(
+    conn: &mut Conn,
+    table: &Table,
+    selection: &Selection<'_>,
+) -> Result<Page<D>, StoreError> {
+    listing::page_of(conn, table, selection, read, |row: &D| row.stamp().position()).await
+}
+
+/// Writes a resource that [`find_locked`] gave, changed.
+///
+/// # Errors
+/// The database failed.
+pub async fn update<D: Document>(tx: &mut Tx, account: AccountId, resource: &D) -> Result<(), StoreError> {
+    let (facets, at) = (facets_of(resource)?, resource.stamp().updated_at);
+    on_db!(&mut **tx, |c| {
+        let query = sqlx::query(D::TABLE.update);
+        bind_row!(query, account, resource, at, facets).execute(c).await.map(|_| ())
+    })?;
+    if D::TABLE.list.identifiers.is_some() {
+        write_identifiers(tx, account, resource).await?;
+    }
+    Ok(())
+}
+
+/// Removes a resource with its identifiers; gives whether it was there. What points at it stays.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> Result<bool, StoreError> {
+    let id = id.to_string();
+    let gone = on_db!(&mut **tx, |c| sqlx::query(D::TABLE.delete)
+        .bind(account.as_str())
+        .bind(&id)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1;
+    if gone && D::TABLE.list.identifiers.is_some() {
+        identifiers::delete(tx, &id).await?;
+    }
+    Ok(gone)
+}
+
+async fn write_identifiers<D: Document>(
+    tx: &mut Tx,
+    account: AccountId,
+    resource: &D,
+) -> Result<(), StoreError> {
+    let named = resource.common().identifiers.clone().unwrap_or_default();
+    identifiers::replace(tx, account, D::KIND, &resource.id().to_string(), &named).await
+}
+
+fn facets_of<D: Document>(resource: &D) -> Result<Option<Texts>, StoreError> {
+    let is_faceted = D::TABLE.list.faceted;
+    is_faceted.then(|| facets::of(resource.details(), facets::RESOURCES)).transpose()
+}
