@@ -332,7 +332,7 @@ impl Making<'_> {
         if let Some(target) = self.thngs.get(text) {
             return Ok(target.clone());
         }
-        let thng: Thng = named::find(tx, self.actor, &self.grant, text).await?;
+        let thng: Thng = named::find(tx, self.actor, self.grant, text).await?;
         let target = Target {
             thng: Some(thng.id),
             product: thng.product,
@@ -344,13 +344,13 @@ impl Making<'_> {
     }
 
     async fn product(&self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
-        let product: Product = named::find(tx, self.actor, &self.grant, text).await?;
+        let product: Product = named::find(tx, self.actor, self.grant, text).await?;
         let projects = projects(product.details.common.scopes);
         Ok(Target { product: Some(product.id), projects, ..Target::default() })
     }
 
     async fn collection(&self, tx: &mut Tx, text: &str) -> Result<Target, ServiceError> {
-        let found: Collection = named::find(tx, self.actor, &self.grant, text).await?;
+        let found: Collection = named::find(tx, self.actor, self.grant, text).await?;
         let projects = projects(found.details.common.scopes);
         Ok(Target { collection: Some(found.id), projects, ..Target::default() })
     }
