@@ -1,6 +1,6 @@
 //! Where an edge gets what it does not hold, and where its scans go.
 
-mod control;
+mod internal;
 mod network;
 mod redis;
 pub mod stream;
@@ -21,7 +21,7 @@ use shared::{
     },
 };
 
-pub(crate) use self::control::connector;
+pub(crate) use self::internal::connector;
 pub use self::network::{Network, NetworkConfig};
 
 /// What a view tells beside redirections, so that an edge can start while control is away.

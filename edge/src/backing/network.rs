@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 
 use super::{
     Backing, BackingError, BackingStatus, SetupView,
-    control::{CONNECT_TIMEOUT, ControlClient},
+    internal::{CONNECT_TIMEOUT, ControlClient},
     redis::RedisView,
     stream::{self, DialError, FrameStream},
 };
