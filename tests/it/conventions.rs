@@ -116,7 +116,9 @@ impl Filled {
 fn of_another(path: &str, target: &str) -> String {
     let at = path.split('/').position(|segment| segment.starts_with('{'));
     let changed = |(index, segment): (usize, &str)| match at == Some(index) {
-        true => format!("{}x", &segment[..segment.len() - 1]),
+        true => {
+            format!("{}{}", &segment[..segment.len() - 1], if segment.ends_with('x') { 'y' } else { 'x' })
+        }
         false => segment.to_owned(),
     };
     target.split('/').enumerate().map(changed).collect::<Vec<_>>().join("/")
