@@ -18,14 +18,14 @@ pub struct Settings {
     #[serde(skip)]
     pub config: Option<String>,
 
-    /// Postgres, as postgres://user@host/database; all replicas share it [required]
+    /// Postgres, as postgres://user@host/database; all replicas share it (required)
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     #[serde(deserialize_with = "text")]
     pub database_url: Option<String>,
 
     /// Redis of the region, to which this replica may publish the view: redis://user:password@host:6379/0,
     /// redis+sentinel://host:26379,host:26379/service or redis+cluster://host:6379,host:6379, each with
-    /// rediss for TLS [required]
+    /// rediss for TLS (required)
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     #[serde(deserialize_with = "text")]
     pub redis_url: Option<String>,
@@ -129,7 +129,7 @@ pub struct Settings {
 
     /// Where the content of files is kept, shared by all replicas: s3://bucket/prefix with the usual AWS_…
     /// variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT), or a folder that all
-    /// mount [required]
+    /// mount (required)
     #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
     #[serde(deserialize_with = "text")]
     pub files_url: Option<String>,
@@ -191,7 +191,7 @@ pub struct Place {
     /// TOML file of `control serve` [default: none]
     #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
     pub config: Option<String>,
-    /// Postgres, as postgres://user@host/database [required]
+    /// Postgres, as postgres://user@host/database (required)
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
 }

@@ -20,7 +20,7 @@ pub struct Settings {
     pub config: Option<String>,
 
     /// Name of this edge, unique in the fleet and the same at every start: letters, digits and . _ -; its key is
-    /// of this name [required]
+    /// of this name (required)
     #[arg(long, env = "WAYMARK_EDGE_ID", value_name = "NAME")]
     #[serde(deserialize_with = "text")]
     pub edge_id: Option<String>,
@@ -36,13 +36,13 @@ pub struct Settings {
     pub data_dir: Option<String>,
 
     /// Internal listeners of control's replicas, as https://host:port, with commas; http only on loopback
-    /// [required]
+    /// (required)
     #[arg(long, env = "WAYMARK_CONTROL_URLS", value_name = "URL,…")]
     #[serde(deserialize_with = "text")]
     pub control_urls: Option<String>,
 
     /// APIs of control's replicas, for management requests, as https://host:port, with commas; http only on
-    /// loopback [required]
+    /// loopback (required)
     #[arg(long, env = "WAYMARK_API_URLS", value_name = "URL,…")]
     #[serde(deserialize_with = "text")]
     pub api_urls: Option<String>,
@@ -53,13 +53,13 @@ pub struct Settings {
     pub control_ca: Option<String>,
 
     /// File with the key of this edge, from `control edge-keys create`; a replaced one is taken without a restart
-    /// [required]
+    /// (required)
     #[arg(long, env = "WAYMARK_EDGE_KEY_FILE", value_name = "FILE")]
     #[serde(deserialize_with = "text")]
     pub edge_key_file: Option<String>,
 
     /// Redis of the region: redis://user:password@host:6379, redis+sentinel://host,host/service or
-    /// redis+cluster://host,host; rediss for TLS; the user needs MGET alone [required]
+    /// redis+cluster://host,host; rediss for TLS; the user needs MGET alone (required)
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     #[serde(deserialize_with = "text")]
     pub redis_url: Option<String>,
