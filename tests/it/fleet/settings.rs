@@ -73,7 +73,7 @@ fn help_documents_every_setting_with_its_default() {
         serve.split("\n      --").skip(1).filter(|text| text.contains("[env:")).collect();
     assert!(options.len() > 20, "{serve}");
     for option in options {
-        assert!(option.contains("[default:") || option.contains("[required]"), "{option}");
+        assert!(option.contains("[default:") || option.contains("(required)"), "{option}");
     }
     for args in [
         &["--help"][..],
