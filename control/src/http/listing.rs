@@ -32,7 +32,7 @@ const PAGE_TOKEN: &str = "nextPageToken";
 const PAGE_NUMBER: &str = "page";
 
 /// Last page that can be asked for by number: the rows before it are read and passed over.
-const MAX_PAGE: u32 = 100_000;
+pub(super) const MAX_PAGE: u32 = 100_000;
 
 pub(super) const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
 

@@ -17,7 +17,7 @@ use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    listing::number,
+    listing::{MAX_PAGE, number},
 };
 use crate::{
     domain::{
@@ -118,7 +118,7 @@ pub(super) struct DomainDocument {
 /// Lists the accounts of the key: one.
 #[utoipa::path(get, path = "/accounts", tag = "Accounts", operation_id = "listAccounts",
     params(("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page"),
-        ("page" = Option<u32>, Query, deprecated, minimum = 1, maximum = 4_294_967_295_u32, description = "Number of the page")),
+        ("page" = Option<u32>, Query, deprecated, minimum = 1, maximum = 100_000, description = "Number of the page")),
     responses((status = 200, description = "The accounts", body = [AccountDocument],
         headers(("x-result-count" = i64, description = "Deprecated: how many there are")))),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -129,7 +129,7 @@ pub(super) async fn list_accounts(
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
     number(&query, "perPage", MAX_PER_PAGE, DEFAULT_PER_PAGE, &mut faults);
-    let page = number(&query, "page", u32::MAX, 1, &mut faults);
+    let page = number(&query, "page", MAX_PAGE, 1, &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }

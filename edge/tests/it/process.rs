@@ -138,7 +138,7 @@ fn help_tells_each_setting_with_its_default() {
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let settings = help.matches("[env: ").count();
     assert!(settings > 25, "{help}");
-    let told = help.matches("[default: ").count() + help.matches("[required").count();
+    let told = help.matches("[default: ").count() + help.matches("(required)").count();
     assert_eq!(settings, told, "{help}");
 }
 
