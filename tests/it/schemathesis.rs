@@ -50,6 +50,8 @@ async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
         .arg("--config-file")
         .arg(root().join("tests/clients/schemathesis/schemathesis.toml"))
         .args(["run", &format!("{}/openapi.json", product.api), "--checks", "all", "--no-color"])
+        // A list below a resource is empty, not absent, when all in it is deleted: this check knows no such lists.
+        .args(["--exclude-checks", "use_after_free"])
         .args(["--continue-on-failure", "--warnings", "off", "--generation-database", "none"])
         .args(["--max-time", long.as_deref().unwrap_or(SECONDS)])
         .args(["--header", &format!("Authorization: {}", product.key)])
