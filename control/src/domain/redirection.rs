@@ -40,6 +40,13 @@ impl Scopes {
     pub fn project_ids(&self) -> Box<[ProjectId]> {
         self.projects.iter().filter_map(|id| id.parse().ok()).collect()
     }
+
+    /// Adds a project unless it is among them.
+    pub fn add_project(&mut self, project: ProjectId) {
+        if !self.projects.iter().any(|known| known == project.as_str()) {
+            self.projects.push(project.to_string());
+        }
+    }
 }
 
 /// A redirection with what only control holds.

@@ -38,6 +38,7 @@ use crate::{
 #[utoipa::path(post, path = "/redirections", tag = "Redirections", operation_id = "createRedirection",
     params(
         ("domain" = Option<String>, Query, description = "Short domain; else the body's, the host's, or the account's first"),
+        ("project" = Option<String>, Query, description = "Scope what is made to this project"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, such as `500ms` or `2s` (default), at most `20s`"),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeat within a day gets the first answer"),
@@ -63,13 +64,13 @@ pub(super) async fn create(
     let key = idempotency_key("redirections", &headers, &query, &body)?;
     if let Value::Array(items) = &body {
         let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
-        let done = service::create_many(&app, &actor, drafts, choice, key).await?;
+        let done = service::create_many(&app, &actor, drafts, choice, query.find("project"), key).await?;
         let body = serde_json::to_value(&done.value).unwrap_or_default();
         return Ok(written(&app, wait, &done, StatusCode::OK, Some(body)).await);
     }
     let draft = Draft::parse(&body, None).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let request = image_request(&headers, &query)?;
-    let done = service::create(&app, &actor, draft, choice, key).await?;
+    let done = service::create(&app, &actor, draft, choice, query.find("project"), key).await?;
     Ok(created(&app, &info, wait, &done, request.as_ref()).await)
 }
 
@@ -302,7 +303,7 @@ macro_rules! redirector {
                 let owner = service::owner(&app, &actor, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let done = service::create(&app, &actor, draft, choice(&query, &headers), key).await?;
+                let done = service::create(&app, &actor, draft, choice(&query, &headers), query.find("project"), key).await?;
                 Ok(created(&app, &info, wait, &done, request.as_ref()).await)
             }
 

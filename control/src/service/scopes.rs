@@ -27,6 +27,22 @@ pub async fn scopes_for(
 ) -> Result<Option<Scopes>, ServiceError> {
     let scopes = grant.scopes_of_new(asked);
     let Some(text) = project else { return Ok(scopes) };
+    let id = project_in_reach(tx, actor, grant, text).await?;
+    let mut scopes = scopes.unwrap_or_default();
+    scopes.add_project(id);
+    Ok(Some(scopes))
+}
+
+/// The project that `?project=` names.
+///
+/// # Errors
+/// [`Code::InvalidParameter`] unless it exists and is within the key's reach, or the database failed.
+pub(super) async fn project_in_reach(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    text: &str,
+) -> Result<ProjectId, ServiceError> {
     let unknown = || {
         let fault = format!("project: {} was not found in this account.", shorten(text));
         ServiceError::refused(Code::InvalidParameter, fault)
@@ -40,9 +56,5 @@ pub async fn scopes_for(
     if !is_in_reach || !projects::hold(tx, actor.account, id).await? {
         return Err(unknown());
     }
-    let mut scopes = scopes.unwrap_or_default();
-    if !scopes.projects.iter().any(|known| known == id.as_str()) {
-        scopes.projects.push(id.to_string());
-    }
-    Ok(Some(scopes))
+    Ok(id)
 }

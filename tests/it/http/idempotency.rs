@@ -30,11 +30,16 @@ impl Api {
 fn creates() -> Result<Vec<String>> {
     let document = serde_json::to_value(control::http::document())?;
     let paths = document["paths"].as_object().context("paths")?;
-    let creates = paths.iter().filter(|(path, item)| {
-        // An operator makes no users: see the tests of users.
-        item["post"]["responses"].get("201").is_some() && *path != "/auth/evrythng/users"
-    });
+    let creates = paths.iter().filter(|(_, item)| item["post"]["responses"].get("201").is_some());
     Ok(creates.map(|(path, _)| path.clone()).collect())
+}
+
+/// The key of a new application.
+async fn application_key(api: &Api) -> Result<String> {
+    let project = api.create("/projects", json!({"name": "Once"})).await?;
+    let path = format!("/projects/{}/applications", project["id"].as_str().context("id")?);
+    let made = api.create(&path, json!({"name": "Once", "socialNetworks": {}})).await?;
+    Ok(made["appApiKey"].as_str().context("appApiKey")?.to_owned())
 }
 
 /// A request of a path that creates; a path without an entry fails the test.
@@ -52,6 +57,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
         }
         "/auth/evrythng/thngs" => {
             (path.to_owned(), json!({"thngId": id(api.create("/thngs", named).await?)}))
+        }
+        "/auth/evrythng/users" => {
+            let user = json!({"email": "once@example.com", "password": "a word that is long"});
+            (path.to_owned(), user)
         }
         "/actions" => (path.to_owned(), json!({"name": "_once"})),
         "/actions/{type}" => ("/actions/scans".to_owned(), json!({})),
@@ -81,17 +90,20 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
 
 pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
+    let application = application_key(&api).await?;
     for path in creates()? {
         let (uri, body) = request_of(&api, &path).await?;
+        // Only an application makes users.
+        let caller = if path == "/auth/evrythng/users" { &application } else { &api.key };
         let key = format!("once {path}");
-        let first = api.post(&api.key, Some(&key), &uri, &body).await?;
+        let first = api.post(caller, Some(&key), &uri, &body).await?;
         assert_eq!(first.status, 201, "{path}: {first:?}");
         let before = api.fingerprint().await?;
         for _ in 0..2 {
             // What a client says of its patience is no part of the request.
-            let again = api.post(&api.key, Some(&key), &format!("/v2{uri}?wait=x"), &body).await;
+            let again = api.post(caller, Some(&key), &format!("/v2{uri}?wait=x"), &body).await;
             let again = match again? {
-                refused if refused.status == 400 => api.post(&api.key, Some(&key), &uri, &body).await?,
+                refused if refused.status == 400 => api.post(caller, Some(&key), &uri, &body).await?,
                 answer => answer,
             };
             assert_eq!((again.status, &again.bytes), (first.status, &first.bytes), "{path}");
@@ -101,17 +113,19 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         }
         let mut other = body.clone();
         other["tags"] = json!(["another"]);
-        api.post(&api.key, Some(&key), &uri, &other).await?.problem(409, 40903);
+        api.post(caller, Some(&key), &uri, &other).await?.problem(409, 40903);
         for wrong in [String::new(), "k".repeat(256)] {
-            api.post(&api.key, Some(&wrong), &uri, &body).await?.problem(400, 40001);
+            api.post(caller, Some(&wrong), &uri, &body).await?.problem(400, 40001);
         }
         assert_eq!(api.fingerprint().await?, before, "{path}: a repeat wrote something");
         // Another key is another request.
         let mut another = body.clone();
-        if path == "/actions" {
-            another["name"] = json!("_another");
+        match path.as_str() {
+            "/actions" => another["name"] = json!("_another"),
+            "/auth/evrythng/users" => another["email"] = json!("another@example.com"),
+            _ => {}
         }
-        let another = api.post(&api.key, Some(&format!("{key} 2")), &uri, &another).await?;
+        let another = api.post(caller, Some(&format!("{key} 2")), &uri, &another).await?;
         assert_eq!(another.status, 201, "{path}");
         assert_ne!(api.fingerprint().await?, before, "{path}");
     }

@@ -267,6 +267,42 @@ pub(super) async fn lists_are_narrowed(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// The deprecated way: a page by its number, and how many rows there are in all.
+pub(super) async fn numbered_lists_count_their_rows(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = api.create("/projects", json!({"name": "of applications"})).await?;
+    let applications = format!("/projects/{}/applications", project["id"].as_str().context("id")?);
+    for path in ["/projects", "/places", "/collections", "/files", &applications] {
+        for index in 0..5 {
+            api.create(path, json!({"name": format!("{index}"), "socialNetworks": {}})).await?;
+        }
+        let total = if path == "/projects" { "6" } else { "5" };
+        for (query, expected) in [
+            ("perPage=2", vec!["4", "3"]),
+            ("perPage=2&page=1", vec!["4", "3"]),
+            ("perPage=2&page=2", vec!["2", "1"]),
+            ("perPage=2&page=9", vec![]),
+        ] {
+            let answer = api.get(&format!("{path}?{query}")).await?;
+            assert_eq!(names(&answer.json()), expected, "{path} {query}");
+            assert_eq!(answer.header("x-result-count"), Some(total), "{path} {query}");
+        }
+        let second = next(&api.get(&format!("{path}?perPage=2")).await?).context("a next page")?;
+        assert!(second.contains("page=2"), "{second}");
+        let answer = api.get(&second).await?;
+        assert_eq!(names(&answer.json()), ["2", "1"], "{path}");
+        assert!(next(&answer).context("a third page")?.contains("page=3"), "{path}");
+        for wrong in ["page=0", "page=-1", "page=x", "page=100001"] {
+            api.get(&format!("{path}?{wrong}")).await?.problem(400, 40003);
+        }
+    }
+    // The lists without numbers say nothing of their length.
+    for path in ["/thngs", "/products", "/actions/all"] {
+        assert_eq!(api.get(&format!("{path}?page=1")).await?.header("x-result-count"), None, "{path}");
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
     pages_are_the_list_in_order,
     rows_of_one_millisecond_keep_their_order,
@@ -274,4 +310,5 @@ crate::on_both_engines!(
     rows_that_come_and_go_change_no_page,
     a_token_opens_nothing_else,
     lists_are_narrowed,
+    numbered_lists_count_their_rows,
 );

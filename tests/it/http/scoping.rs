@@ -1,7 +1,8 @@
 //! What confined keys see, make and change: their project's, and their own.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use control::store::redirections;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -101,6 +102,61 @@ pub(super) async fn things_belong_to_projects_and_users(engine: Engine) -> Resul
         let answer = api.call_as(&mine.public, Method::GET, &format!("{kind}/{in_project}"), None).await?;
         assert_eq!(answer.status, if kind == "/thngs" { 403 } else { 200 });
     }
+    Ok(())
+}
+
+/// What a redirection belongs to is seen by its project, and travels to the edges with it.
+pub(super) async fn redirections_belong_to_projects(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (mine, other) = (tenant(&api).await?, tenant(&api).await?);
+    let thng = make_as(&api, &mine.secret, "/thngs", json!({"name": "t"})).await?;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
+    let in_project = format!("?project={}", mine.project);
+    let made = |key: String, uri: String, body: Value| {
+        let api = &api;
+        async move {
+            let answer = api.call_as(&key, Method::POST, &uri, Some(body)).await?;
+            ensure!(answer.status.is_success(), "{uri}: {answer:?}");
+            let id = match answer.header("location") {
+                Some(url) => url.rsplit('/').next().and_then(|id| id.split('?').next()).map(str::to_owned),
+                None => answer.json()[0]["shortId"].as_str().map(str::to_owned),
+            };
+            let id = id.context("no short id")?;
+            let shown = api.get(&format!("/redirections/{id}")).await?.json();
+            // Edges hold the projects too: the rules of an application choose by them.
+            let mut conn = api.made.app.db.read().await?;
+            let held = redirections::find_any(&mut conn, &text(&shown, "shortDomain")?, &id).await?;
+            let held = held.context("no redirection")?.redirect.projects;
+            let held: Vec<&str> = held.iter().map(shared::id::ProjectId::as_str).collect();
+            assert_eq!(shown["scopes"]["projects"], json!(held));
+            anyhow::Ok(shown["scopes"]["projects"].clone())
+        }
+    };
+    let path = format!("/thngs/{thng}/redirector");
+    for (key, uri, body, projects) in [
+        (&api.key, "/redirections".to_owned(), body.clone(), json!([])),
+        (&api.key, format!("/redirections{in_project}"), body.clone(), json!([mine.project])),
+        (&api.key, format!("/redirections{in_project}"), json!([body]), json!([mine.project])),
+        (&api.key, format!("{path}{in_project}"), body.clone(), json!([mine.project])),
+        (&mine.secret, "/redirections".to_owned(), body.clone(), json!([mine.project])),
+    ] {
+        assert_eq!(made(key.clone(), uri.clone(), body).await?, projects, "{uri}");
+    }
+    let before = api.fingerprint().await?;
+    for (key, project) in [
+        (&api.key, "UKXAGyEf8SQ5eTDmVgGpHqAa"),
+        (&api.key, "x"),
+        (&mine.secret, other.project.as_str()),
+        (&mine.user_key, other.project.as_str()),
+    ] {
+        for body in [body.clone(), json!([body])] {
+            let uri = format!("/redirections?project={project}");
+            let answer = api.call_as(key, Method::POST, &uri, Some(body)).await?;
+            let errors = answer.problem(400, 40003);
+            assert!(errors.len() == 1 && errors[0].starts_with("project: "), "{errors:?}");
+        }
+    }
+    assert_eq!(api.fingerprint().await?, before);
     Ok(())
 }
 
@@ -225,6 +281,7 @@ pub(super) async fn nobody_repoints_what_is_not_its_own(engine: Engine) -> Resul
 
 crate::on_both_engines!(
     things_belong_to_projects_and_users,
+    redirections_belong_to_projects,
     nothing_is_tied_to_what_is_out_of_reach,
     a_thng_key_reaches_itself,
     nobody_repoints_what_is_not_its_own,

@@ -136,7 +136,7 @@ async fn a_repeat_at_another_replica_gives_the_first_answer(engine: Engine) -> R
         let (actor, draft) = (actor(&made), draft(product, "https://example.com/", None));
         let key = IdempotencyKey { key: "order-1".to_owned(), request: [1; 32] };
         answers.spawn(async move {
-            redirections::create(&app, &actor, draft, DomainChoice::default(), Some(key)).await
+            redirections::create(&app, &actor, draft, DomainChoice::default(), None, Some(key)).await
         });
     }
     until_behind(&made.db.location, pid, 2).await?;

@@ -85,7 +85,8 @@ pub(crate) async fn create(
     short_id: Option<&str>,
 ) -> Result<Redirection, ServiceError> {
     let draft = draft(platform_id, target, short_id);
-    let done = redirections::create(&made.app, &actor(made), draft, DomainChoice::default(), None).await?;
+    let done =
+        redirections::create(&made.app, &actor(made), draft, DomainChoice::default(), None, None).await?;
     Ok(done.value)
 }
 
@@ -186,7 +187,7 @@ async fn a_case_sensitive_domain_tells_twins_apart(engine: Engine) -> Result<()>
     let choice = DomainChoice { named: Some("OLD.example".to_owned()), host: None };
     for (id, target) in [("aBc", "https://example.com/1"), ("abc", "https://example.com/2")] {
         let draft = draft(product, target, Some(id));
-        redirections::create(&made.app, &actor(&made), draft, choice.clone(), None).await?;
+        redirections::create(&made.app, &actor(&made), draft, choice.clone(), None, None).await?;
     }
     let found = redirections::find(&made.app, &actor(&made), choice.clone(), "aBc").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
@@ -223,7 +224,8 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
         Ok(draft(product, "https://tn.gg/x", Some("y"))),
     ];
     let done =
-        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None).await?;
+        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None, None)
+            .await?;
     assert!(
         done.value.iter().all(|item| matches!(item, ItemResult::Refused { status: 400, .. })),
         "{done:?}"
@@ -245,7 +247,8 @@ async fn a_bulk_keeps_the_good_and_names_the_bad(engine: Engine) -> Result<()> {
         Ok(draft(product, "https://example.com/5", None)),
     ];
     let done =
-        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None).await?;
+        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None, None)
+            .await?;
     let statuses: Vec<u16> = done
         .value
         .iter()
@@ -266,7 +269,8 @@ async fn a_repeat_with_the_same_key_gives_the_first_answer(engine: Engine) -> Re
     let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
     let run = async |request| {
         let draft = draft(product, "https://example.com/", None);
-        redirections::create(&made.app, &actor(&made), draft, DomainChoice::default(), key(request)).await
+        redirections::create(&made.app, &actor(&made), draft, DomainChoice::default(), None, key(request))
+            .await
     };
     let first = run(1).await?;
     let second = run(1).await?;
@@ -314,6 +318,7 @@ async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
         draft(own, "https://example.com/own", Some("mine")),
         DomainChoice::default(),
         None,
+        None,
     )
     .await?;
     let named = DomainChoice { named: Some("tn.gg".to_owned()), host: None };
@@ -337,7 +342,8 @@ async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
     assert_eq!(refusal(replaced.await).0, Code::NotFound);
     assert_eq!(refusal(redirections::delete(&made.app, &stranger, hosted, ids).await).0, Code::NotFound);
     let made_on_ours =
-        redirections::create(&made.app, &stranger, draft(product, "https://e.com", None), named, None).await;
+        redirections::create(&made.app, &stranger, draft(product, "https://e.com", None), named, None, None)
+            .await;
     assert_eq!(refusal(made_on_ours).0, Code::Invalid);
     let listed = redirections::list(&made.app, &stranger, &Listing::default()).await?;
     let targets: Vec<&str> = listed.items.iter().map(|item| &*item.redirect.target).collect();

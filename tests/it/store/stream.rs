@@ -134,7 +134,7 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
     for start in (0..total).step_by(100) {
         let items = (start..start + 100)
             .map(|_| Ok(super::redirections::draft(product, "https://example.com/", None)));
-        redirections::create_many(&made.app, &actor(&made), items.collect(), Default::default(), None)
+        redirections::create_many(&made.app, &actor(&made), items.collect(), Default::default(), None, None)
             .await?;
     }
     follow(&mut session, 0, total).await

@@ -25,6 +25,7 @@ use super::{
     App,
     access::require,
     idempotency::{IdempotencyKey, keep, replay},
+    scopes::project_in_reach,
 };
 use crate::{
     domain::{
@@ -92,7 +93,7 @@ impl ItemResult {
     }
 }
 
-/// Creates one redirection.
+/// Creates one redirection, which belongs to `project` where a request names one.
 ///
 /// # Errors
 /// 400 for a domain or resource that is not the account's and for loops, 409 when the short id is taken or
@@ -100,14 +101,16 @@ impl ItemResult {
 pub async fn create(
     app: &App,
     actor: &Actor,
-    draft: Draft,
+    mut draft: Draft,
     choice: DomainChoice,
+    project: Option<&str>,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Redirection>, ServiceError> {
     let grant = require(actor, Verb::Create, Redirections)?;
+    let (actor, project) = (actor.clone(), project.map(str::to_owned));
     let candidates = vec![app.random16()?, app.random16()?];
     let (account, at) = (actor.account, app.clock.now());
-    let idempotency = idempotency.map(|key| key.of(actor));
+    let idempotency = idempotency.map(|key| key.of(&actor));
     app.writer
         .submit(Lane::Urgent, move |tx| {
             async move {
@@ -115,6 +118,10 @@ pub async fn create(
                     return Ok(Written { rev: kept.rev, value: kept });
                 }
                 let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
+                if let Some(text) = &project {
+                    let project = project_in_reach(tx, &actor, &grant, text).await?;
+                    draft.writable.scopes.add_project(project);
+                }
                 let items = vec![Ok(draft)];
                 let mut planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
                 let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
@@ -134,18 +141,21 @@ pub async fn create(
 // Spec gap: no operation creates many at once; an array as body does.
 /// Creates up to 1,000 redirections on one domain; each item stands or falls by itself.
 ///
-/// `items` are the drafts, or the faults found while reading them. The answer is in their order.
+/// `items` are the drafts, or the faults found while reading them. The answer is in their order. Where a
+/// request names a `project`, all belong to it.
 ///
 /// # Errors
 /// 400 for a domain that is not the account's or a wrong count, 409 for a foreign idempotency key.
 pub async fn create_many(
     app: &App,
     actor: &Actor,
-    items: Vec<Result<Draft, Vec<String>>>,
+    mut items: Vec<Result<Draft, Vec<String>>>,
     choice: DomainChoice,
+    project: Option<&str>,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Vec<ItemResult>>, ServiceError> {
     let grant = require(actor, Verb::Create, Redirections)?;
+    let (actor, project) = (actor.clone(), project.map(str::to_owned));
     if items.is_empty() || items.len() > MAX_BULK {
         let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {}.", items.len());
         return Err(ServiceError::refused(Code::Invalid, text));
@@ -155,7 +165,7 @@ pub async fn create_many(
         candidates.push(app.random16()?);
     }
     let (account, at) = (actor.account, app.clock.now());
-    let idempotency = idempotency.map(|key| key.of(actor));
+    let idempotency = idempotency.map(|key| key.of(&actor));
     app.writer
         .submit(Lane::Bulk, move |tx| {
             async move {
@@ -165,6 +175,12 @@ pub async fn create_many(
                     return Ok(Written { rev: kept.0, value: kept.1 });
                 }
                 let domain = resolve_domain(tx, account, &choice, None).await?;
+                if let Some(text) = &project {
+                    let project = project_in_reach(tx, &actor, &grant, text).await?;
+                    for draft in items.iter_mut().flatten() {
+                        draft.writable.scopes.add_project(project);
+                    }
+                }
                 let planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
                 let ready: Vec<&Ready> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
                 let rev = insert(tx, account, &domain, &ready, at).await?;

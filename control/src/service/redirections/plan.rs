@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use shared::{
-    id::{AccountId, ProductId, ThngId},
+    id::{AccountId, ProductId, ProjectId, ThngId},
     problem::Code,
     redirect::{Redirect, RedirectKey},
     short_id::ShortId,
@@ -141,11 +141,9 @@ pub(super) async fn plan(
             planned.push(Err((Code::ShortIdTaken, vec![text])));
             continue;
         }
-        planned.push(Ok(Ready {
-            folded,
-            redirect: redirect(domain, id, owner, &draft, at),
-            scopes: grant.scopes_of_new(Some(draft.writable.scopes)).unwrap_or_default(),
-        }));
+        let scopes = grant.scopes_of_new(Some(draft.writable.scopes.clone())).unwrap_or_default();
+        let redirect = redirect(domain, id, owner, &draft, scopes.project_ids(), at);
+        planned.push(Ok(Ready { folded, redirect, scopes }));
     }
     Ok(planned)
 }
@@ -155,6 +153,7 @@ fn redirect(
     short_id: ShortId,
     owner: &Resource,
     draft: &Draft,
+    projects: Box<[ProjectId]>,
     at: UnixMillis,
 ) -> Redirect {
     Redirect {
@@ -165,7 +164,7 @@ fn redirect(
         thng_id: owner.thng,
         product_id: owner.product,
         thng_name: owner.thng_name.clone(),
-        projects: draft.writable.scopes.project_ids(),
+        projects,
         target: draft.writable.target.as_str().into(),
         forward_query: draft.writable.forward_query,
         created_at: at,
