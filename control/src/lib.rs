@@ -12,7 +12,6 @@ pub mod failure;
 mod follow;
 pub mod geo;
 pub mod http;
-pub mod logging;
 pub mod metrics;
 pub mod publish;
 pub mod run;

@@ -21,6 +21,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
+use crate::config::{ConfigError, LogFormat};
+
 /// Longest export of a batch, and longest wait for the last one at the end.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -29,22 +31,12 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Settings<'a> {
     /// What to log: a level, or a filter such as `info,control=debug`.
     pub filter: &'a str,
-    /// One JSON object a line instead of lines for people.
-    pub json: bool,
+    /// Form of its lines.
+    pub format: LogFormat,
     /// Base URL of an OTLP collector, as `http://127.0.0.1:4318`.
     pub otlp_url: Option<&'a str>,
     /// Name of the service in spans.
     pub service: &'static str,
-}
-
-/// Settings that cannot be used; holds the variable and what is allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {reason}")]
-pub struct TelemetryError {
-    /// The variable.
-    pub key: &'static str,
-    /// What is wrong and what is allowed.
-    pub reason: String,
 }
 
 /// Keeps the export of spans alive; [`Telemetry::finish`] sends the last ones.
@@ -68,17 +60,19 @@ impl Telemetry {
 ///
 /// # Errors
 /// The filter or the URL cannot be read.
-pub fn start(settings: &Settings<'_>) -> Result<Telemetry, TelemetryError> {
-    let filter = EnvFilter::try_new(settings.filter).map_err(|error| TelemetryError {
-        key: "RUST_LOG",
-        reason: format!("{error}; give a level such as info, or info,control=debug"),
+pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
+    let filter = EnvFilter::try_new(settings.filter).map_err(|error| {
+        ConfigError::new("RUST_LOG", format!("{error}; give a level such as info, or info,control=debug"))
     })?;
     let provider = settings.otlp_url.map(|url| provider(url, settings.service)).transpose()?;
-    let log: Box<dyn Layer<Registry> + Send + Sync> = if settings.json {
-        lines::layer().json().flatten_event(true).with_writer(stderr).with_filter(filter).boxed()
-    } else {
-        let colours = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        lines::layer().with_ansi(colours).with_writer(stderr).with_filter(filter).boxed()
+    let log: Box<dyn Layer<Registry> + Send + Sync> = match settings.format {
+        LogFormat::Json => {
+            lines::layer().json().flatten_event(true).with_writer(stderr).with_filter(filter).boxed()
+        }
+        LogFormat::Text => {
+            let colours = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            lines::layer().with_ansi(colours).with_writer(stderr).with_filter(filter).boxed()
+        }
     };
     let spans = provider.as_ref().map(|provider| {
         // Spans of ours alone, whatever the log shows: libraries may put more into theirs than may leave.
@@ -90,8 +84,8 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, TelemetryError> {
     Ok(Telemetry(provider))
 }
 
-fn provider(url: &str, service: &'static str) -> Result<SdkTracerProvider, TelemetryError> {
-    let bad = |reason: String| TelemetryError { key: "WAYMARK_OTLP_URL", reason };
+fn provider(url: &str, service: &'static str) -> Result<SdkTracerProvider, ConfigError> {
+    let bad = |reason: String| ConfigError::new("WAYMARK_OTLP_URL", reason);
     let allowed = "give the base of a collector, such as http://127.0.0.1:4318";
     let parsed = url::Url::parse(url).map_err(|error| bad(format!("{error}; {allowed}")))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
@@ -152,7 +146,7 @@ mod tests {
             ("info", Some("ftp://collector"), "WAYMARK_OTLP_URL"),
             ("info", Some("collector"), "WAYMARK_OTLP_URL"),
         ] {
-            let settings = Settings { filter, json: false, otlp_url, service: "control" };
+            let settings = Settings { filter, format: LogFormat::Text, otlp_url, service: "control" };
             let error = start(&settings).err().map(|error| error.key);
             assert_eq!(error, Some(key), "{filter} {otlp_url:?}");
         }

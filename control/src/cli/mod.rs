@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::{Config, Place, Settings},
     failure::{EXIT_USAGE, Failure},
-    logging, serve,
+    serve,
     store::{Db, publishers},
+    telemetry,
 };
 
 mod accounts;
@@ -31,6 +32,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the API and the edges; several replicas may do so at once.
+    ///
+    /// For now `wait=edges` knows the edges of the replica that answers, not those of the others.
     ///
     /// Each setting is a flag, a variable or a key of the TOML file, in that order of precedence. A key of
     /// the file is the variable in lower case without WAYMARK_, such as api_listen. A setting that cannot
@@ -85,7 +88,12 @@ pub fn main() -> ExitCode {
 
 async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
-    logging::start(&config.log, config.log_format)?;
+    let telemetry = telemetry::start(&telemetry::Settings {
+        filter: &config.log,
+        format: config.log_format,
+        otlp_url: config.otlp_url.as_deref(),
+        service: "control",
+    })?;
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let running = serve::serve(config, shutdown).await?;
@@ -93,8 +101,9 @@ async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
     let _ = running.print(&mut io::stdout().lock());
     // Without systemd there is nobody to notify.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    running.wait().await?;
-    Ok(ExitCode::SUCCESS)
+    let ended = running.wait().await;
+    telemetry.finish().await;
+    ended.map(|()| ExitCode::SUCCESS)
 }
 
 async fn migrate(place: Place) -> Result<ExitCode, Failure> {

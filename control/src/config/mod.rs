@@ -113,6 +113,8 @@ pub struct Config {
     pub log: String,
     /// Form of the log.
     pub log_format: LogFormat,
+    /// Base URL of a collector of spans.
+    pub otlp_url: Option<String>,
 }
 
 impl Config {
@@ -153,6 +155,7 @@ impl Config {
             files: files(settings.files_url.as_deref())?,
             log: settings.log.unwrap_or_else(|| "info".to_owned()),
             log_format: log_format(settings.log_format.as_deref())?,
+            otlp_url: settings.otlp_url,
         };
         config.check()?;
         Ok(config)

@@ -144,6 +144,12 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
     #[serde(deserialize_with = "text")]
     pub log_format: Option<String>,
+
+    /// Base URL of a collector that gets spans of the API's requests, by OTLP over HTTP, such as
+    /// http://127.0.0.1:4318 [default: none]
+    #[arg(long, env = "WAYMARK_OTLP_URL", value_name = "URL", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub otlp_url: Option<String>,
 }
 
 impl Settings {
@@ -181,6 +187,7 @@ impl Settings {
             files_url: or(self.files_url, file.files_url),
             log: or(self.log, file.log),
             log_format: or(self.log_format, file.log_format),
+            otlp_url: or(self.otlp_url, file.otlp_url),
         })
     }
 }

@@ -18,8 +18,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use opentelemetry::trace::TraceContextExt as _;
 use shared::{id::ActionId, problem::Code};
 use tracing::{Instrument, field::Empty};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::{
     api_error::Refusal,
@@ -79,7 +81,8 @@ pub(super) async fn note_route(request: Request, next: Next) -> Response {
     if let (Some(taken), Some(path)) = (extensions.get::<Taken>(), extensions.get::<MatchedPath>()) {
         let span = tracing::Span::current();
         span.record("http.route", path.as_str());
-        span.record("otel.name", format_args!("{} {}", request.method(), path.as_str()));
+        // A span that has begun takes another name by this way alone.
+        span.context().span().update_name(format!("{} {}", request.method(), path.as_str()));
         let _ = taken.0.set(path.clone());
     }
     next.run(request).await
@@ -106,7 +109,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     }
     let limit = if is_upload(request.method(), &info.path) { UPLOAD_TIMEOUT } else { REQUEST_TIMEOUT };
     // The query is left out: it may hold a key.
-    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.name = Empty, otel.kind = "server");
+    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
     let ledger = Ledger::default();
     let limited = rate_limit::count_login(&app, request.method(), &info.path, info.client, &ledger);
     request.extensions_mut().insert(info);

@@ -3,7 +3,7 @@
 use std::{io, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-use control::{cli, failure::Failure, logging};
+use control::{cli, failure::Failure, telemetry};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -67,13 +67,19 @@ pub fn main() -> ExitCode {
 
 async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
-    logging::start(&config.log, config.log_format)?;
+    let telemetry = telemetry::start(&telemetry::Settings {
+        filter: &config.log,
+        format: config.log_format,
+        otlp_url: config.otlp_url.as_deref(),
+        service: "waymark",
+    })?;
     let shutdown = CancellationToken::new();
     cli::stop_on_signal(shutdown.clone())?;
     let running = up::up(config.clone(), shutdown).await?;
     if let Err(error) = banner::print(&mut io::stdout().lock(), &running, &config, banner::colours()) {
         tracing::warn!(%error, "stdout is closed");
     }
-    running.wait().await?;
-    Ok(ExitCode::SUCCESS)
+    let ended = running.wait().await;
+    telemetry.finish().await;
+    ended.map(|()| ExitCode::SUCCESS)
 }

@@ -76,6 +76,8 @@ pub struct Config {
     pub log: String,
     /// Form of the log.
     pub log_format: LogFormat,
+    /// Base URL of a collector of spans.
+    pub otlp_url: Option<String>,
 }
 
 impl Config {
@@ -99,6 +101,7 @@ impl Config {
             files: FileStore::Folder(data_dir.join("files")),
             log: "info".to_owned(),
             log_format: LogFormat::Text,
+            otlp_url: None,
             data_dir,
         }
     }
@@ -123,7 +126,7 @@ impl Config {
         if settings.redis_url.is_some() {
             return Err(ConfigError::new(
                 "REDIS_URL",
-                "Redis comes with the fleet; one process works without it, so leave this unset",
+                "one process works without Redis, so leave this unset; a fleet runs the binaries edge and control",
             ));
         }
         let data_dir = PathBuf::from(settings.data_dir.as_deref().unwrap_or("./data"));
@@ -159,6 +162,7 @@ impl Config {
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),
             log: settings.log.unwrap_or(defaults.log),
             log_format: log_format(settings.log_format.as_deref())?,
+            otlp_url: settings.otlp_url,
             data_dir: defaults.data_dir,
         };
         config.check()?;

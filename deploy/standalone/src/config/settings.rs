@@ -127,7 +127,7 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub files_url: Option<String>,
 
-    /// Not in this build: Redis comes with the fleet [default: none]
+    /// Refused here: `control` and `edge` as processes of their own use Redis [default: none]
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     #[serde(deserialize_with = "text")]
     pub redis_url: Option<String>,
@@ -142,6 +142,12 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
     #[serde(deserialize_with = "text")]
     pub log_format: Option<String>,
+
+    /// Base URL of a collector that gets spans of the API's requests, by OTLP over HTTP, such as
+    /// http://127.0.0.1:4318 [default: none]
+    #[arg(long, env = "WAYMARK_OTLP_URL", value_name = "URL", hide_env_values = true)]
+    #[serde(deserialize_with = "text")]
+    pub otlp_url: Option<String>,
 }
 
 impl Settings {
@@ -180,6 +186,7 @@ impl Settings {
             redis_url: or(self.redis_url, file.redis_url),
             log: or(self.log, file.log),
             log_format: or(self.log_format, file.log_format),
+            otlp_url: or(self.otlp_url, file.otlp_url),
         })
     }
 }

@@ -70,7 +70,7 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_FILES_URL", &[("WAYMARK_FILES_URL", "https://files.test/x")], "s3://bucket/prefix"),
         ("DATABASE_URL", &[("DATABASE_URL", "mysql://root:secret@x/y")], "postgres://"),
         ("DATABASE_URL", &[("DATABASE_URL", "sqlite::memory:")], "SQLite file"),
-        ("REDIS_URL", &[("REDIS_URL", "redis://127.0.0.1")], "comes with the fleet"),
+        ("REDIS_URL", &[("REDIS_URL", "redis://127.0.0.1")], "works without Redis"),
         ("WAYMARK_LOG_FORMAT", &[("WAYMARK_LOG_FORMAT", "xml")], "text nor json"),
         ("RUST_LOG", &[("RUST_LOG", "edge=loud")], "info"),
         (
