@@ -282,6 +282,7 @@ mod tests {
             thng_id: None,
             product_id: None,
             thng_name: None,
+            standing: shared::standing::Standing::default(),
             projects: Box::default(),
             target: format!("https://example.com/{target}").into(),
             forward_query: false,

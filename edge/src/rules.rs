@@ -8,6 +8,7 @@ use http::{
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
 use shared::{
+    commission::CommissionState,
     geo::{GeoIp, Locality},
     id::{AccountId, ApplicationId, ProjectId},
     redirect::Redirect,
@@ -151,6 +152,10 @@ impl Facts for Scene<'_> {
             Text::Thng => record.thng_id.as_ref().map(|id| id.as_str()),
             Text::ThngName => record.thng_name.as_deref(),
             Text::Product => record.product_id.as_ref().map(|id| id.as_str()),
+            // A Thng that nothing was declared of was not commissioned; what is no Thng has no state.
+            Text::CommissionState => record
+                .thng_id
+                .map(|_| record.standing.commission.unwrap_or(CommissionState::NotCommissioned).as_str()),
             Text::ActionType => Some(ACTION_TYPE),
             Text::Country => self.place().country_code.as_deref(),
             Text::City => self.place().city.as_deref(),

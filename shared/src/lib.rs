@@ -5,6 +5,7 @@
 
 pub mod access_token;
 pub mod client_address;
+pub mod commission;
 pub mod filter;
 pub mod geo;
 pub mod id;
@@ -16,6 +17,7 @@ pub mod redirect;
 pub mod rules;
 pub mod short_id;
 pub mod short_url;
+pub mod standing;
 pub mod target;
 pub mod time;
 pub mod wire;

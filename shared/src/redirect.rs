@@ -8,6 +8,7 @@ use crate::{
     id::{ProductId, ProjectId, ResourceId, ThngId},
     short_id::ShortId,
     short_url::Host,
+    standing::Standing,
     time::UnixMillis,
 };
 
@@ -91,6 +92,9 @@ pub struct Redirect {
     /// Name of the Thng behind, for rules that go by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thng_name: Option<Box<str>>,
+    /// How the Thng behind stands, for rules that go by it.
+    #[serde(default, skip_serializing_if = "Standing::is_empty")]
+    pub standing: Standing,
     /// Projects that its scopes name: the rules of their applications hold for it.
     #[serde(default, skip_serializing_if = "<[ProjectId]>::is_empty")]
     pub projects: Box<[ProjectId]>,

@@ -6,7 +6,7 @@
 //! no condition, so `country!=DE` holds where the country is not known.
 //!
 //! Of the resources only what travels with a redirection can be asked for: not tags, identifiers or custom
-//! fields. Commissioning and assessment state are reserved names.
+//! fields. The state of an assessment is a reserved name.
 
 mod compile;
 mod field;

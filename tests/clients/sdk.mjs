@@ -267,6 +267,54 @@ for (const kind of ['thng', 'product']) {
   })
 }
 
+if (generation === '6') {
+  await step('commission a Thng, read its state, decommission it', async () => {
+    const factory = `F${run}`
+    const place = await operator.place().create({ name: 'Plant', identifiers: { factory }, latitude: 47.5, longitude: 8.5 })
+    const serial = `C${run}`
+    const item = await operator.thng().create({
+      name: 'Right shoe', identifiers: { 'gs1:21': serial }, customFields: { factory }
+    })
+    await operator.product(product.id).update({ identifiers: { 'gs1:01': `G${run}` } })
+    const one = operator.thng(`gs1:21:${serial}`)
+    assert.equal((await one.commissionState().read()).state, 'not_commissioned')
+    const said = {
+      product: `gs1:01:G${run}`,
+      location: { place: place.id },
+      occurredAt: '2026-11-22T08:15:30+01:00',
+      purchaseOrder: 'PO-1',
+      factoryMetadata: { factory }
+    }
+    await rejectsWith(409, () => one.action('commissions').create(said))
+    await item.action('encodings').create({})
+    const commission = await one.action('commissions').create(said)
+    assert.equal(commission.type, 'commissions')
+    assert.equal(commission.thng, item.id)
+    assert.equal(commission.product, product.id)
+    assert.equal(commission.customFields.factory, factory)
+    assert.equal(commission.customFields.purchaseOrder, 'PO-1')
+    assert.equal(commission.location.position.type, 'Point')
+    assert.equal((await operator.thng(item.id).commissionState().read()).state, 'commissioned')
+    assert.equal((await one.read()).product, product.id)
+    const listed = await operator.thng(item.id).action('commissions').read()
+    assert.deepEqual(listed.map((action) => action.id), [commission.id])
+    const states = await evrythng.api({
+      url: '/thngs/commissionStateList',
+      method: 'post',
+      apiKey: operatorKey,
+      data: [{ thngIdentifier: `gs1:21:${serial}`, productIdentifier: `gs1:01:G${run}` }]
+    })
+    assert.deepEqual(states.map((entry) => entry.state), ['commissioned'])
+    const { product: _, purchaseOrder: __, ...withdrawal } = said
+    const decommission = await operator.thng(item.id).action('decommissions').create(withdrawal)
+    assert.equal(decommission.type, 'decommissions')
+    assert.equal((await one.commissionState().read()).state, 'decommissioned')
+    await rejectsWith(409, () => one.action('decommissions').create(withdrawal))
+    await operator.thng(item.id).delete()
+    await operator.place(place.id).delete()
+  })
+}
+
 await step('delete the Thngs and the product', async () => {
   for (const id of [...paged, thng.id]) await operator.thng(id).delete()
   await operator.product(product.id).delete()

@@ -4,6 +4,8 @@ mod action_types;
 mod actions;
 mod bad_input;
 mod collections;
+mod commission_states;
+mod commissioning;
 mod conventions;
 mod files;
 mod idempotency;

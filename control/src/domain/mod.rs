@@ -6,6 +6,8 @@ pub mod action_draft;
 pub mod action_type;
 pub mod app_user;
 pub mod collection;
+pub mod commissioning;
+pub mod commissioning_body;
 pub mod context;
 pub mod facets;
 pub mod file;

@@ -41,18 +41,20 @@ pub enum Subject {
     Rules,
     /// Files.
     Files,
+    /// Steps and states of commissioning.
+    Commissioning,
     /// The state of the service.
     Status,
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, Collections, Files, Keys, Locations, Operators,
-    Places, Products, Projects, Properties, Redirections, Rules, Status, Thngs, Users,
+    Access, Accounts, ActionTypes, Actions, Applications, Collections, Commissioning, Files, Keys, Locations,
+    Operators, Places, Products, Projects, Properties, Redirections, Rules, Status, Thngs, Users,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Access,
         Accounts,
         Operators,
@@ -71,6 +73,7 @@ impl Subject {
         Redirections,
         Rules,
         Files,
+        Commissioning,
         Status,
     ];
 }
@@ -126,6 +129,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Redirections, b"aaaa"),
     (Operator, Rules, b"aaaa"),
     (Operator, Files, b"aaaa"),
+    (Operator, Commissioning, b"aa--"),
     (Operator, Status, b"-a--"),
     (TrustedApp, Access, b"-o--"),
     (TrustedApp, Users, b"pp--"),

@@ -234,7 +234,7 @@ pub(super) async fn read_of_collection(
     read_in(&app, &actor, &query, Scope::Collection(&reference), &kind, &id).await
 }
 
-async fn list_in(
+pub(super) async fn list_in(
     app: &App,
     actor: &Actor,
     info: RequestInfo,

@@ -14,6 +14,7 @@ mod bounded;
 mod client;
 mod collection_members;
 mod collections;
+mod commissioning;
 mod cors;
 mod docs;
 mod extract;

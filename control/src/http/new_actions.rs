@@ -67,7 +67,7 @@ pub(super) struct NewActionDocument {
 
 /// Where a request came from, by its own account and that of its connection.
 pub(super) struct Sender {
-    info: RequestInfo,
+    pub(super) info: RequestInfo,
     user_agent: Option<String>,
     referer: Option<String>,
 }
@@ -91,7 +91,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Sender {
 }
 
 impl Sender {
-    fn origin(&self) -> Origin<'_> {
+    pub(super) fn origin(&self) -> Origin<'_> {
         Origin {
             ip: self.info.client,
             user_agent: self.user_agent.as_deref(),

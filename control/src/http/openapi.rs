@@ -338,6 +338,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
     parameter["schema"] = schema;
     if name == "filter" {
         let is_timed = operation.ends_with("Actions")
+            || operation.ends_with("ommissions")
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
         parameter["example"] = json!(if is_timed { "timestamp>1767225600000" } else { "name=Red shoe" });

@@ -16,7 +16,7 @@ use super::{
     products, projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs,
     users,
 };
-use super::{collection_members, collections, file_content, files, places, thng_locations};
+use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
@@ -57,6 +57,10 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
         .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
+        .routes(routes!(commissioning::list_commissions, commissioning::commission))
+        .routes(routes!(commissioning::list_decommissions, commissioning::decommission))
+        .routes(routes!(commissioning::read_state))
+        .routes(routes!(commissioning::list_states))
         .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
         .routes(routes!(collections::list, collections::create))
         .routes(routes!(collections::read, collections::update, collections::delete))

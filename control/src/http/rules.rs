@@ -35,7 +35,8 @@ pub(super) struct RuleDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Germany", min_length = 1, max_length = 128)]
     name: Option<String>,
-    /// When it holds, in the language of `filter`, over `thng`, `thng.name`, `product`, `project`, `type`,
+    /// When it holds, in the language of `filter`, over `thng`, `thng.name`, `product`, `commissionState`
+    /// (`commissioned`, `decommissioned`, `not_commissioned`), `project`, `type`,
     /// `country`, `city`, `userAgentName`, `operatingSystemName`, `language`, `timestamp`, `hour`, `weekday`,
     /// `shortDomain` and `shortId`.
     #[serde(rename = "match")]

@@ -53,3 +53,15 @@ pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, Ser
         ServiceError::refused(Code::Forbidden, format!("A key of the kind {kind} may not do this."))
     })
 }
+
+/// Refuses an account without the enterprise parts (decisions 1); `what` is the part.
+///
+/// # Errors
+/// [`Code::Forbidden`].
+pub fn require_enterprise(actor: &Actor, what: &str) -> Result<(), ServiceError> {
+    if actor.enterprise {
+        return Ok(());
+    }
+    let fault = format!("{what} is for enterprise accounts only.");
+    Err(ServiceError::refused(Code::Forbidden, fault))
+}

@@ -6,6 +6,7 @@ pub mod action_types;
 pub mod actions;
 pub mod applications;
 pub mod collections;
+pub mod commissioning;
 pub mod edge_keys;
 pub mod files;
 pub mod idempotency;

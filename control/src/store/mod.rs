@@ -27,6 +27,7 @@ pub mod blobs;
 pub mod claim;
 pub mod collection_members;
 pub mod collections;
+pub mod commissions;
 mod conditions;
 pub mod dialect;
 pub mod documents;

@@ -12,7 +12,9 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx,
+    commissions::standing,
+    dialect,
     log::{signed, unsigned},
     on_db, parse,
 };
@@ -28,7 +30,7 @@ macro_rules! select {
         concat!(
             "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
              r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, \
-             r.updated_at, r.rev, t.name AS thng_name FROM redirections r JOIN short_domains d ON d.host = r.domain \
+             r.updated_at, r.rev, t.name AS thng_name, t.commission_state FROM redirections r JOIN short_domains d ON d.host = r.domain \
              LEFT JOIN thngs t ON t.id = r.thng_id ",
             $rest
         )
@@ -76,7 +78,7 @@ const UPDATE: &str = "UPDATE redirections SET target = $3, forward_query = $4, s
 const DELETE: &str = "UPDATE redirections SET deleted_rev = $3, rev = $3, updated_at = $4 \
     WHERE domain = $1 AND folded = $2 AND deleted_rev IS NULL";
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name FROM log_head h \
+    r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, t.commission_state FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
     LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
 
@@ -93,6 +95,7 @@ struct Row {
     platform_id: String,
     thng_id: Option<String>,
     thng_name: Option<String>,
+    commission_state: Option<String>,
     product_id: Option<String>,
     target: String,
     forward_query: bool,
@@ -124,6 +127,7 @@ impl TryFrom<Row> for Redirection {
                 thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
                 product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
                 thng_name: row.thng_name.map(Into::into),
+                standing: standing(row.commission_state.as_deref())?,
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
@@ -359,6 +363,7 @@ struct FillRow {
     forward_query: Option<bool>,
     scopes: Option<Json<Scopes>>,
     thng_name: Option<String>,
+    commission_state: Option<String>,
     created_at: Option<i64>,
     updated_at: Option<i64>,
 }
@@ -382,6 +387,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
                 product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
                 thng_name: row.thng_name.map(Into::into),
+                standing: standing(row.commission_state.as_deref())?,
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,

@@ -3,12 +3,15 @@
 use shared::{
     id::{AccountId, CollectionId, PlaceId, ProductId, ResourceId, ThngId},
     redirect::ResourceType,
+    standing::Standing,
 };
 
-use super::{Conn, StoreError, dialect, parse};
+use super::{Conn, StoreError, commissions::standing, dialect, parse};
 
-const PG_THNGS: &str = "SELECT id, product_id, name FROM thngs WHERE account_id = $1 AND id = ANY($2)";
-const SQLITE_THNGS: &str = "SELECT id, product_id, name FROM thngs WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+const PG_THNGS: &str = "SELECT id, product_id, name, commission_state FROM thngs WHERE account_id = $1 \
+    AND id = ANY($2)";
+const SQLITE_THNGS: &str = "SELECT id, product_id, name, commission_state FROM thngs WHERE account_id = $1 \
+    AND id IN (SELECT value FROM json_each($2))";
 const PG_PRODUCTS: &str = "SELECT id FROM products WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_PRODUCTS: &str =
     "SELECT id FROM products WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
@@ -30,6 +33,8 @@ pub struct Resource {
     pub thng: Option<ThngId>,
     /// The Thng's name.
     pub thng_name: Option<Box<str>>,
+    /// How the Thng stands.
+    pub standing: Standing,
     /// The product, or the Thng's product.
     pub product: Option<ProductId>,
 }
@@ -42,14 +47,14 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
     let account = account.as_str();
     let thngs = dialect::fetch_in_list!(
         conn,
-        (String, Option<String>, String),
+        (String, Option<String>, String, Option<String>),
         PG_THNGS,
         SQLITE_THNGS,
         [account],
         ids
     )?;
     let mut found = Vec::with_capacity(ids.len());
-    for (id, product, name) in thngs {
+    for (id, product, name, commission) in thngs {
         let thng: ThngId = parse("id", &id)?;
         let product = product.as_deref().map(|id| parse("product_id", id)).transpose()?;
         found.push(Resource {
@@ -57,6 +62,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
             kind: ResourceType::Thng,
             thng: Some(thng),
             thng_name: Some(name.into()),
+            standing: standing(commission.as_deref())?,
             product,
         });
     }
@@ -70,6 +76,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
                 kind: ResourceType::Product,
                 thng: None,
                 thng_name: None,
+                standing: Standing::default(),
                 product: Some(product),
             });
         }
@@ -80,7 +87,15 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
         for (id,) in rows {
             let id: CollectionId = parse("id", &id)?;
             let kind = ResourceType::Collection;
-            found.push(Resource { id: id.into(), kind, thng: None, product: None, thng_name: None });
+            let standing = Standing::default();
+            found.push(Resource {
+                id: id.into(),
+                kind,
+                thng: None,
+                product: None,
+                thng_name: None,
+                standing,
+            });
         }
     }
     if found.len() < ids.len() {
@@ -93,6 +108,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
                 thng: None,
                 product: None,
                 thng_name: None,
+                standing: Standing::default(),
             });
         }
     }

@@ -108,6 +108,7 @@ fn record(n: u8, rev: Rev) -> Arc<Redirect> {
         product_id: None,
         target: format!("https://example.com/{rev}").into(),
         thng_name: None,
+        standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
         created_at: UnixMillis(0),

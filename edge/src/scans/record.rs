@@ -184,6 +184,7 @@ pub(super) mod tests {
             product_id: None,
             target: "https://example.com/".into(),
             thng_name: None,
+            standing: shared::standing::Standing::default(),
             projects: Box::default(),
             forward_query: false,
             created_at: UnixMillis(0),

@@ -28,6 +28,8 @@ pub enum Text {
     ThngName,
     /// Id of the product behind, or of the Thng's product.
     Product,
+    /// What the factory declared of the Thng behind.
+    CommissionState,
     /// Type of the action: of a redirect always `implicitScans`.
     ActionType,
     /// ISO 3166-1 alpha-2 by the client's address; compared without case.
@@ -66,6 +68,7 @@ const NAMES: &[(&str, Field)] = &[
     ("thng.name", Field::Text(Text::ThngName)),
     ("product", Field::Text(Text::Product)),
     ("product.id", Field::Text(Text::Product)),
+    ("commissionState", Field::Text(Text::CommissionState)),
     ("project", Field::Project),
     ("type", Field::Text(Text::ActionType)),
     ("country", Field::Text(Text::Country)),
@@ -85,7 +88,7 @@ const NAMES: &[(&str, Field)] = &[
 ];
 
 /// Names that will mean something; until then a rule that uses them would silently never match.
-const RESERVED: &[&str] = &["commissionState", "assessment", "status", "likelyAuthentic"];
+const RESERVED: &[&str] = &["assessment", "status", "likelyAuthentic"];
 
 impl Field {
     /// The field of a name.

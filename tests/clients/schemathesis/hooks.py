@@ -65,11 +65,20 @@ word = st.text("abcXYZ0189-_ ", min_size=1, max_size=20)
 LISTS = ["Products", "Thngs", "Places", "Projects", "Applications", "Collections", "Files", "ActionTypes"]
 LISTS += ["CollectionThngs", "CollectionCollections"]
 TIMES = ["listActions", "listThngActions", "listProductActions", "listCollectionActions", "listThngLocations"]
+TIMES += ["listThngCommissions", "listThngDecommissions"]
 TIMES += ["read-thng-property", "read-product-property"]
 for name in LISTS:
     schemathesis.openapi.format(f"filter-list{name}", word.map("name={}".format))
 for name in TIMES:
     schemathesis.openapi.format(f"filter-{name}", st.integers(0, 10**12).map("timestamp>{}".format))
+schemathesis.openapi.format(
+    "moment",
+    st.builds(
+        "20{:02}-{:02}-{:02}T{:02}:{:02}:{:02}{}".format,
+        st.integers(0, 99), st.integers(1, 12), st.integers(1, 28), st.integers(0, 23), st.integers(0, 59),
+        st.integers(0, 59), st.sampled_from(["Z", "+01:00", "-05:30", ".5Z", ".123456+14:00"]),
+    ),
+)
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 

@@ -141,6 +141,13 @@ const TABLE: &[(&str, &str)] = &[
     ("GET /thngs/{id}/actions/{type}/{action}", "yy-yy"),
     ("GET /products/{id}/actions/{type}", "yy-yx"),
     ("GET /products/{id}/actions/{type}/{action}", "yy-yx"),
+    // Commissioning is for operators; who reads actions reads these, too.
+    ("POST /thngs/{id}/actions/commissions", "y----"),
+    ("POST /thngs/{id}/actions/decommissions", "y----"),
+    ("GET /thngs/{id}/actions/commissions", "yy-yy"),
+    ("GET /thngs/{id}/actions/decommissions", "yy-yy"),
+    ("GET /thngs/{id}/commissionState", "y----"),
+    ("POST /thngs/commissionStateList", "y----"),
     // Rules of redirection.
     ("GET /redirector", "y----"),
     ("PUT /redirector", "y----"),
@@ -175,12 +182,18 @@ const BODIES: &[(&str, &str)] = &[
     ("POST /products/{id}/properties", PROPERTIES),
     ("PUT /products/{id}/properties", PROPERTIES),
     ("PUT /thngs/{id}/location", "[]"),
+    ("POST /thngs/{id}/actions/commissions", STEP),
+    ("POST /thngs/{id}/actions/decommissions", STEP),
+    ("POST /thngs/commissionStateList", "[]"),
     ("PUT /collections/{id}/thngs", "[]"),
     ("PUT /collections/{id}/collections", "[]"),
     ("POST /actions", r#"{"name": "_walk"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
 ];
+
+const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": "Point", "coordinates": [1, 2]}},
+    "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
 
 const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;
 

@@ -164,6 +164,7 @@ fn redirect(
         thng_id: owner.thng,
         product_id: owner.product,
         thng_name: owner.thng_name.clone(),
+        standing: owner.standing,
         projects,
         target: draft.writable.target.as_str().into(),
         forward_query: draft.writable.forward_query,

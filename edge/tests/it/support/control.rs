@@ -476,6 +476,7 @@ pub(crate) fn redirect(short_id: &str, target: &str) -> Redirect {
         product_id: Some("U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap()),
         target: target.into(),
         thng_name: None,
+        standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
         created_at: UnixMillis(1_700_000_000_000),

@@ -1,0 +1,58 @@
+//! The states of commissioning, as they are stored, told by the API and asked for by rules of redirection.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether the factory declared a Thng (contract: Thng commissioning state).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommissionState {
+    /// It never did.
+    NotCommissioned,
+    /// It did.
+    Commissioned,
+    /// It was withdrawn since.
+    Decommissioned,
+}
+
+impl CommissionState {
+    /// The state as it stands in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotCommissioned => "not_commissioned",
+            Self::Commissioned => "commissioned",
+            Self::Decommissioned => "decommissioned",
+        }
+    }
+}
+
+impl FromStr for CommissionState {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "not_commissioned" => Ok(Self::NotCommissioned),
+            "commissioned" => Ok(Self::Commissioned),
+            "decommissioned" => Ok(Self::Decommissioned),
+            _ => Err(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_reads_back() {
+        for state in
+            [CommissionState::NotCommissioned, CommissionState::Commissioned, CommissionState::Decommissioned]
+        {
+            assert_eq!(state.as_str().parse(), Ok(state));
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
+        }
+        assert_eq!("Commissioned".parse::<CommissionState>(), Err(()));
+    }
+}

@@ -1,0 +1,158 @@
+//! How a Thng stands: what the factory declared, and what its last assessment said. It travels with redirections.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::commission::CommissionState;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum $name {
+            $($(#[$of])* $variant,)*
+        }
+
+        impl $name {
+            /// Every one, the least severe first.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The word as it stands in JSON.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                match text { $($word => Ok(Self::$variant),)* _ => Err(()) }
+            }
+        }
+    };
+}
+
+words! {
+    /// `authenticationStatus` of an assessment, in order of severity.
+    Authenticity {
+        /// Everything speaks for it.
+        Positive = "positive",
+        /// Too little is known.
+        Unknown = "unknown",
+        /// Something speaks against it.
+        Suspicious = "suspicious",
+        /// It is not, or must not be here.
+        Negative = "negative",
+    }
+}
+
+words! {
+    /// `counterfeitStatus` or `grayMarketStatus` of an assessment, in order of severity.
+    Risk {
+        /// No sign of it.
+        None = "none",
+        /// Too little is known.
+        Unknown = "unknown",
+        /// There are signs.
+        Suspected = "suspected",
+        /// It is certain.
+        Confirmed = "confirmed",
+    }
+}
+
+/// The three statuses of an assessment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// Whether the item is what it says.
+    pub authentication: Authenticity,
+    /// Whether it is a copy.
+    pub counterfeit: Risk,
+    /// Whether it is outside of its markets.
+    pub gray_market: Risk,
+}
+
+/// As a column holds it: three words.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { authentication, counterfeit, gray_market } = self;
+        write!(f, "{} {} {}", authentication.as_str(), counterfeit.as_str(), gray_market.as_str())
+    }
+}
+
+impl FromStr for Verdict {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut words = text.split(' ');
+        let mut next = || words.next().ok_or(());
+        let verdict = Self {
+            authentication: next()?.parse()?,
+            counterfeit: next()?.parse()?,
+            gray_market: next()?.parse()?,
+        };
+        if words.next().is_none() { Ok(verdict) } else { Err(()) }
+    }
+}
+
+/// What is known of the Thng behind a redirection, for rules that go by it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// What the factory declared; nothing for a Thng that was never commissioned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commission: Option<CommissionState>,
+    /// What the last assessment said; nothing before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+}
+
+impl Standing {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_survive_and_nothing_else_is_one() {
+        for authentication in Authenticity::ALL {
+            for counterfeit in Risk::ALL {
+                let verdict = Verdict {
+                    authentication: *authentication,
+                    counterfeit: *counterfeit,
+                    gray_market: Risk::None,
+                };
+                assert_eq!(verdict.to_string().parse(), Ok(verdict));
+                let json = serde_json::to_string(&verdict).unwrap();
+                assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
+            }
+        }
+        for text in [
+            "",
+            "positive",
+            "positive none",
+            "positive none none none",
+            "none none none",
+            "Positive none none",
+        ] {
+            assert_eq!(text.parse::<Verdict>(), Err(()), "{text}");
+        }
+        assert!(Authenticity::Negative > Authenticity::Suspicious && Risk::Confirmed > Risk::Suspected);
+    }
+
+    #[test]
+    fn nothing_known_takes_no_room() {
+        assert_eq!(serde_json::to_string(&Standing::default()).unwrap(), "{}");
+        assert_eq!(serde_json::from_str::<Standing>("{}").unwrap(), Standing::default());
+        assert!(Standing::default().is_empty());
+    }
+}
