@@ -72,6 +72,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         agents: woothee::parser::Parser::new(),
         metrics: Metrics::default(),
         intake: Counters::default(),
+        job_wake: tokio::sync::Notify::new(),
         passwords: Passwords::default(),
         docs_url: parts.docs_url,
     };

@@ -21,7 +21,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Starts the writer, the change stream and the upkeep.
+    /// Starts the writer, the change stream, the upkeep and the workers of jobs.
     #[must_use]
     pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -43,7 +43,8 @@ impl Core {
                 )),
             }
         });
-        core.spawn(worker::upkeep::run(app.clone(), stop_background));
+        core.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
+        core.spawn(worker::run_jobs::run(app.clone(), stop_background));
         core
     }
 

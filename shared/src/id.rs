@@ -131,6 +131,8 @@ id_types! {
     UserId;
     /// A file.
     FileId;
+    /// A job.
+    JobId;
     /// An access of an operator to an account.
     AccessId;
     /// The identifier of any resource a redirection may belong to.

@@ -69,7 +69,26 @@ impl Filled {
             ("access", text(&access["actor"]["id"])?),
             ("thng", thng.clone()),
         ];
+        let job = json!({"payload": {"type": "scans"}, "target": "THNGS",
+            "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [thng]}});
+        let request = product.http.post(format!("{}/jobs/actions", product.api));
+        let answer = request.header(header::AUTHORIZATION, &product.key).json(&job).send().await?;
+        let location = answer.headers().get(header::LOCATION).context("location")?.to_str()?.to_owned();
+        let job = location.rsplit('/').next().context("job")?.to_owned();
+        let begun = std::time::Instant::now();
+        // What moves is not the same at two looks.
+        while product
+            .call(Method::GET, &format!("/jobs/actions/{job}"), None)
+            .await?
+            .1
+            .get("completedAt")
+            .is_none()
+        {
+            tick.tick().await;
+            ensure!(begun.elapsed() < tests::product::DEADLINE, "the job does not end");
+        }
         let ids = [
+            ("jobs", job),
             ("accounts", text(&access["account"])?),
             ("operators", text(&access["actor"]["id"])?),
             ("products", product_id),
@@ -93,7 +112,11 @@ impl Filled {
                 // An id belongs to the collection before it; one behind a type is an action's.
                 None => {
                     let before = segments.get(at - 1).copied().unwrap_or_default();
-                    let kind = if before == "{type}" { "actions" } else { before };
+                    let kind = match before {
+                        _ if path.starts_with("/jobs/") => "jobs",
+                        "{type}" => "actions",
+                        other => other,
+                    };
                     self.ids.get(kind).with_context(|| format!("nothing fills {name} of {path}"))?
                 }
             };
@@ -180,9 +203,12 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
                 ensure!(*status == expected, "{method} {target}: {status} {body}");
             } else {
                 let code = serde_json::from_str::<Value>(body).unwrap_or_default()["code"].clone();
+                // A cancel asks for nothing that could be wrong, and the job has ended.
+                let cancels = target.ends_with("/cancel");
                 // An operator is no user: what users do asks for nothing that could be wrong.
                 let of_users = path.starts_with("/auth/") && *status == StatusCode::FORBIDDEN;
                 let expected = match (deletes, of_users) {
+                    _ if cancels => (409, json!(40_901)),
                     (true, _) => (404, json!(40_401)),
                     (false, true) => (403, json!(40_301)),
                     (false, false) => (400, code.clone()),

@@ -9,6 +9,7 @@ mod commissioning;
 mod conventions;
 mod files;
 mod idempotency;
+mod jobs;
 mod key_flows;
 mod limits;
 mod locations;

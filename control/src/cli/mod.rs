@@ -20,6 +20,7 @@ use crate::{
 mod accounts;
 mod edge_keys;
 pub mod keys;
+mod worker;
 
 /// The control plane of Waymark: the API, the change stream to edges, the intake of scans.
 #[derive(Debug, Parser)]
@@ -40,6 +41,8 @@ enum Command {
     /// be used ends the start with exit code 64, before a port is bound. Exit code 75 means that a new start
     /// will work.
     Serve(Box<Settings>),
+    /// Work on jobs and serve nothing; as many as wanted may do so beside the replicas, which work on jobs too.
+    Worker(worker::Args),
     /// Bring the schema of the database up to date.
     Migrate(Place),
     /// Make and revoke operator keys.
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
     let code = runtime.block_on(async {
         match cli.command {
             Command::Serve(settings) => run_serve(*settings).await,
+            Command::Worker(args) => worker::run(args).await,
             Command::Migrate(place) => migrate(place).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Accounts(args) => accounts::run(args).await,

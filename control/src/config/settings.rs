@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    ConfigError,
+    ConfigError, FileStore,
     parse::{first_of, read_file, text},
 };
 
@@ -212,5 +212,14 @@ impl Place {
         let settings =
             Settings { config: self.config, database_url: self.database_url, ..Settings::default() };
         super::database_url(settings.with_file()?.database_url)
+    }
+
+    /// Where the content of files is: as said here, else as the file says.
+    ///
+    /// # Errors
+    /// Nothing is said, it cannot be used, or the file cannot be read.
+    pub fn files(&self, here: Option<String>) -> Result<FileStore, ConfigError> {
+        let settings = Settings { config: self.config.clone(), files_url: here, ..Settings::default() };
+        super::files(settings.with_file()?.files_url.as_deref())
     }
 }

@@ -82,7 +82,11 @@ impl Drafts {
 }
 
 impl ActionDraft {
-    fn read(mut members: Members<'_>) -> Result<Self, Vec<String>> {
+    /// Reads the members of one.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub(super) fn read(mut members: Members<'_>) -> Result<Self, Vec<String>> {
         let members_ = &mut members;
         let draft = Self {
             kind: members_.text("type").filter(|kind| !kind.is_empty()).map(str::to_owned),

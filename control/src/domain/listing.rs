@@ -79,6 +79,10 @@ pub const COLLECTIONS: ListType = numbered(PRODUCTS.fields);
 pub const PROJECTS: ListType = numbered(&[field("name", Text)]);
 /// Applications.
 pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
+/// Jobs.
+pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
+/// What a job could not do.
+pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
 /// Users of applications.
 pub const USERS: ListType = numbered(&[]);
 

@@ -43,18 +43,20 @@ pub enum Subject {
     Files,
     /// Steps and states of commissioning.
     Commissioning,
+    /// Jobs.
+    Jobs,
     /// The state of the service.
     Status,
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, Collections, Commissioning, Files, Keys, Locations,
-    Operators, Places, Products, Projects, Properties, Redirections, Rules, Status, Thngs, Users,
+    Access, Accounts, ActionTypes, Actions, Applications, Collections, Commissioning, Files, Jobs, Keys,
+    Locations, Operators, Places, Products, Projects, Properties, Redirections, Rules, Status, Thngs, Users,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Access,
         Accounts,
         Operators,
@@ -74,6 +76,7 @@ impl Subject {
         Rules,
         Files,
         Commissioning,
+        Jobs,
         Status,
     ];
 }
@@ -130,6 +133,8 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Rules, b"aaaa"),
     (Operator, Files, b"aaaa"),
     (Operator, Commissioning, b"aa--"),
+    // To cancel is an update.
+    (Operator, Jobs, b"aaa-"),
     (Operator, Status, b"-a--"),
     (TrustedApp, Access, b"-o--"),
     (TrustedApp, Users, b"pp--"),
@@ -241,6 +246,7 @@ mod tests {
             (User, Verb::Create, ActionTypes, None),
             (TrustedApp, Verb::Read, Accounts, None),
             (TrustedApp, Verb::Read, Files, None),
+            (TrustedApp, Verb::Create, Jobs, None),
             (TrustedApp, Verb::Update, Redirections, Some(Reach::Project)),
             (Thng, Verb::Update, Thngs, Some(Reach::Own)),
             (Thng, Verb::Delete, Thngs, None),

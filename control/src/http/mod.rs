@@ -21,6 +21,7 @@ mod extract;
 mod file_content;
 mod files;
 pub mod internal;
+mod jobs;
 mod listing;
 mod location;
 mod logins;

@@ -55,7 +55,7 @@ const NO_PART: [&str; 3] = [TOKEN_PARAMETER, "wait", "timeout"];
 #[derive(Clone)]
 pub(super) struct Creates {
     app: Arc<App>,
-    /// Paths, as the table writes them, whose POST creates.
+    /// Paths, as the table writes them, whose POST creates or begins something.
     paths: Arc<HashSet<String>>,
 }
 
@@ -63,7 +63,10 @@ impl Creates {
     pub(super) fn new(app: Arc<App>, document: &OpenApi) -> Self {
         let creates = document.paths.paths.iter().filter(|(path, item)| {
             let post = item.post.as_ref();
-            let is_create = post.is_some_and(|post| post.responses.responses.contains_key("201"));
+            let answers =
+                |status: &str| post.is_some_and(|post| post.responses.responses.contains_key(status));
+            // What is accepted and done later is created, too.
+            let is_create = answers("201") || answers("202");
             is_create && !path.contains("/redirections") && !path.ends_with("/redirector")
         });
         Self { app, paths: Arc::new(creates.map(|(path, _)| path.clone()).collect()) }

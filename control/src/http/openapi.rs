@@ -47,7 +47,7 @@ pub(super) struct ListParams {
     /// Thngs: `createdAt`, `identifiers.*`, `customFields.*`, `name`, `product`, `collections`, `tags`. Products,
     /// places, collections: `name`, `identifiers.*`, `tags`. Actions: `timestamp`, `type`, `thng`, `product`,
     /// `collection`, `user`, `tags`, `identifiers.*`, `customFields.*`, `context.city`, `context.countryCode`.
-    /// Files: `name`, `tags`. Projects and applications: `name`.
+    /// Files: `name`, `tags`. Jobs: `status`, `type`; their logs: `jobId`, `type`. Projects and applications: `name`.
     ///
     /// Equality has an index on Postgres, as has the order of `createdAt` and `timestamp`. `~`, negation and the
     /// order of `customFields.*` look at one row after the other, on SQLite also equality of `tags`,
@@ -221,10 +221,12 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     {
         operation.insert("requestBody".to_owned(), body);
     }
-    let creates = method == "post" && operation["responses"].get("201").is_some();
+    let answers = |status: &str| operation["responses"].get(status).is_some();
+    let creates = method == "post" && answers("201");
+    let begins = method == "post" && id.ends_with("ActionJob") && answers("202");
     let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
     if let Some(all) = parameters.as_array_mut() {
-        if creates && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
+        if (creates || begins) && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
         }
@@ -280,6 +282,7 @@ fn refer(response: &mut Value, code: Code) {
 
 fn add_headers(response: &mut Value, operation: &str, status: &str) {
     let names: &[&str] = match status {
+        "202" if operation == "createActionJob" => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
         "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
         "429" | "503" => &["X-Request-Id", "Retry-After"],
@@ -341,6 +344,15 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             || operation.ends_with("ommissions")
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
+        let example = match operation {
+            "listActionJobs" => Some("status=COMPLETED"),
+            "listActionJobLogs" => Some("type=ERROR"),
+            _ => None,
+        };
+        if let Some(example) = example {
+            parameter["example"] = json!(example);
+            return;
+        }
         parameter["example"] = json!(if is_timed { "timestamp>1767225600000" } else { "name=Red shoe" });
     }
 }

@@ -12,7 +12,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, accesses, action_types, actions, applications, logins, middleware, new_actions, openapi,
+    access, accesses, action_types, actions, applications, jobs, logins, middleware, new_actions, openapi,
     products, projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs,
     users,
 };
@@ -133,6 +133,10 @@ fn table() -> OpenApiRouter<Arc<App>> {
             rules::of_application::replace,
             rules::of_application::delete
         ))
+        .routes(routes!(jobs::list, jobs::create))
+        .routes(routes!(jobs::read))
+        .routes(routes!(jobs::logs))
+        .routes(routes!(jobs::cancel))
         .routes(routes!(status::read))
 }
 

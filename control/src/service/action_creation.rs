@@ -1,4 +1,6 @@
-//! Creates actions: the one way by which requests and, later, jobs do (decisions 4).
+//! Creates actions: the one way by which requests and jobs do (decisions 4).
+
+pub mod alike;
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,6 +47,7 @@ use crate::{
         actions::{self, NewAction},
         documents,
         identifiers::{self, Match},
+        outbox,
     },
 };
 
@@ -74,23 +77,9 @@ pub async fn create(
 ) -> Result<Vec<Action>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
     let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
-    let locality = around.origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
-    let agent = context::read_agent(&app.agents, around.origin.user_agent);
-    let context = context::context(around.origin, agent, &locality);
-    let now = app.clock.now();
     let mut tx = app.db.begin().await?;
-    let scopes = scopes_for(&mut tx, actor, &grant, None, around.project).await?;
-    let mut making = Making {
-        actor,
-        grant: &grant,
-        project: around.project,
-        scopes,
-        context,
-        locality,
-        now,
-        known_types: HashSet::new(),
-        thngs: HashMap::new(),
-    };
+    let mut making = Making::begin(app, &mut tx, actor, &grant, around).await?;
+    let now = making.now;
     if let Some(name) = path_type.name() {
         making.check_type(&mut tx, name, action_types::not_found).await?;
     }
@@ -110,6 +99,8 @@ pub async fn create(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     actions::insert(&mut tx, now, &new).await?;
+    let ids: Vec<ActionId> = new.iter().map(|action| action.id).collect();
+    outbox::insert(&mut tx, actor.account, &outbox::Kind::ALL, &ids, now).await?;
     tx.commit().await?;
     Ok(new.into_iter().map(|action| created(action, now)).collect())
 }
@@ -154,7 +145,43 @@ struct Making<'a> {
     thngs: HashMap<String, Target>,
 }
 
-impl Making<'_> {
+/// What a draft says of an action, but for what it is about.
+struct Template {
+    kind: String,
+    timestamp: UnixMillis,
+    /// The document without what depends on the target.
+    doc: Map<String, Value>,
+    /// Its own scopes; without them, those of the target.
+    scopes: Option<Scopes>,
+}
+
+impl<'a> Making<'a> {
+    /// Work on a request; the scopes that `?project=` asks for are checked here.
+    async fn begin(
+        app: &App,
+        tx: &mut Tx,
+        actor: &'a Actor,
+        grant: &'a Grant,
+        around: Circumstances<'a>,
+    ) -> Result<Self, ServiceError> {
+        let locality = around.origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
+        let agent = context::read_agent(&app.agents, around.origin.user_agent);
+        let context = context::context(around.origin, agent, &locality);
+        let now = app.clock.now();
+        let scopes = scopes_for(tx, actor, grant, None, around.project).await?;
+        Ok(Self {
+            actor,
+            grant,
+            project: around.project,
+            scopes,
+            context,
+            locality,
+            now,
+            known_types: HashSet::new(),
+            thngs: HashMap::new(),
+        })
+    }
+
     async fn make(
         &mut self,
         tx: &mut Tx,
@@ -163,6 +190,29 @@ impl Making<'_> {
         path_target: Option<&Target>,
         draft: &ActionDraft,
     ) -> Result<NewAction, ServiceError> {
+        let template = self.template(tx, path_type, draft).await?;
+        let target = match path_target {
+            Some(target) => target.clone(),
+            None => self.of_draft(tx, draft).await?,
+        };
+        Ok(NewAction {
+            id,
+            account: self.actor.account,
+            thng: target.thng,
+            product: target.product,
+            timestamp: template.timestamp,
+            doc: template.doc_about(&target),
+            kind: template.kind,
+        })
+    }
+
+    /// What a draft says of an action, whatever it is about.
+    async fn template(
+        &mut self,
+        tx: &mut Tx,
+        path_type: Option<&str>,
+        draft: &ActionDraft,
+    ) -> Result<Template, ServiceError> {
         let kind = match (path_type, &draft.kind) {
             (Some(name), _) => name,
             (None, Some(name)) => {
@@ -171,10 +221,6 @@ impl Making<'_> {
                 name
             }
             (None, None) => return Err(ServiceError::refused(Code::Invalid, "type is required.")),
-        };
-        let target = match path_target {
-            Some(target) => target.clone(),
-            None => self.of_draft(tx, draft).await?,
         };
         let mut doc = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -193,7 +239,6 @@ impl Making<'_> {
         let created_by = self.actor.project.map(|project| json!(project));
         put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
         put("createdByApp", self.actor.app.map(|app| json!(app)));
-        put("collection", target.collection.map(|id| json!(id)));
         put("reactions", Some(json!([])));
         // A Thng's key knows no scopes but those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
@@ -201,23 +246,9 @@ impl Making<'_> {
             None => self.scopes.clone(),
             asked => scopes_for(tx, self.actor, self.grant, asked, self.project).await?,
         };
-        // Spec gap: what an action belongs to that nobody scopes is not shown: to the projects of its target.
-        let scopes = scopes
-            .filter(|scopes| !scopes.users.is_empty() || !scopes.projects.is_empty())
-            .unwrap_or(Scopes { users: Vec::new(), projects: target.projects });
-        put(
-            "scopes",
-            Some(json!(scopes)).filter(|_| !scopes.users.is_empty() || !scopes.projects.is_empty()),
-        );
-        Ok(NewAction {
-            id,
-            account: self.actor.account,
-            kind: kind.to_owned(),
-            thng: target.thng,
-            product: target.product,
-            timestamp: draft.timestamp.unwrap_or(self.now),
-            doc: Value::Object(doc),
-        })
+        let scopes = scopes.filter(|scopes| !is_empty(scopes));
+        let timestamp = draft.timestamp.unwrap_or(self.now);
+        Ok(Template { kind: kind.to_owned(), timestamp, doc, scopes })
     }
 
     async fn check_type(
@@ -380,6 +411,27 @@ impl Making<'_> {
         let unknown = || invalid("location.place", format!("the place {id} does not exist"));
         found.map(|place| place.coordinates).ok_or_else(unknown)
     }
+}
+
+impl Template {
+    /// The document of the action about a target.
+    fn doc_about(&self, target: &Target) -> Value {
+        let mut doc = self.doc.clone();
+        if let Some(collection) = target.collection {
+            doc.insert("collection".to_owned(), json!(collection));
+        }
+        // Spec gap: what an action belongs to that nobody scopes is not shown: to the projects of its target.
+        let of_target = || Scopes { users: Vec::new(), projects: target.projects.clone() };
+        let scopes = self.scopes.clone().unwrap_or_else(of_target);
+        if !is_empty(&scopes) {
+            doc.insert("scopes".to_owned(), json!(scopes));
+        }
+        Value::Object(doc)
+    }
+}
+
+const fn is_empty(scopes: &Scopes) -> bool {
+    scopes.users.is_empty() && scopes.projects.is_empty()
 }
 
 fn projects(scopes: Option<Scopes>) -> Vec<String> {

@@ -32,7 +32,7 @@ use crate::{
     store::{
         Conn, StoreError, Tx,
         blobs::{WriteError, Written},
-        documents, files,
+        documents, files, jobs,
     },
 };
 
@@ -334,13 +334,19 @@ pub async fn purge(app: &App) -> Result<u64, ServiceError> {
 /// Removes a blob that is noted as garbage; what fails is tried again by the upkeep.
 async fn discard(app: &App, blob: &str) -> bool {
     let removed = async {
+        // A job that was accepted with it reads it first.
+        let mut conn = app.db.read().await?;
+        if jobs::is_input(&mut conn, blob).await? {
+            return Ok(false);
+        }
+        drop(conn);
         app.blobs.delete(blob).await?;
         let mut tx: Tx = app.db.begin().await?;
         files::forget_garbage(&mut tx, blob).await?;
-        tx.commit().await
+        tx.commit().await.map(|()| true)
     };
     match removed.await {
-        Ok(()) => true,
+        Ok(is_removed) => is_removed,
         Err(error) => {
             tracing::warn!(%error, "a blob was not removed and is tried again later");
             false

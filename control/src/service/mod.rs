@@ -11,6 +11,7 @@ pub mod edge_keys;
 pub mod files;
 pub mod idempotency;
 pub mod intake;
+pub mod jobs;
 pub mod limiter;
 pub mod locations;
 mod named;
@@ -104,6 +105,8 @@ pub struct App {
     pub metrics: Metrics,
     /// What the intake of scans counted.
     pub intake: Counters,
+    /// Told of when a job may have something to do, so that workers of this process need not wait.
+    pub job_wake: tokio::sync::Notify,
     /// Hashes passwords.
     pub passwords: Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.

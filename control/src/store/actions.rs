@@ -1,12 +1,15 @@
 //! Actions: what happened to a Thng or product.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ActionId, ProductId, ThngId},
     time::UnixMillis,
 };
 
-use super::{StoreError, Tx, dialect, on_db};
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, dialect, facets::ACTIONS, on_db};
+use crate::domain::facets;
 
 const DELETE: &str = "DELETE FROM actions WHERE account_id = $1 AND id = $2";
 
@@ -27,6 +30,95 @@ pub struct NewAction {
     pub timestamp: UnixMillis,
     /// The members that no query goes by: `customFields`, `tags`, `context`, `location`, `locationSource`, …
     pub doc: Value,
+}
+
+// Documents travel once, however many actions have the same one. The join would give the rows in any order.
+const PG_ALIKE: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, \
+    facets) SELECT t.id, $1, $2, t.thng_id, t.product_id, $3, $4, d.doc, d.facets FROM \
+    UNNEST($5::text[], $6::text[], $7::text[], $8::bigint[]) AS t (id, thng_id, product_id, place) \
+    JOIN (SELECT doc, ARRAY(SELECT jsonb_array_elements_text(facets)) AS facets, place FROM \
+    UNNEST($9::jsonb[], $10::jsonb[]) WITH ORDINALITY AS u (doc, facets, place)) AS d ON d.place = t.place + 1 \
+    ORDER BY t.id";
+// One document: a list of them would be read again for each row.
+const SQLITE_ALIKE: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
+    doc, facets) SELECT value ->> '$[0]', $1, $2, value ->> '$[1]', value ->> '$[2]', $3, $4, $6, $7 \
+    FROM json_each($5)";
+
+/// Actions of one account that differ in little, made at one moment.
+#[derive(Debug, Clone)]
+pub struct AlikeActions {
+    /// The account.
+    pub account: AccountId,
+    /// Their type.
+    pub kind: String,
+    /// When they happened.
+    pub timestamp: UnixMillis,
+    /// The documents that they have: see [`NewAction::doc`].
+    pub docs: Vec<Value>,
+    /// The actions, in ascending order of their ids.
+    pub rows: Vec<AlikeAction>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy)]
+pub struct AlikeAction {
+    /// Its id.
+    pub id: ActionId,
+    /// The Thng it is about.
+    pub thng: ThngId,
+    /// The product it is about.
+    pub product: Option<ProductId>,
+    /// Which of the documents is its own.
+    pub doc: usize,
+}
+
+/// Adds actions that are alike.
+///
+/// # Errors
+/// [`StoreError::Unique`] when an id exists; then none is added.
+pub async fn insert_alike(
+    tx: &mut Tx,
+    created_at: UnixMillis,
+    actions: &AlikeActions,
+) -> Result<(), StoreError> {
+    let AlikeActions { account, kind, timestamp, docs, rows } = actions;
+    let facets: Vec<Vec<String>> = docs.iter().map(|doc| facets::of(doc, ACTIONS)).collect();
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            let places = rows.iter().map(|row| i64::try_from(row.doc).unwrap_or(i64::MAX));
+            sqlx::query(PG_ALIKE)
+                .bind(account.as_str())
+                .bind(kind)
+                .bind(timestamp.0)
+                .bind(created_at.0)
+                .bind(rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|row| row.thng.as_str()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|row| row.product.map(|id| id.to_string())).collect::<Vec<_>>())
+                .bind(places.collect::<Vec<_>>())
+                .bind(docs.iter().map(Json).collect::<Vec<_>>())
+                .bind(facets.iter().map(Json).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            for (place, (doc, facets)) in docs.iter().zip(&facets).enumerate() {
+                let own = rows.iter().filter(|row| row.doc == place);
+                let own: Vec<Value> = own.map(|row| json!([row.id, row.thng, row.product])).collect();
+                sqlx::query(SQLITE_ALIKE)
+                    .bind(account.as_str())
+                    .bind(kind)
+                    .bind(timestamp.0)
+                    .bind(created_at.0)
+                    .bind(Json(own))
+                    .bind(Json(doc))
+                    .bind(Json(facets))
+                    .execute(&mut **c)
+                    .await?;
+            }
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
+    Ok(())
 }
 
 /// Adds actions, all created at one moment.

@@ -328,6 +328,6 @@ macro_rules! fetch_in_list {
 }
 pub(super) use fetch_in_list;
 
-fn outside_transaction() -> StoreError {
+pub(super) fn outside_transaction() -> StoreError {
     StoreError::Row("a bulk write outside of a transaction".to_owned())
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use shared::{id::AccountId, identifier::Identifier};
 
-use super::{Conn, StoreError, Tx, on_db};
+use sqlx::types::Json;
+
+use super::{Conn, Raw, StoreError, Tx, on_db};
 
 const INSERT: &str =
     "INSERT INTO identifiers (account_id, kind, key, value, resource_id) VALUES ($1, $2, $3, $4, $5)";
@@ -13,6 +15,12 @@ const FIND: &str = "SELECT resource_id FROM identifiers WHERE account_id = $1 AN
     AND value = $4 ORDER BY resource_id LIMIT $5";
 const COUNT: &str =
     "SELECT COUNT(*) FROM identifiers WHERE account_id = $1 AND kind = $2 AND key = $3 AND value = $4";
+
+const PG_FIND_MANY: &str = "SELECT i.key, i.value, i.resource_id FROM UNNEST($3::text[], $4::text[]) AS t (key, value) \
+    JOIN identifiers i ON i.account_id = $1 AND i.kind = $2 AND i.key = t.key AND i.value = t.value";
+// `CROSS` keeps the list outside: by itself SQLite might walk all identifiers of the account.
+const SQLITE_FIND_MANY: &str = "SELECT i.key, i.value, i.resource_id FROM json_each($3) t CROSS JOIN identifiers i \
+    WHERE i.account_id = $1 AND i.kind = $2 AND i.key = t.value ->> '$[0]' AND i.value = t.value ->> '$[1]'";
 
 /// What an identifier leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +66,41 @@ pub(super) async fn replace(
 pub(super) async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(resource).execute(c).await.map(|_| ()))?;
     Ok(())
+}
+
+/// Finds what has any of some identifiers, each named once: the pairs with the ids, in no order.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_many(
+    conn: &mut Conn,
+    account: AccountId,
+    kind: &str,
+    identifiers: &[&Identifier],
+) -> Result<Vec<(Identifier, String)>, StoreError> {
+    let pairs = identifiers.iter().map(|one| (one.key.as_str(), one.value.as_str()));
+    let rows: Vec<(String, String, String)> = match conn.raw() {
+        Raw::Pg(c) => {
+            let (keys, values): (Vec<&str>, Vec<&str>) = pairs.unzip();
+            sqlx::query_as(PG_FIND_MANY)
+                .bind(account.as_str())
+                .bind(kind)
+                .bind(keys)
+                .bind(values)
+                .fetch_all(c)
+                .await?
+        }
+        Raw::Sqlite(c) => {
+            let pairs: Vec<(&str, &str)> = pairs.collect();
+            sqlx::query_as(SQLITE_FIND_MANY)
+                .bind(account.as_str())
+                .bind(kind)
+                .bind(Json(pairs))
+                .fetch_all(c)
+                .await?
+        }
+    };
+    Ok(rows.into_iter().map(|(key, value, id)| (Identifier { key, value }, id)).collect())
 }
 
 /// Finds what has an identifier; `kind` is `thng` or `product`.

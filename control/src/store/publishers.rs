@@ -16,11 +16,13 @@ macro_rules! pg_now {
         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
     };
 }
+pub(super) use pg_now;
 macro_rules! sqlite_now {
     () => {
         "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
     };
 }
+pub(super) use sqlite_now;
 macro_rules! acquire {
     ($now:expr) => {
         concat!(

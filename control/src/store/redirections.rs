@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shared::{
     id::AccountId,
-    redirect::{Redirect, RedirectKey},
+    redirect::{Redirect, RedirectKey, ResourceType},
     short_url::{Host, ShortDomain},
     time::UnixMillis,
     wire::stream::{Fill, Rev},
@@ -46,6 +46,11 @@ const SQLITE_TAKEN: &str =
 const PG_FIND_MANY: &str = select!("WHERE r.domain = $1 AND r.folded = ANY($2)");
 const SQLITE_FIND_MANY: &str =
     select!("WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($2))");
+const PG_THNGS: &str = "SELECT r.folded, r.type, r.platform_id FROM redirections r \
+    WHERE r.domain = $1 AND r.account_id = $2 AND r.deleted_rev IS NULL AND r.folded = ANY($3)";
+const SQLITE_THNGS: &str = "SELECT r.folded, r.type, r.platform_id FROM redirections r \
+    WHERE r.domain = $1 AND r.account_id = $2 AND r.deleted_rev IS NULL \
+    AND r.folded IN (SELECT value FROM json_each($3))";
 const LIST_DESCENDING: &str = select!(
     "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
      AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
@@ -213,6 +218,22 @@ pub async fn list_many(
 ) -> Result<Vec<Redirection>, StoreError> {
     let rows = dialect::fetch_in_list!(conn, Row, PG_FIND_MANY, SQLITE_FIND_MANY, [domain], folded)?;
     rows.into_iter().map(Redirection::try_from).collect()
+}
+
+/// What some folded short ids of a domain belong to, by kind and id; only redirections of the account.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_owners(
+    conn: &mut Conn,
+    domain: &str,
+    account: AccountId,
+    folded: &[String],
+) -> Result<Vec<(String, ResourceType, String)>, StoreError> {
+    type Found = (String, String, String);
+    let account = account.as_str();
+    let rows = dialect::fetch_in_list!(conn, Found, PG_THNGS, SQLITE_THNGS, [domain, account], folded)?;
+    rows.into_iter().map(|(folded, kind, id)| Ok((folded, parse("type", &kind)?, id))).collect()
 }
 
 /// Which of some folded short ids were ever given out on a domain.

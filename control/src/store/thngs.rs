@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shared::id::{AccountId, CollectionId, ThngId};
+use shared::id::{AccountId, CollectionId, ProductId, ThngId};
 use sqlx::types::Json;
 
 use super::{
@@ -67,6 +67,11 @@ const PG_SCOPES: &str = "SELECT id, doc -> 'scopes' FROM thngs WHERE account_id 
 const SQLITE_SCOPES: &str = "SELECT id, doc -> 'scopes' FROM thngs WHERE account_id = $1 \
     AND id IN (SELECT value FROM json_each($2))";
 
+const PG_TARGETS: &str =
+    "SELECT id, product_id, doc -> 'scopes' FROM thngs WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_TARGETS: &str = "SELECT id, product_id, doc -> 'scopes' FROM thngs WHERE account_id = $1 \
+    AND id IN (SELECT value FROM json_each($2))";
+
 /// The columns that only Thngs have.
 #[derive(sqlx::FromRow)]
 pub struct Links {
@@ -117,6 +122,35 @@ pub async fn list_in_collection(
     selection: &Selection<'_>,
 ) -> Result<Page<Thng>, StoreError> {
     documents::list_as(conn, &LIST_IN_COLLECTION, selection).await
+}
+
+/// What an action needs to know of the Thng it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The Thng.
+    pub thng: ThngId,
+    /// Its product.
+    pub product: Option<ProductId>,
+    /// Its scopes.
+    pub scopes: Option<Scopes>,
+}
+
+/// Those of some ids that are Thngs of the account, as actions need to know them; in no order.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_targets(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[String],
+) -> Result<Vec<Target>, StoreError> {
+    type Found = (String, Option<String>, Option<Json<Scopes>>);
+    let rows = dialect::fetch_in_list!(conn, Found, PG_TARGETS, SQLITE_TARGETS, [account.as_str()], ids)?;
+    let target = |(id, product, scopes): Found| {
+        let product = product.as_deref().map(|id| parse("product_id", id)).transpose()?;
+        Ok(Target { thng: parse("id", &id)?, product, scopes: scopes.map(|scopes| scopes.0) })
+    };
+    rows.into_iter().map(target).collect()
 }
 
 /// Those of some ids that are Thngs of the account, with their scopes.

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    service::{App, files, properties},
-    store::{StoreError, idempotency},
+    service::{App, files, jobs, properties},
+    store::{StoreError, idempotency, outbox},
 };
 
 /// Time between two rounds.
@@ -36,6 +36,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Err(error) => tracing::warn!(%error, "upkeep failed and is tried again later"),
         }
         app.limiter.forget();
+        match jobs::sweep(&app).await {
+            Ok(0) => {}
+            Ok(parts) => tracing::info!(parts, "removed what is left of the input of ended jobs"),
+            Err(error) => tracing::warn!(%error, "the input of ended jobs is left for later"),
+        }
         match properties::sweep(&app).await {
             Ok(0) => {}
             Ok(points) => tracing::info!(points, "removed the points of properties that are gone"),
@@ -56,6 +61,15 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
         let step = idempotency::purge(&mut tx, app.clock.now().0, PURGE_STEP).await?;
         tx.commit().await?;
         answers += step;
+        if step == 0 {
+            break;
+        }
+    }
+    // Rows of jobs hold thousands of ids each.
+    loop {
+        let mut tx = app.db.begin().await?;
+        let step = outbox::purge(&mut tx, app.clock.now(), PURGE_STEP).await?;
+        tx.commit().await?;
         if step == 0 {
             return Ok((revisions, answers));
         }

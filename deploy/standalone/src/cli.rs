@@ -33,6 +33,8 @@ enum Command {
     Export(tools::export::Args),
     /// Fetch QR codes to files.
     Qr(tools::qr::Args),
+    /// Create actions on many Thngs from a file of ids.
+    Jobs(tools::jobs::Args),
     /// Make and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
     /// Show revision, edges, lag, scans and rates.
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => runtime.block_on(tools::import::run(args)),
         Command::Export(args) => runtime.block_on(tools::export::run(args)),
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
+        Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
         Command::Status(args) => runtime.block_on(tools::status::run(args)),
     };

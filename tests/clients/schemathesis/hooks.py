@@ -79,6 +79,8 @@ schemathesis.openapi.format(
         st.integers(0, 59), st.sampled_from(["Z", "+01:00", "-05:30", ".5Z", ".123456+14:00"]),
     ),
 )
+schemathesis.openapi.format("filter-listActionJobs", st.just("status=COMPLETED"))
+schemathesis.openapi.format("filter-listActionJobLogs", st.just("type=ERROR"))
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 

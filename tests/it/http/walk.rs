@@ -105,6 +105,12 @@ const TABLE: &[(&str, &str)] = &[
     ("DELETE /files/{id}", "y----"),
     ("GET /files/{id}/content", "y----"),
     ("PUT /files/{id}/content", "y----"),
+    // Jobs.
+    ("GET /jobs/actions", "y----"),
+    ("POST /jobs/actions", "y----"),
+    ("GET /jobs/actions/{id}", "y----"),
+    ("GET /jobs/actions/{id}/logs", "y----"),
+    ("POST /jobs/actions/{id}/cancel", "y----"),
     // Properties of a product are not a Thng's.
     ("GET /thngs/{id}/properties", "yy-yy"),
     ("POST /thngs/{id}/properties", "yy-yy"),
@@ -188,12 +194,15 @@ const BODIES: &[(&str, &str)] = &[
     ("PUT /collections/{id}/thngs", "[]"),
     ("PUT /collections/{id}/collections", "[]"),
     ("POST /actions", r#"{"name": "_walk"}"#),
+    ("POST /jobs/actions", JOB),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
 ];
 
 const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": "Point", "coordinates": [1, 2]}},
     "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
+const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
+    "input": {"type": "LIST", "contentType": "EXTERNAL_IDS", "payload": ["a:b"]}}"#;
 
 const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;
 
@@ -255,6 +264,8 @@ impl Fixture {
             let short_id = short_id.split('?').next().unwrap_or_default().to_owned();
             ids.insert("redirections", short_id);
         }
+        let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
+        let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -276,6 +287,7 @@ impl Fixture {
             ("projects", project),
             ("applications", text(&app, "id")?),
             ("users", text(&user, "evrythngUser")?),
+            ("actions", job),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),
             ("{key}", "temp".to_owned()),

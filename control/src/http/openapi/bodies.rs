@@ -11,7 +11,8 @@ use crate::domain::{
     action_draft::MAX_ACTIONS,
     collection::MAX_MEMBERS,
     commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
-    limits::{MAX_NAME, MAX_TAG, MAX_URL},
+    job_input::{MAX_ENTRY, MAX_LISTED},
+    limits::{MAX_KEY, MAX_NAME, MAX_TAG, MAX_URL},
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
 };
 
@@ -62,6 +63,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "readCommissionStates" => pairs(),
         "createAction" => actions(false),
         "createThngAction" | "createProductAction" | "createCollectionAction" => actions(true),
+        "createActionJob" => action_job(),
         "createActionType" => action_type(true),
         "updateActionType" => action_type(false),
         "create-thng-properties"
@@ -317,6 +319,49 @@ fn actions(of_path: bool) -> Value {
     let example = json!({"type": "scans", "tags": ["summer"], "customFields": {"color": "red"},
         "location": {"position": {"type": "Point", "coordinates": [8.54, 47.37]}}});
     request(text, schema, example)
+}
+
+fn action_job() -> Value {
+    let template = Body::new("")
+        .must("type", formatted("action-type", "A type that a request may create."))
+        .may("timestamp", millis())
+        .may("location", location())
+        .may("tags", texts(MAX_TAG))
+        .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
+        .schema();
+    let word = |words: &[&str]| json!({"type": "string", "enum": words});
+    let ids =
+        |max: usize| json!({"type": "array", "minItems": 1, "maxItems": max, "items": text(1, MAX_ENTRY)});
+    let input = |more: &dyn Fn(Body) -> Body| {
+        let named = |body: Body, kinds: &[&str]| more(body.must("contentType", word(kinds))).schema();
+        json!({"anyOf": [
+            named(Body::new(""), &["PLATFORM_IDS", "EVRYTHNG_IDS", "EXTERNAL_IDS", "SHORT_IDS"]),
+            named(Body::new("").must("key", text(1, MAX_KEY)), &["EXTERNAL_IDS"]),
+            named(
+                Body::new("").must("shortDomain", formatted("short-domain", "A short domain of the account.")),
+                &["SHORT_IDS"],
+            ),
+        ]})
+    };
+    // A key or domain is for its own kind of id only: what has none of both is the first form.
+    let list = input(&|body| body.must("type", word(&["LIST"])).must("payload", ids(MAX_LISTED)));
+    let option = Body::new("")
+        .must("type", word(&["SINGLE_RESOURCE_NOTIFICATION", "SINGLE_RESOURCE_REACTIONS"]))
+        .must("enabled", boolean())
+        .schema();
+    let schema = Body::new("")
+        .must("payload", template)
+        .must("target", word(&["THNGS"]))
+        .must("input", list)
+        .may("options", json!({"type": "array", "maxItems": 1, "items": option}))
+        .schema();
+    let example = json!({"payload": {"type": "scans", "tags": ["summer"]}, "target": "THNGS",
+        "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [AN_ID]},
+        "options": [{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]});
+    let meaning = "The template of the actions, without a Thng, and where the Thngs are named. For more than 5,000 \
+        ids the input is `{\"type\": \"FILE\", \"format\": \"CSV\" or \"ZIP\", \"location\": contentUrl of a file}`. \
+        `key` is for EXTERNAL_IDS only, `shortDomain` for SHORT_IDS";
+    request(meaning, schema, example)
 }
 
 fn location() -> Value {

@@ -1,10 +1,12 @@
 //! The API client of the tools: keys, the operator's CA, patience, and paging.
 
-use std::{fs, net::IpAddr, time::Duration};
+use std::{fs, net::IpAddr, path::Path, time::Duration};
 
 use reqwest::{
     Certificate, RequestBuilder, Response, StatusCode, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, RETRY_AFTER},
+    header::{
+        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
+    },
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -15,6 +17,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A whole request: the service answers within 10 s or says that it cannot.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The upload of a file: as long as the service waits for it.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Tries of one request: with the pauses below, about two minutes of a service that is away.
 const TRIES: u32 = 16;
@@ -121,6 +126,61 @@ impl Client {
                 .body(body.clone())
         };
         json(patient(request).await?).await
+    }
+
+    /// Posts a JSON document that is carried out once and later; gives where its progress can be read.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn submit(
+        &self,
+        url: &Url,
+        idempotency_key: &str,
+        body: bytes::Bytes,
+    ) -> Result<Url, RequestError> {
+        let request = || {
+            self.http
+                .post(url.clone())
+                .header(CONTENT_TYPE, "application/json")
+                .header("idempotency-key", idempotency_key)
+                .body(body.clone())
+        };
+        let response = patient(request).await?;
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        location
+            .and_then(|text| self.on_base(text))
+            .ok_or_else(|| RequestError::Unreachable("the answer has no Location".to_owned()))
+    }
+
+    /// Puts a file to an upload URL, as it is read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the service refused or did not answer.
+    pub async fn upload(&self, upload_url: &str, path: &Path) -> Result<(), Failure> {
+        let unread = |error: std::io::Error| {
+            ConfigError::new("FILE", format!("{} cannot be read: {error}", path.display()))
+        };
+        let bad = || Failure::Failed("the upload: the answer has no URL of this service".to_owned());
+        let url = self.on_base(upload_url).ok_or_else(bad)?;
+        // One try: what was sent of a stream cannot be sent again by itself.
+        let file = tokio::fs::File::open(path).await.map_err(unread)?;
+        let size = file.metadata().await.map_err(unread)?.len();
+        let body = reqwest::Body::wrap_stream(tokio_util::io::ReaderStream::new(file));
+        let request = self.http.put(url).header(CONTENT_LENGTH, size).timeout(UPLOAD_TIMEOUT).body(body);
+        let response = request.send().await.map_err(|error| Failure::failed("the upload", chain(&error)))?;
+        if response.status().is_success() {
+            return Ok(());
+        }
+        Err(Failure::failed("the upload", refused(response).await))
+    }
+
+    /// A URL that the service names; scheme and host are always the base's: a key goes nowhere else.
+    fn on_base(&self, text: &str) -> Option<Url> {
+        let named = self.base.join(text).ok()?;
+        let mut url = self.base.clone();
+        url.set_path(named.path());
+        url.set_query(named.query());
+        Some(url)
     }
 
     /// The URL of a path of the API with query parameters.

@@ -3,6 +3,7 @@
 pub mod client;
 pub mod export;
 pub mod import;
+pub mod jobs;
 pub mod keys;
 pub mod qr;
 pub mod status;

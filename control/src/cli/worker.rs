@@ -1,0 +1,83 @@
+//! `control worker`: works on jobs, and serves nothing.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use shared::client_address::TrustedProxies;
+use tokio_util::sync::CancellationToken;
+
+use super::{connect, failed, stop_on_signal};
+use crate::{
+    app::{Parts, compose},
+    config::{Place, parse},
+    failure::Failure,
+    serve,
+    service::{
+        edge_keys::EdgeKeys,
+        limiter::{Limits, Ticks},
+    },
+    system::{SystemClock, SystemRandom},
+    telemetry,
+    worker::run_jobs,
+};
+
+/// Arguments of `control worker`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Where the content of files is kept: as of `control serve` (required)
+    #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
+    files_url: Option<String>,
+    /// What to log, as error, warn, info, debug, trace or a filter such as info,control=debug
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info")]
+    log: String,
+    /// Form of the log: text or json [default: text]
+    #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
+    log_format: Option<String>,
+}
+
+/// Works until it is asked to stop; what is under way is let go of, and others go on.
+pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let files = args.place.files(args.files_url)?;
+    let format = parse::log_format(args.log_format.as_deref())?;
+    let telemetry = telemetry::start(&telemetry::Settings {
+        filter: &args.log,
+        format,
+        otlp_url: None,
+        service: "control-worker",
+    })?;
+    let shutdown = CancellationToken::new();
+    stop_on_signal(shutdown.clone())?;
+    let blobs = serve::blobs(&files)?;
+    let db = connect(args.place).await?;
+    let prepared = serve::prepare(&db).await?;
+    let (app, _writer) = compose(Parts {
+        db,
+        secrets: prepared.secrets,
+        clock: Arc::new(SystemClock),
+        // Nobody sends requests here.
+        ticks: Ticks::new(Duration::default),
+        random: Arc::new(SystemRandom),
+        blobs,
+        geo_ip: None,
+        trusted_proxies: TrustedProxies::default(),
+        limits: Limits::default(),
+        edge_keys: EdgeKeys::default(),
+        docs_url: String::new(),
+    })
+    .await
+    .map_err(failed)?;
+    // A closed pipe is no fault.
+    let _ = writeln!(io::stdout().lock(), "Waymark's worker is up.\nCtrl-C stops it.");
+    // Without systemd there is nobody to notify.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    run_jobs::run(app.clone(), shutdown).await;
+    app.db.close().await;
+    telemetry.finish().await;
+    Ok(ExitCode::SUCCESS)
+}

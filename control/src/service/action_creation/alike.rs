@@ -1,0 +1,145 @@
+//! Actions that differ in their Thngs only: what a job creates from its template, part by part.
+
+use std::collections::HashMap;
+
+use shared::id::{ActionId, CollectionId, ProductId};
+
+use super::{Circumstances, Making, Target, in_body, projects};
+use crate::{
+    domain::{
+        access::Actor,
+        action_draft::ActionDraft,
+        permission::{Subject::Actions, Verb},
+    },
+    error::ServiceError,
+    service::{App, access::require},
+    store::{
+        Tx,
+        actions::{self, AlikeAction, AlikeActions, NewAction},
+        outbox,
+        thngs::Target as Thng,
+    },
+};
+
+/// Documents up to which actions are stored by what they share; more differ too much for that.
+const MAX_SHARED: usize = 8;
+
+/// What a template names beside the Thng.
+#[derive(Default)]
+struct Named {
+    product: Option<ProductId>,
+    collection: Option<CollectionId>,
+}
+
+/// Creates one action for each Thng after a template; gives those that were refused, by their place, and why.
+///
+/// # Errors
+/// The template itself is refused, or the database failed; then nothing was created.
+pub async fn create(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    around: Circumstances<'_>,
+    draft: &ActionDraft,
+    kinds: &[outbox::Kind],
+    thngs: &[(ActionId, Thng)],
+) -> Result<Vec<(usize, String)>, ServiceError> {
+    let grant = require(actor, Verb::Create, Actions)?;
+    let mut making = Making::begin(app, tx, actor, &grant, around).await?;
+    let template = making.template(tx, None, draft).await?;
+    let named = named(&making, tx, draft).await?;
+    let (mut refused, mut rows, mut docs) = (Vec::new(), Vec::with_capacity(thngs.len()), Vec::new());
+    let mut known: HashMap<Vec<String>, usize> = HashMap::new();
+    for (place, (id, thng)) in thngs.iter().enumerate() {
+        if !grant.admits(thng.thng.as_str(), thng.scopes.as_ref()) {
+            refused.push((place, format!("The thng {} was not found.", thng.thng)));
+            continue;
+        }
+        let product = match (named.product, thng.product) {
+            // Spec gap: as of an action by itself, a product that is not the Thng's own is refused.
+            (Some(other), Some(own)) if other != own => {
+                refused.push((place, format!("The thng is an instance of {own}, not of {other}.")));
+                continue;
+            }
+            (named, own) => own.or(named),
+        };
+        // Only the projects of its Thng tell one document from another.
+        let projects = if template.scopes.is_some() { Vec::new() } else { projects(thng.scopes.clone()) };
+        let doc = *known.entry(projects).or_insert_with_key(|projects| {
+            let (thng, collection) = (Some(thng.thng), named.collection);
+            let target = Target { thng, product, collection, projects: projects.clone() };
+            docs.push(template.doc_about(&target));
+            docs.len() - 1
+        });
+        rows.push(AlikeAction { id: *id, thng: thng.thng, product, doc });
+    }
+    let ids: Vec<ActionId> = rows.iter().map(|row| row.id).collect();
+    let alike = AlikeActions {
+        account: actor.account,
+        kind: template.kind,
+        timestamp: template.timestamp,
+        docs,
+        rows,
+    };
+    if alike.docs.len() <= MAX_SHARED {
+        actions::insert_alike(tx, making.now, &alike).await?;
+    } else {
+        actions::insert(tx, making.now, &apart(&alike)).await?;
+    }
+    outbox::insert(tx, actor.account, kinds, &ids, making.now).await?;
+    Ok(refused)
+}
+
+/// Every fault of a template, as far as the account tells: types, places, products, collections.
+///
+/// # Errors
+/// `?project=` names none of the account, or the database failed.
+pub async fn check(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    around: Circumstances<'_>,
+    draft: &ActionDraft,
+) -> Result<Vec<String>, ServiceError> {
+    let grant = require(actor, Verb::Create, Actions)?;
+    let mut making = Making::begin(app, tx, actor, &grant, around).await?;
+    let mut faults = Vec::new();
+    let template = making.template(tx, None, draft).await.map(|_| ());
+    let named = named(&making, tx, draft).await.map(|_| ());
+    for outcome in [template, named] {
+        match outcome {
+            Ok(()) => {}
+            Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(faults)
+}
+
+/// What the template names must be there for the caller.
+async fn named(making: &Making<'_>, tx: &mut Tx, draft: &ActionDraft) -> Result<Named, ServiceError> {
+    let mut named = Named::default();
+    if let Some(text) = &draft.product {
+        let found = making.product(tx, &text.to_string()).await;
+        named.product = found.map_err(|error| in_body("product", error))?.product;
+    }
+    if let Some(text) = &draft.collection {
+        let found = making.collection(tx, &text.to_string()).await;
+        named.collection = found.map_err(|error| in_body("collection", error))?.collection;
+    }
+    Ok(named)
+}
+
+/// The same actions, each with a document of its own.
+fn apart(alike: &AlikeActions) -> Vec<NewAction> {
+    let action = |row: &AlikeAction| NewAction {
+        id: row.id,
+        account: alike.account,
+        kind: alike.kind.clone(),
+        thng: Some(row.thng),
+        product: row.product,
+        timestamp: alike.timestamp,
+        doc: alike.docs.get(row.doc).cloned().unwrap_or_default(),
+    };
+    alike.rows.iter().map(action).collect()
+}

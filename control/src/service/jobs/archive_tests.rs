@@ -1,0 +1,142 @@
+//! Archives, honest and hostile.
+
+use std::io::{Cursor, Write};
+
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+use super::*;
+
+/// An archive of these files.
+fn archive(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in files {
+        if name.ends_with('/') {
+            writer.add_directory(*name, options).unwrap();
+        } else {
+            writer.start_file(*name, options).unwrap();
+            writer.write_all(bytes).unwrap();
+        }
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    archive(files, CompressionMethod::Deflated)
+}
+
+fn entries(bytes: &[u8]) -> Result<Vec<Entry>, ArchiveError> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    let mut found = Vec::new();
+    read(file, None, |part| {
+        found.extend(part);
+        true
+    })?;
+    Ok(found)
+}
+
+fn fault(bytes: &[u8]) -> String {
+    match entries(bytes) {
+        Ok(found) => panic!("{} entries were read", found.len()),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn ids(texts: &[&str]) -> Vec<Entry> {
+    texts.iter().map(|text| Entry::Id((*text).to_owned())).collect()
+}
+
+#[test]
+fn the_files_of_an_archive_are_read_in_its_order() {
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let files: &[(&str, &[u8])] = &[
+            ("b.csv", b"id\r\nB1\r\nB2"),
+            ("folder/", b""),
+            ("folder/a.CSV", b"\xef\xbb\xbfA1\n"),
+            ("__MACOSX/._a.csv", b"\x00\x05\x16\x07"),
+            (".DS_Store", b"x"),
+            ("empty.csv", b""),
+            ("notes.txt", b"C1\n\"C2\n"),
+        ];
+        let mut expected = ids(&["B1", "B2", "A1", "C1"]);
+        let fault = "notes.txt, line 2: has a quote that is not closed.".to_owned();
+        expected.push(Entry::Bad { text: "\"C2".to_owned(), fault });
+        assert_eq!(entries(&archive(files, method)).unwrap(), expected);
+    }
+    // Bytes before the archive, as of one that unpacks itself.
+    let moved = [b"#!/bin/sh\n".as_slice(), &packed(&[("a.csv", b"A")])].concat();
+    assert_eq!(entries(&moved).unwrap(), ids(&["A"]));
+}
+
+#[test]
+fn hostile_archives_are_refused_with_a_reason() {
+    let honest = packed(&[("a.csv", b"A\nB\n")]);
+    let many: Vec<String> = (0..10_000).map(|n| format!("{n}.csv")).collect();
+    let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), b"A\n".as_slice())).collect();
+    let mut encrypted = honest.clone();
+    let at = encrypted.windows(4).position(|four| four == ENTRY).unwrap();
+    encrypted[at + 8] |= 1;
+    encrypted[6] |= 1;
+    let mut liar = honest.clone();
+    let end = liar.len() - END_BYTES;
+    liar[end + 10..end + 12].copy_from_slice(&5_u16.to_le_bytes());
+    let mut vast = honest.clone();
+    vast[end + 12..end + 16].copy_from_slice(&u32::MAX.to_le_bytes());
+    let commented = [honest.as_slice(), b"PK\x05\x06 more"].concat();
+    for (bytes, part, why) in [
+        (Vec::new(), "is no ZIP archive", "nothing"),
+        (b"A\nB\n".to_vec(), "is no ZIP archive", "a CSV file"),
+        (packed(&[]), "holds no CSV file", "no file"),
+        (packed(&[("folder/", b"")]), "holds no CSV file", "a folder only"),
+        (packed(&many), "holds more than 100 files", "10,000 files"),
+        (packed(&[("../a.csv", b"A")]), "leads out of it", "up"),
+        (packed(&[("x/../../a.csv", b"A")]), "leads out of it", "down and up"),
+        (packed(&[("/etc/a.csv", b"A")]), "leads out of it", "from the root"),
+        (packed(&[("..\\a.csv", b"A")]), "leads out of it", "up, on Windows"),
+        (packed(&[("c:a.csv", b"A")]), "leads out of it", "another disk"),
+        (packed(&[("a.zip", &honest)]), "holds a.zip, which is no CSV file", "an archive in it"),
+        (packed(&[("a.csv", &honest)]), "holds a.csv, which is a ZIP archive", "an archive by another name"),
+        (packed(&[("a.exe", b"A")]), "holds a.exe, which is no CSV file", "a program"),
+        (packed(&[("a.csv", &vec![b'\n'; 8 << 20])]), "more than 100 times its size", "a bomb"),
+        (encrypted, "is encrypted", "encrypted"),
+        (honest[..honest.len() - 10].to_vec(), "is no ZIP archive, or is cut off", "cut at the end"),
+        (honest[honest.len() / 2..].to_vec(), "is damaged or cut off", "cut at the begin"),
+        (liar, "is damaged or cut off", "more files than there are"),
+        (vast, "is damaged or cut off", "a directory larger than the file"),
+        (commented, "is no ZIP archive", "two ends"),
+    ] {
+        let found = fault(&bytes);
+        assert!(found.contains(part), "{why}: {found}");
+    }
+}
+
+#[test]
+fn damage_inside_of_a_file_is_found() {
+    let text: String = (0..5_000).map(|n| format!("id-{}\n", n * 7_919 % 10_007)).collect();
+    let honest = packed(&[("a.csv", text.as_bytes())]);
+    assert_eq!(entries(&honest).unwrap().len(), 5_000);
+    let mut broken = honest.clone();
+    let middle = broken.len() / 2;
+    broken[middle] ^= 0x55;
+    assert!(
+        fault(&broken).contains("cannot be read") || fault(&broken).contains("is damaged"),
+        "{}",
+        fault(&broken)
+    );
+}
+
+#[test]
+fn nobody_unpacks_what_nobody_wants() {
+    let file = || {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&packed(&[("a.csv", b"A\n"), ("b.csv", b"B\n")])).unwrap();
+        file
+    };
+    let mut calls = 0;
+    let ended = read(file(), None, |_| {
+        calls += 1;
+        false
+    });
+    assert!(matches!(ended, Err(ArchiveError::Stopped)) && calls == 1);
+}

@@ -1,0 +1,260 @@
+//! Jobs: asked for, read and cancelled by operators; done by workers (decisions 8; design: push, 7).
+
+mod archive;
+pub mod execute;
+pub mod load;
+mod targets;
+
+use shared::{
+    id::{FileId, JobId, ProjectId},
+    problem::Code,
+};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    action_creation::{Circumstances, alike},
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        file::File,
+        grant::Grant,
+        job::{Job, JobEvent, JobLog},
+        job_input::{ContentType, Input, JobDraft, Source, file_of},
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Jobs, Verb},
+        redirection::Scopes,
+    },
+    error::ServiceError,
+    store::{Tx, accounts, documents, job_chunks, job_logs, jobs, listing::Selection},
+};
+
+// Spec gap: how many jobs may be under way at once is not shown.
+/// Most jobs of an account that have not ended.
+const MAX_OPEN: u64 = 1_000;
+
+/// Cancels that meet a worker's step look again; a worker takes no more steps than there are states.
+const MAX_LOOKS: u32 = 8;
+
+/// Parts of ended jobs that one transaction removes.
+const CLEAR_STEP: u32 = 50;
+
+/// Accepts a job, in a project if `project` names one; every fault is found before.
+///
+/// `base` is the address by which the caller reaches the service, whose `contentUrl`s are ours.
+///
+/// # Errors
+/// The key may not, a member is missing or wrong, too many jobs are under way, or the database failed.
+#[instrument(skip_all)]
+pub async fn submit(
+    app: &App,
+    actor: &Actor,
+    draft: JobDraft,
+    base: &str,
+    project: Option<&str>,
+) -> Result<JobId, ServiceError> {
+    // Whoever may at all reaches the whole account.
+    let _ = require(actor, Verb::Create, Jobs)?;
+    let mut tx = app.db.begin().await?;
+    let mut faults = draft.faults;
+    if let Some(template) = &draft.draft {
+        let around = Circumstances { project, ..Circumstances::default() };
+        let found = alike::check(app, &mut tx, actor, around, template).await?;
+        faults.extend(found.into_iter().map(|fault| format!("payload.{fault}")));
+    }
+    let mut blob = None;
+    if let Some(input) = &draft.input {
+        check_domain(&mut tx, actor, input, &mut faults).await?;
+        if let Source::File { location, .. } = &input.source {
+            match find_blob(&mut tx, actor, location, base).await? {
+                Ok(found) => blob = Some(found),
+                Err(fault) => faults.push(format!("input.location {fault}.")),
+            }
+        }
+    }
+    let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else {
+        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
+    };
+    if jobs::count_open(&mut tx, actor.account).await? >= MAX_OPEN {
+        let fault = format!("{MAX_OPEN} jobs are under way; wait until one has ended.");
+        return Err(ServiceError::refused(Code::TooManyRequests, fault));
+    }
+    request.operator.clone_from(&actor.id);
+    let now = app.clock.now();
+    let id = JobId::new(now.0, app.random16()?);
+    // The check of the template has found it.
+    let project: Option<ProjectId> = project.and_then(|text| text.parse().ok());
+    jobs::insert(&mut tx, &Job::new(id, actor.account, project, request, blob, now)).await?;
+    tx.commit().await?;
+    app.job_wake.notify_waiters();
+    Ok(id)
+}
+
+async fn check_domain(
+    tx: &mut Tx,
+    actor: &Actor,
+    input: &Input,
+    faults: &mut Vec<String>,
+) -> Result<(), ServiceError> {
+    if input.content_type != ContentType::ShortIds {
+        return Ok(());
+    }
+    let domains = accounts::list_domains(tx, actor.account).await?;
+    match &input.short_domain {
+        None if domains.is_empty() => {
+            faults.push("input.shortDomain: the account has no short domain.".to_owned());
+        }
+        Some(host) if !domains.iter().any(|domain| domain.host.as_str() == host) => {
+            let host = shorten(host);
+            faults.push(format!("input.shortDomain: {host} is not a short domain of this account."));
+        }
+        None | Some(_) => {}
+    }
+    Ok(())
+}
+
+/// The content of the file that a location names, or what is wrong with it.
+async fn find_blob(
+    tx: &mut Tx,
+    actor: &Actor,
+    location: &str,
+    base: &str,
+) -> Result<Result<String, String>, ServiceError> {
+    let id: FileId = match file_of(location, base) {
+        Ok(id) => id,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let found: Option<File> = documents::find(tx, actor.account, id).await?;
+    Ok(match found.map(|file| file.content) {
+        Some(Some(content)) => Ok(content.blob),
+        Some(None) => Err(format!("names the file {id}, which has no content yet")),
+        None => Err(format!("names the file {id}, which was not found")),
+    })
+}
+
+/// Lists jobs, without what they were asked for with.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Job>, ServiceError> {
+    let grant = require(actor, Verb::Read, Jobs)?;
+    let mut conn = app.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(jobs::list(&mut conn, &selection).await?)
+}
+
+/// Reads a job.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Job, ServiceError> {
+    let grant = require(actor, Verb::Read, Jobs)?;
+    let mut conn = app.db.read().await?;
+    admitted(jobs::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)
+}
+
+/// Lists the operations of a job that failed.
+///
+/// # Errors
+/// There is no such job, or the database failed.
+#[instrument(skip_all)]
+pub async fn logs(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    request: &ListRequest,
+) -> Result<Page<JobLog>, ServiceError> {
+    let grant = require(actor, Verb::Read, Jobs)?;
+    let mut conn = app.db.read().await?;
+    let found = admitted(jobs::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)?;
+    let within = [("jobId", found.id.as_str())];
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
+    Ok(job_logs::list(&mut conn, &selection).await?)
+}
+
+/// Asks for the end of a job; what it created stays.
+///
+/// # Errors
+/// It is not there (404), has ended (409), or the database failed.
+#[instrument(skip_all)]
+pub async fn cancel(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Jobs)?;
+    let parsed = parse(id)?;
+    for _ in 0..MAX_LOOKS {
+        let mut tx = app.db.begin().await?;
+        let job = admitted(jobs::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
+        let before = job.status;
+        let job = job.on(JobEvent::CancelAsked, app.clock.now()).map_err(|unfit| {
+            ServiceError::refused(Code::Conflict, format!("The job {parsed} has ended: it is {}.", unfit.0))
+        })?;
+        // A worker may have moved it on since it was read.
+        if before == job.status || jobs::change_status(&mut tx, &job, before).await? {
+            tx.commit().await?;
+            app.job_wake.notify_waiters();
+            return Ok(());
+        }
+    }
+    Err(ServiceError::Internal(format!("the job {parsed} does not stand still")))
+}
+
+/// Removes what is left of the input of jobs that were cancelled or failed; gives how many parts.
+///
+/// # Errors
+/// The database failed.
+pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let left = job_chunks::list_left(&mut conn, CLEAR_STEP).await?;
+    drop(conn);
+    let mut removed = 0;
+    for job in left {
+        removed += clear(app, job).await?;
+    }
+    Ok(removed)
+}
+
+async fn clear(app: &App, job: i64) -> Result<u64, ServiceError> {
+    let mut removed = 0;
+    loop {
+        let mut tx = app.db.begin().await?;
+        let step = job_chunks::clear(&mut tx, job, CLEAR_STEP).await?;
+        tx.commit().await?;
+        removed += step;
+        if step == 0 {
+            return Ok(removed);
+        }
+    }
+}
+
+/// The operator who asked for a job, as the one who acts in it.
+fn actor_of(job: &Job) -> Actor {
+    Actor {
+        account: job.account,
+        kind: ActorKind::Operator,
+        id: job.request.as_ref().map(|request| request.operator.clone()).unwrap_or_default(),
+        project: None,
+        app: None,
+        enterprise: true,
+    }
+}
+
+/// The job, if it exists for the caller.
+fn admitted(found: Option<Job>, grant: &Grant, id: &str) -> Result<Job, ServiceError> {
+    let scopes = |job: &Job| {
+        job.project.map(|project| Scopes { users: Vec::new(), projects: vec![project.to_string()] })
+    };
+    found.filter(|job| grant.admits(job.id.as_str(), scopes(job).as_ref())).ok_or_else(|| not_found(id))
+}
+
+fn parse(id: &str) -> Result<JobId, ServiceError> {
+    id.parse().map_err(|_| not_found(id))
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("job", shorten(id))
+}

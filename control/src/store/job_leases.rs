@@ -1,0 +1,216 @@
+//! How workers hold jobs: by a lease of the database's own clock, and a fence that grows with each holder
+//! (design: push, 7).
+
+use std::time::Duration;
+
+use shared::id::AccountId;
+use sqlx::types::Json;
+
+use super::{
+    Conn, Db, StoreError, Tx, dialect, jobs,
+    log::{signed, unsigned},
+    on_db,
+    publishers::{pg_now, sqlite_now},
+};
+use crate::domain::job::{Job, JobStatus};
+
+/// How long a claim holds without being renewed: so long a job stands still when its worker dies.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+/// What a worker takes a job up for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// To read its input: `ENQUEUED` and `STARTING`.
+    Load,
+    /// To carry its operations out, or to end it: `EXECUTING` and `CANCELLING`.
+    Execute,
+}
+
+/// A job in the hands of a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimed {
+    /// The job with its request, as it was when it was taken.
+    pub job: Job,
+    /// Grows with each holder.
+    pub fence: u64,
+    /// How often it was taken in a row without moving on.
+    pub failures: u64,
+}
+
+macro_rules! ready {
+    ($now:expr) => {
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT 1 AS one FROM jobs j WHERE j.completed_at IS NULL AND j.lease_until <= ",
+            $now,
+            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1 LIMIT 1) t"
+        )
+    };
+}
+// The account that was served longest ago, and of its jobs the one that was: a job of millions takes turns with
+// one of ten, of whichever account.
+macro_rules! claim {
+    ($now:expr, $lock:expr) => {
+        concat!(
+            "UPDATE jobs SET fence = fence + 1, failures = failures + 1, served_at = ",
+            $now,
+            ", lease_until = ",
+            $now,
+            " + $2 WHERE seq = (SELECT j.seq FROM jobs j LEFT JOIN job_turns a ON a.account_id = j.account_id \
+             WHERE j.completed_at IS NULL AND j.lease_until <= ",
+            $now,
+            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1 \
+             ORDER BY COALESCE(a.served_at, 0), j.served_at, j.seq LIMIT 1",
+            $lock,
+            ") RETURNING account_id, id, fence, failures"
+        )
+    };
+}
+macro_rules! turn {
+    ($now:expr) => {
+        concat!(
+            "INSERT INTO job_turns (account_id, served_at) VALUES ($1, ",
+            $now,
+            ") ON CONFLICT (account_id) DO UPDATE SET served_at = excluded.served_at"
+        )
+    };
+}
+macro_rules! renew {
+    ($now:expr) => {
+        concat!(
+            "UPDATE jobs SET lease_until = ",
+            $now,
+            " + $4 WHERE seq = $1 AND fence = $2 AND status = $3 RETURNING done"
+        )
+    };
+}
+macro_rules! release {
+    ($now:expr) => {
+        concat!("UPDATE jobs SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
+    };
+}
+
+const PG_READY: &str = ready!(pg_now!());
+const SQLITE_READY: &str = ready!(sqlite_now!());
+const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE OF j SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const PG_TURN: &str = turn!(pg_now!());
+const SQLITE_TURN: &str = turn!(sqlite_now!());
+const PG_RENEW: &str = renew!(pg_now!());
+const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const PG_RELEASE: &str = release!(pg_now!());
+const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const WRITE: &str = "UPDATE jobs SET status = $4, history = $5, message = $6, blob = $7, requested = $8, done = $9, \
+    failed = $10, updated_at = $11, completed_at = $12, failures = 0 WHERE seq = $1 AND fence = $2 AND status = $3";
+const FREE: &str = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
+// A worker that is stopped in the middle of a transaction must not hold its locks for ever: the lease runs out
+// after this, and then another one needs them.
+const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
+
+/// Frees what a process before held, where there can be one process only: on SQLite.
+///
+/// # Errors
+/// The database failed.
+pub async fn free_all(db: &Db) -> Result<(), StoreError> {
+    if let Db::Sqlite { .. } = db {
+        let mut tx = db.begin().await?;
+        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// Whether there is a job to be taken up; cheap, and takes nothing.
+///
+/// # Errors
+/// The database failed.
+pub async fn is_ready(conn: &mut Conn, phase: Phase) -> Result<bool, StoreError> {
+    let sql = dialect::pick(conn, PG_READY, SQLITE_READY);
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(phase == Phase::Load).fetch_one(c).await)?;
+    Ok(count > 0)
+}
+
+/// Takes up the job whose turn it is.
+///
+/// # Errors
+/// The database failed.
+pub async fn claim(tx: &mut Tx, phase: Phase) -> Result<Option<Claimed>, StoreError> {
+    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
+    let row: Option<(String, String, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(phase == Phase::Load)
+        .bind(milliseconds(LEASE))
+        .fetch_optional(c)
+        .await)?;
+    let Some((account, id, fence, failures)) = row else { return Ok(None) };
+    let account: AccountId = super::parse("account_id", &account)?;
+    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
+    on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).execute(c).await.map(|_| ()))?;
+    let job = jobs::find(tx, account, super::parse("id", &id)?).await?;
+    let job = job.ok_or_else(|| StoreError::Row(format!("job {id} is gone")))?;
+    Ok(Some(Claimed { job, fence: unsigned(fence), failures: unsigned(failures) }))
+}
+
+/// Holds a job for another [`LEASE`], and its row until the transaction ends; gives how many of its operations
+/// are carried out. `None` when somebody else has taken it, or its state is another.
+///
+/// # Errors
+/// The database failed.
+pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreError> {
+    if let Conn::PgTx(c) = &mut **tx {
+        sqlx::query(PG_IDLE).execute(&mut **c).await?;
+    }
+    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(claimed.job.seq)
+        .bind(signed(claimed.fence))
+        .bind(claimed.job.status.as_str())
+        .bind(milliseconds(LEASE))
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(done,)| unsigned(done)))
+}
+
+/// Writes what a job has become, from the state in which it was held; gives whether it was still held so.
+///
+/// # Errors
+/// The database failed.
+pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, StoreError> {
+    let from: JobStatus = claimed.job.status;
+    let written = on_db!(&mut **tx, |c| sqlx::query(WRITE)
+        .bind(job.seq)
+        .bind(signed(claimed.fence))
+        .bind(from.as_str())
+        .bind(job.status.as_str())
+        .bind(Json(&job.history))
+        .bind(&job.message)
+        .bind(&job.blob)
+        .bind(signed(job.progress.requested))
+        .bind(signed(job.progress.done))
+        .bind(signed(job.progress.failed))
+        .bind(job.updated_at.0)
+        .bind(job.completed_at.map(|at| at.0))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(written == 1)
+}
+
+/// Lets a job go, so that it can be taken up again after `pause`.
+///
+/// # Errors
+/// The database failed.
+pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
+    on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(claimed.job.seq)
+        .bind(signed(claimed.fence))
+        .bind(milliseconds(pause))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}

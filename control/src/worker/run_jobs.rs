@@ -1,0 +1,197 @@
+//! The workers of jobs: as many processes as wanted, each with a few lanes (design: push, 7).
+//!
+//! A lane takes the job whose turn it is, works on it for a moment, and lets it go: jobs of all accounts move on
+//! side by side, and one that is new and small is not held up by one of millions. What a lane holds when its
+//! process dies is taken up by others as soon as the lease has run out.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::ServiceError,
+    service::{
+        App,
+        jobs::{
+            execute::{self, Execution, Pace},
+            load::{self, End},
+        },
+    },
+    store::{
+        StoreError,
+        job_leases::{self, Claimed, Phase},
+    },
+};
+
+/// Lanes that carry operations out: one works while the other waits for the database. They take two of its
+/// connections, so that the API has the others.
+const EXECUTORS: usize = 2;
+
+/// Lanes that read inputs; so many large files may be on their way before a small one has to wait.
+const LOADERS: usize = 4;
+
+/// How long a lane works on a job while others wait.
+const TURN: Duration = Duration::from_millis(250);
+
+/// Time between two looks for a job, where nobody tells of one.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Tries of a job that does not move on, each after a longer pause: some ten minutes together.
+const MAX_FAILURES: u64 = 25;
+
+/// Shortest and longest pause before a job that failed is tried again.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// How long a lane lets others go first when every connection is in use, and how often.
+const YIELD: Duration = Duration::from_millis(20);
+const MAX_YIELDS: u32 = 5;
+
+/// Works on jobs until `stop`; what is under way is then let go of at once.
+pub async fn run(app: Arc<App>, stop: CancellationToken) {
+    if let Err(error) = job_leases::free_all(&app.db).await {
+        tracing::warn!(%error, "jobs that were held before wait for their leases to run out");
+    }
+    let mut lanes = JoinSet::new();
+    for phase in [[Phase::Execute].repeat(EXECUTORS), [Phase::Load].repeat(LOADERS)].concat() {
+        lanes.spawn(lane(app.clone(), phase, stop.clone()));
+    }
+    while let Some(ended) = lanes.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a lane of jobs ended");
+        }
+    }
+}
+
+async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
+    let mut pace = Pace::new(&app.db);
+    let mut failures = 0_u64;
+    while !stop.is_cancelled() {
+        // Before the look: a job that comes in between is heard of.
+        let told = app.job_wake.notified();
+        let wait = match turn(&app, phase, &mut pace, &stop).await {
+            Ok(true) => {
+                failures = 0;
+                continue;
+            }
+            Ok(false) => {
+                failures = 0;
+                LOOK
+            }
+            Err(error) => {
+                failures += 1;
+                tracing::warn!(%error, "jobs cannot be looked for");
+                pause(failures)
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = told, if failures == 0 => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Takes a job and works on it for a turn; gives whether there was one.
+async fn turn(
+    app: &App,
+    phase: Phase,
+    pace: &mut Pace,
+    stop: &CancellationToken,
+) -> Result<bool, StoreError> {
+    let Some(mut claimed) = claim(app, phase).await? else { return Ok(false) };
+    let ended = if claimed.failures > MAX_FAILURES {
+        execute::give_up(app, &mut claimed).await
+    } else {
+        match phase {
+            Phase::Load => load::load(app, &mut claimed, stop).await,
+            Phase::Execute => work(app, &mut claimed, pace, stop).await,
+        }
+    };
+    let (id, status) = (claimed.job.id, claimed.job.status.as_str());
+    let pause = match ended {
+        Ok(End::Done) => {
+            tracing::info!(job = %id, status, "a job has moved on");
+            app.job_wake.notify_waiters();
+            Duration::ZERO
+        }
+        Ok(End::Paused) => Duration::ZERO,
+        // Whoever has it now decides; if it is only cancelled, it is free at once.
+        Ok(End::Lost) => Duration::ZERO,
+        Err(error) => {
+            if execute::is_slow(&error) {
+                pace.slow_down();
+            }
+            tracing::warn!(%error, job = %id, failures = claimed.failures, "a job could not go on");
+            pause(claimed.failures)
+        }
+    };
+    let mut tx = app.db.begin().await?;
+    job_leases::release(&mut tx, &claimed, pause).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+async fn claim(app: &App, phase: Phase) -> Result<Option<Claimed>, StoreError> {
+    let mut conn = app.db.read().await?;
+    let is_ready = job_leases::is_ready(&mut conn, phase).await?;
+    drop(conn);
+    if !is_ready {
+        return Ok(None);
+    }
+    let mut tx = app.db.begin().await?;
+    let claimed = job_leases::claim(&mut tx, phase).await?;
+    tx.commit().await?;
+    Ok(claimed)
+}
+
+/// Carries operations out until the job ends, the turn is over and somebody waits, or `stop`.
+async fn work(
+    app: &App,
+    claimed: &mut Claimed,
+    pace: &mut Pace,
+    stop: &CancellationToken,
+) -> Result<End, ServiceError> {
+    let mut execution = Execution::new(app, claimed.clone());
+    let mut begun = Instant::now();
+    let ended = loop {
+        if stop.is_cancelled() {
+            break Ok(End::Paused);
+        }
+        yield_to_others(app).await;
+        match execution.step(pace).await {
+            Ok(None) => {}
+            Ok(Some(end)) => break Ok(end),
+            Err(error) => break Err(error),
+        }
+        if begun.elapsed() >= TURN {
+            if job_leases::is_ready(&mut app.db.read().await?, Phase::Execute).await? {
+                break Ok(End::Paused);
+            }
+            begun = Instant::now();
+        }
+    };
+    claimed.clone_from(execution.claimed());
+    ended
+}
+
+/// Back-pressure: requests of the API have the first right to a connection.
+async fn yield_to_others(app: &App) {
+    for _ in 0..MAX_YIELDS {
+        let is_full =
+            app.db.pools().iter().any(|pool| pool.most > 1 && pool.idle == 0 && pool.open >= pool.most);
+        if !is_full {
+            return;
+        }
+        tokio::time::sleep(YIELD).await;
+    }
+}
+
+fn pause(failures: u64) -> Duration {
+    let doublings = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX).min(16);
+    (MIN_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE)
+}

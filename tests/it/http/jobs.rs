@@ -1,0 +1,494 @@
+//! Jobs over HTTP, with workers in this process: what is accepted, what is done, what is left behind.
+
+use std::{
+    io::{Cursor, Write},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use control::worker::run_jobs;
+use serde_json::{Value, json};
+use tests::{db::Engine, product::DEADLINE};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Answer, Api};
+
+const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+/// A body of `POST /jobs/actions`.
+fn job(input: Value) -> Value {
+    json!({"payload": {"type": "scans", "tags": ["job"]}, "target": "THNGS", "input": input})
+}
+
+fn list(kind: &str, ids: &[&str]) -> Value {
+    job(json!({"type": "LIST", "contentType": kind, "payload": ids}))
+}
+
+fn work(api: &Api) -> DropGuard {
+    let stop = CancellationToken::new();
+    tokio::spawn(run_jobs::run(api.made.app.clone(), stop.clone()));
+    stop.drop_guard()
+}
+
+async fn submit(api: &Api, body: Value) -> Result<String> {
+    let answer = api.call(Method::POST, "/v2/jobs/actions", Some(body)).await?;
+    ensure!(answer.status == 202 && answer.bytes.is_empty(), "{answer:?}");
+    let location = answer.header("location").context("location")?;
+    let path = location.strip_prefix("http://api.example:8080/v2").with_context(|| location.to_owned())?;
+    Ok(path.to_owned())
+}
+
+/// The job when it has come to its end.
+async fn ended(api: &Api, path: &str) -> Result<Value> {
+    let (begun, mut last) = (Instant::now(), 0.0);
+    loop {
+        let job = api.get(path).await?.json();
+        let percentage = job["progress"]["percentage"].as_f64().context("percentage")?;
+        ensure!(percentage >= last && percentage <= 100.0, "{percentage} after {last}");
+        last = percentage;
+        if job.get("completedAt").is_some() {
+            return Ok(job);
+        }
+        ensure!(begun.elapsed() < DEADLINE, "the job does not end: {job}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Every page of a list.
+async fn all(api: &Api, path: &str) -> Result<Vec<Value>> {
+    let (mut found, mut uri) = (Vec::new(), format!("{path}?perPage=100"));
+    loop {
+        let answer = api.get(&uri).await?;
+        ensure!(answer.status == 200, "{answer:?}");
+        found.extend(answer.json().as_array().context("array")?.iter().cloned());
+        let Some(next) = next(&answer) else { return Ok(found) };
+        uri = next;
+    }
+}
+
+fn next(answer: &Answer) -> Option<String> {
+    let link = answer.header("link")?.strip_prefix('<')?.split_once('>')?.0;
+    let decoded: String = percent_encoding::percent_decode_str(link).decode_utf8().ok()?.into_owned();
+    Some(decoded.split_once("api.example:8080")?.1.to_owned())
+}
+
+/// At its end, a job's counters, its actions and its log say the same.
+async fn check(api: &Api, path: &str, status: &str, requested: usize, failed: usize) -> Result<Value> {
+    let job = ended(api, path).await?;
+    ensure!(job["status"] == status, "{job}");
+    ensure!(job["progress"]["amountRequested"] == requested, "{job}");
+    ensure!(job["progress"]["amountCompleted"] == requested, "{job}");
+    ensure!(job["failedOperationsAmount"] == failed, "{job}");
+    let logs = all(api, &format!("{path}/logs")).await?;
+    ensure!(logs.len() == failed, "{} log entries for {failed} failed operations", logs.len());
+    let states: Vec<&str> = job["history"]
+        .as_array()
+        .context("history")?
+        .iter()
+        .filter_map(|step| step["status"].as_str())
+        .collect();
+    ensure!(states == ["ENQUEUED", "STARTING", "EXECUTING", status], "{states:?}");
+    ensure!(job["history"][3]["terminal"] == true && job["history"][2]["terminal"] == false, "{job}");
+    Ok(job)
+}
+
+async fn thng(api: &Api, body: Value) -> Result<String> {
+    Ok(api.create("/thngs", body).await?["id"].as_str().context("id")?.to_owned())
+}
+
+/// A file with this content; its `contentUrl`.
+async fn file(api: &Api, content: &[u8]) -> Result<String> {
+    let made = api.create("/files", json!({"name": "ids"})).await?;
+    let id = made["id"].as_str().context("id")?;
+    let request = Request::builder()
+        .method(Method::PUT)
+        .uri(format!("/files/{id}/content"))
+        .header(header::HOST, "api.example:8080")
+        .header(header::AUTHORIZATION, &api.key);
+    let answer = api.send(request.body(Body::from(content.to_vec()))?).await?;
+    ensure!(answer.status == 200, "{answer:?}");
+    Ok(made["contentUrl"].as_str().context("contentUrl")?.to_owned())
+}
+
+fn of_file(kind: &str, format: &str, location: &str) -> Value {
+    job(json!({"type": "FILE", "contentType": kind, "format": format, "location": location}))
+}
+
+fn zip(files: &[(&str, &str)]) -> Result<Vec<u8>> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in files {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default())?;
+        writer.write_all(text.as_bytes())?;
+    }
+    Ok(writer.finish()?.into_inner())
+}
+
+pub(super) async fn each_kind_of_id_names_thngs(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let _work = work(&api);
+    let product = api.create("/products", json!({"name": "p"})).await?["id"].clone();
+    let body = json!({"name": "a", "product": product, "identifiers": {"gs1:21": "A", "twin": "T"}});
+    let (a, b) =
+        (thng(&api, body).await?, thng(&api, json!({"name": "b", "identifiers": {"twin": "T"}})).await?);
+    for (owner, short_id) in [(json!(a), "SHORT-A"), (product.clone(), "SHORT-P")] {
+        let body = json!({"platformId": owner, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
+        ensure!(api.call(Method::POST, "/redirections", Some(body)).await?.status.is_success());
+    }
+    let (_, theirs) = api.others().await?;
+
+    // Twice the same is two actions; what is not there or another's is a failed operation.
+    let path = submit(&api, list("PLATFORM_IDS", &[&a, &b, &a, UNKNOWN, &theirs, "x"])).await?;
+    let done = check(&api, &path, "COMPLETED_WITH_FAILURES", 6, 3).await?;
+    ensure!(done["type"] == "ACTION_CREATION" && done["target"] == "THNGS", "{done}");
+    ensure!(done["payload"] == json!({"type": "scans", "tags": ["job"]}), "{done}");
+    ensure!(done["input"]["payload"][3] == UNKNOWN && done.get("options").is_none(), "{done}");
+    let logs = all(&api, &format!("{path}/logs")).await?;
+    let named: Vec<&Value> = logs.iter().rev().map(|log| &log["payload"]["id"]).collect();
+    ensure!(named == [UNKNOWN, theirs.as_str(), "x"], "{logs:?}");
+    for log in &logs {
+        ensure!(log["type"] == "ERROR" && log["payload"]["type"] == "PLATFORM_IDS", "{log}");
+        ensure!(path.ends_with(log["jobId"].as_str().unwrap_or("-")), "{log}");
+        ensure!(log["message"].as_str().is_some_and(|text| text.ends_with('.')), "{log}");
+    }
+    let made = all(&api, "/actions/scans").await?;
+    ensure!(made.len() == 3, "{made:?}");
+    let of_a: Vec<&Value> = made.iter().filter(|action| action["thng"] == a).collect();
+    ensure!(of_a.len() == 2 && of_a.iter().all(|action| action["product"] == product), "{made:?}");
+    ensure!(made.iter().all(|action| action["tags"] == json!(["job"])), "{made:?}");
+    ensure!(all(&api, &format!("/thngs/{b}/actions/scans")).await?.len() == 1);
+
+    let keyed = |key: Option<&str>, ids: &[&str]| {
+        let mut body = list("EXTERNAL_IDS", ids);
+        if let Some(key) = key {
+            body["input"]["key"] = json!(key);
+        }
+        body
+    };
+    for (body, requested, failed, fault) in [
+        (list("EVRYTHNG_IDS", &[&a]), 1, 0, ""),
+        (keyed(Some("gs1:21"), &["A", "B"]), 2, 1, "No thng has the identifier gs1:21:B."),
+        (keyed(None, &["gs1:21:A", "A"]), 2, 1, "An identifier has the form"),
+        (keyed(Some("twin"), &["T"]), 1, 1, "belongs to 2 thngs"),
+        (list("SHORT_IDS", &["short-a", "SHORT-A", "SHORT-P"]), 3, 1, "which is not a thng"),
+        (list("SHORT_IDS", &["NONE", "a b"]), 2, 2, "A short id has 1 to 64"),
+    ] {
+        let path = submit(&api, body.clone()).await?;
+        let status = if failed == 0 { "COMPLETED" } else { "COMPLETED_WITH_FAILURES" };
+        let done = check(&api, &path, status, requested, failed).await?;
+        ensure!(done["input"] == body["input"], "{done} for {body}");
+        let logs = all(&api, &format!("{path}/logs")).await?;
+        let told = logs.first().map_or("", |log| log["message"].as_str().unwrap_or_default());
+        ensure!(told.contains(fault), "{told:?} without {fault:?}");
+    }
+    ensure!(all(&api, "/actions/scans").await?.len() == 3 + 1 + 1 + 1 + 2);
+    Ok(())
+}
+
+pub(super) async fn lists_of_jobs_and_logs_are_filtered_and_paged(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let _work = work(&api);
+    let id = thng(&api, json!({"name": "t"})).await?;
+    let good = submit(&api, list("PLATFORM_IDS", &[&id])).await?;
+    let bad = submit(&api, list("PLATFORM_IDS", &["x"; 230])).await?;
+    check(&api, &good, "COMPLETED", 1, 0).await?;
+    check(&api, &bad, "COMPLETED_WITH_FAILURES", 230, 230).await?;
+    let bad_id = bad.rsplit('/').next().context("id")?;
+    for (uri, expected) in [
+        ("/jobs/actions".to_owned(), 2),
+        ("/jobs/actions?filter=status%3DCOMPLETED".to_owned(), 1),
+        ("/jobs/actions?filter=type%3DACTION_CREATION".to_owned(), 2),
+        (format!("/jobs/actions?ids={bad_id}"), 1),
+        (format!("/jobs/actions?project={UNKNOWN}"), 0),
+        (format!("{bad}/logs?perPage=100&filter=jobId%3D{bad_id}"), 100),
+        (format!("{bad}/logs?filter=jobId%3D{UNKNOWN}"), 0),
+        (format!("{bad}/logs?filter=type%3DERROR"), 30),
+        (format!("{bad}/logs?filter=type%3DINFO"), 0),
+        (format!("{bad}/logs?project={UNKNOWN}"), 0),
+        (format!("{good}/logs"), 0),
+    ] {
+        let answer = api.get(&uri).await?;
+        ensure!(answer.status == 200, "{uri}: {answer:?}");
+        let found = answer.json();
+        ensure!(found.as_array().is_some_and(|found| found.len() == expected), "{uri}: {found}");
+    }
+    let listed = api.get("/jobs/actions").await?;
+    ensure!(listed.header("x-result-count") == Some("2"), "{listed:?}");
+    for job in listed.json().as_array().context("array")? {
+        ensure!(job.get("payload").is_none() && job.get("input").is_none(), "{job}");
+        ensure!(job["history"][0]["status"] == "ENQUEUED" && job["type"] == "ACTION_CREATION", "{job}");
+    }
+    api.get("/jobs/actions?filter=name%3Dx").await?.problem(400, 40003);
+    for path in [good.clone(), format!("{good}/logs")] {
+        api.call_as(&api.other_key, Method::GET, &path, None).await?.problem(404, 40401);
+    }
+    ensure!(api.call_as(&api.other_key, Method::GET, "/jobs/actions", None).await?.json() == json!([]));
+    Ok(())
+}
+
+pub(super) async fn what_the_account_does_not_have_is_refused(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let theirs =
+        api.call_as(&api.other_key, Method::POST, "/files", Some(json!({"name": "f"}))).await?.json();
+    let empty = api.create("/files", json!({"name": "f"})).await?;
+    let url = |file: &Value| file["contentUrl"].as_str().unwrap_or_default().to_owned();
+    let with = |path: &str, value: Value| {
+        let mut body = list("SHORT_IDS", &["A"]);
+        if let Some(member) = body.pointer_mut(path) {
+            *member = value;
+        }
+        body
+    };
+    let before = api.fingerprint().await?;
+    let foreign = url(&empty).replace("api.example:8080", "evil.example");
+    for (body, faults) in [
+        (with("/payload", json!({"type": "_unknown"})), vec!["payload.type: there is no type"]),
+        (with("/payload", json!({"type": "commissions"})), vec!["payload.type: commissions are written by"]),
+        (
+            with("/payload", json!({"type": "scans", "location": {"place": UNKNOWN}})),
+            vec!["payload.location.place: the place"],
+        ),
+        (
+            with("/payload", json!({"type": "scans", "product": UNKNOWN})),
+            vec!["payload.product: The product"],
+        ),
+        (with("/payload", json!({"type": "scans", "collection": "a:b"})), vec!["payload.collection"]),
+        (
+            json!({"payload": {"type": "_unknown", "product": UNKNOWN}, "target": "X",
+                "input": {"type": "LIST", "contentType": "SHORT_IDS", "shortDomain": "other.gg", "payload": ["a"]}}),
+            vec!["target", "payload.type", "payload.product", "input.shortDomain: other.gg is not"],
+        ),
+        (of_file("PLATFORM_IDS", "CSV", &url(&empty)), vec!["input.location names the file"]),
+        (of_file("PLATFORM_IDS", "CSV", &url(&theirs)), vec!["which was not found"]),
+        (of_file("PLATFORM_IDS", "CSV", &foreign), vec!["input.location must be the contentUrl"]),
+        (of_file("PLATFORM_IDS", "CSV", "https://evil.example/ids.csv"), vec!["input.location must be"]),
+        (of_file("PLATFORM_IDS", "CSV", "file:///etc/passwd"), vec!["input.location must be"]),
+        (of_file("PLATFORM_IDS", "CSV", UNKNOWN), vec!["input.location must be"]),
+    ] {
+        let errors = api.call(Method::POST, "/jobs/actions", Some(body.clone())).await?.problem(400, 40001);
+        ensure!(errors.len() == faults.len(), "{body}: {errors:?}");
+        for (error, part) in errors.iter().zip(&faults) {
+            ensure!(error.contains(part), "{body}: {error}");
+        }
+    }
+    let uri = format!("/jobs/actions?project={UNKNOWN}");
+    api.call(Method::POST, &uri, Some(list("PLATFORM_IDS", &["A"]))).await?.problem(400, 40003);
+    ensure!(api.fingerprint().await? == before, "a refusal wrote something");
+    Ok(())
+}
+
+pub(super) async fn files_of_every_make_are_carried_out(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let _work = work(&api);
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        ids.push(thng(&api, json!({"name": "t", "identifiers": {"sn": format!("S{n}")}})).await?);
+    }
+    let (a, b, c) = (&ids[0], &ids[1], &ids[2]);
+    let csv = format!(
+        "\u{feff}name,thng\r\n\"x, y\",{a}\r\n\r\n# no id\r\nz,\"{b}\"\r\nbad,\"{c}\r\nw\r\n{c},{c}\r\n"
+    );
+    let path = submit(&api, of_file("PLATFORM_IDS", "CSV", &file(&api, csv.as_bytes()).await?)).await?;
+    check(&api, &path, "COMPLETED_WITH_FAILURES", 5, 2).await?;
+    let logs = all(&api, &format!("{path}/logs")).await?;
+    let told: Vec<&str> = logs.iter().rev().filter_map(|log| log["message"].as_str()).collect();
+    ensure!(
+        told == ["The file, line 6: has a quote that is not closed.", "The file, line 7: holds no id."],
+        "{told:?}"
+    );
+    let archive = zip(&[("one.csv", "S0\nS1\nS9\n"), ("d/two.txt", "sn\nS2\n\"S0\n")])?;
+    let mut body = of_file("EXTERNAL_IDS", "ZIP", &file(&api, &archive).await?);
+    body["input"]["key"] = json!("sn");
+    let path = submit(&api, body).await?;
+    check(&api, &path, "COMPLETED_WITH_FAILURES", 5, 2).await?;
+    let logs = all(&api, &format!("{path}/logs")).await?;
+    ensure!(logs[0]["message"] == "d/two.txt, line 3: has a quote that is not closed.", "{logs:?}");
+    ensure!(logs[1]["payload"] == json!({"type": "EXTERNAL_IDS", "key": "sn", "value": "S9"}), "{logs:?}");
+    ensure!(all(&api, "/actions/scans").await?.len() == 3 + 3);
+    for (content, requested) in [(b"".as_slice(), 0), (b"id\n", 0)] {
+        let path = submit(&api, of_file("PLATFORM_IDS", "CSV", &file(&api, content).await?)).await?;
+        check(&api, &path, "COMPLETED", requested, 0).await?;
+    }
+    // More than one part, and a file that goes as soon as the job is accepted.
+    let many: String = (0..12_345).map(|n| format!("{}\n", ids[n % 3])).collect();
+    let location = file(&api, many.as_bytes()).await?;
+    let path = submit(&api, of_file("PLATFORM_IDS", "CSV", &location)).await?;
+    let record = location.split_once("8080").context("path")?.1.trim_end_matches("/content").to_owned();
+    ensure!(api.call(Method::DELETE, &record, None).await?.status == 200);
+    check(&api, &path, "COMPLETED", 12_345, 0).await?;
+    let tables = api.fingerprint().await?;
+    ensure!(tables["actions"].len() == 6 + 12_345 && tables["job_chunks"].is_empty());
+    Ok(())
+}
+
+pub(super) async fn inputs_that_cannot_be_read_fail_as_a_whole(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let _work = work(&api);
+    let id = thng(&api, json!({"name": "t"})).await?;
+    let inner = zip(&[("a.csv", &id)])?;
+    let mut nested = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    nested.start_file("a.zip", zip::write::SimpleFileOptions::default())?;
+    nested.write_all(&inner)?;
+    let many: Vec<String> = (0..10_000).map(|n| format!("{n}.csv")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "x")).collect();
+    let bomb = "\n".repeat(32 << 20);
+    // A good file before the bad one: nothing of it is carried out either.
+    for (format, content, part) in [
+        ("CSV", inner.clone(), "The file is a ZIP archive."),
+        ("CSV", b"\xff\xfeA\0".to_vec(), "The file is in UTF-16"),
+        ("ZIP", id.clone().into_bytes(), "The archive is no ZIP archive"),
+        ("ZIP", inner[..inner.len() - 9].to_vec(), "The archive is no ZIP archive, or is cut off"),
+        ("ZIP", zip(&[])?, "The archive holds no CSV file."),
+        ("ZIP", zip(&[("a.csv", &id), ("../../b.csv", &id)])?, "a name that leads out of it"),
+        ("ZIP", nested.finish()?.into_inner(), "holds a.zip, which is no CSV file"),
+        ("ZIP", zip(&many)?, "more than 100 files"),
+        ("ZIP", zip(&[("a.csv", &id), ("b.csv", &bomb)])?, "more than 100 times its size"),
+    ] {
+        let path = submit(&api, of_file("PLATFORM_IDS", format, &file(&api, &content).await?)).await?;
+        let job = ended(&api, &path).await?;
+        ensure!(job["status"] == "FAILED", "{part}: {job}");
+        ensure!(job["message"].as_str().is_some_and(|text| text.contains(part)), "{part}: {job}");
+        ensure!(job["progress"]["amountCompleted"] == 0 && job["failedOperationsAmount"] == 0, "{job}");
+        api.call(Method::POST, &format!("{path}/cancel"), None).await?.problem(409, 40901);
+    }
+    control::service::jobs::sweep(&api.made.app).await?;
+    let tables = api.fingerprint().await?;
+    ensure!(tables["actions"].is_empty() && tables["job_chunks"].is_empty() && tables["job_logs"].is_empty());
+    Ok(())
+}
+
+pub(super) async fn options_keep_actions_from_the_outbox(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let _work = work(&api);
+    let id = thng(&api, json!({"name": "t"})).await?;
+    let (notification, reaction) = ("notification", "reaction");
+    for (options, kinds) in [
+        (json!(null), vec![notification, reaction]),
+        (json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]), vec![reaction]),
+        (json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": true}]), vec![notification]),
+        (json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": false}]), vec![notification, reaction]),
+        (
+            json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": true},
+                {"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]),
+            vec![],
+        ),
+    ] {
+        let mut body = list("PLATFORM_IDS", &[&id, UNKNOWN, &id]);
+        body["payload"] = json!({"type": "checkins"});
+        body["options"] = options.clone();
+        let before: Vec<Value> = all(&api, "/actions/checkins").await?;
+        let path = submit(&api, body).await?;
+        let job = check(&api, &path, "COMPLETED_WITH_FAILURES", 3, 1).await?;
+        ensure!(options.is_null() && job.get("options").is_none() || job["options"] == options, "{job}");
+        let made: Vec<Value> = all(&api, "/actions/checkins").await?;
+        let new: Vec<&str> = made
+            .iter()
+            .filter(|action| !before.contains(action))
+            .filter_map(|action| action["id"].as_str())
+            .collect();
+        ensure!(new.len() == 2, "{new:?}");
+        // Each action is in one row of each kind that is not excluded, and in no other.
+        let rows = api.fingerprint().await?.remove("outbox").context("outbox")?;
+        for action in new {
+            let of =
+                |kind: &str| rows.iter().filter(|row| row.contains(action) && row.contains(kind)).count();
+            for kind in [notification, reaction] {
+                ensure!(
+                    of(kind) == usize::from(kinds.contains(&kind)),
+                    "{options}: {action} {kind} in {rows:?}"
+                );
+            }
+        }
+    }
+    // An action by itself is told of by the same table.
+    let made = api.create("/actions/scans", json!({"thng": id})).await?;
+    let rows = api.fingerprint().await?.remove("outbox").context("outbox")?;
+    let action = made["id"].as_str().context("id")?;
+    ensure!(rows.iter().filter(|row| row.contains(action)).count() == 2, "{rows:?}");
+    Ok(())
+}
+
+pub(super) async fn a_cancel_stops_and_what_was_created_stays(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let id = thng(&api, json!({"name": "t"})).await?;
+    // At 0 %: no worker has seen it.
+    let waiting = submit(&api, list("PLATFORM_IDS", &[&id])).await?;
+    let cancel = |path: &str| format!("{path}/cancel");
+    for _ in 0..2 {
+        let answer = api.call(Method::POST, &cancel(&waiting), Some(json!({}))).await?;
+        ensure!(answer.status == 202 && answer.bytes.is_empty(), "{answer:?}");
+    }
+    ensure!(api.get(&waiting).await?.json()["status"] == "CANCELLING");
+    api.call_as(&api.other_key, Method::POST, &cancel(&waiting), None).await?.problem(404, 40401);
+    let _work = work(&api);
+    let job = ended(&api, &waiting).await?;
+    let states: Vec<&Value> =
+        job["history"].as_array().context("history")?.iter().map(|s| &s["status"]).collect();
+    ensure!(states == ["ENQUEUED", "CANCELLING", "CANCELLED"], "{job}");
+    ensure!(api.fingerprint().await?["actions"].is_empty());
+    // Somewhere in the middle.
+    let many = format!("{id}\n").repeat(60_000);
+    let running = submit(&api, of_file("PLATFORM_IDS", "CSV", &file(&api, many.as_bytes()).await?)).await?;
+    let begun = Instant::now();
+    while api.get(&running).await?.json()["progress"]["amountCompleted"] == 0 {
+        ensure!(begun.elapsed() < DEADLINE, "it does not begin");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let answer = api.call(Method::POST, &cancel(&running), None).await?;
+    let job = ended(&api, &running).await?;
+    let done = job["progress"]["amountCompleted"].as_u64().context("done")?;
+    if answer.status == 202 {
+        ensure!(job["status"] == "CANCELLED" && done < 60_000, "{job}");
+    } else {
+        // It was faster than the cancel.
+        ensure!(answer.status == 409 && job["status"] == "COMPLETED", "{answer:?} {job}");
+    }
+    ensure!(api.fingerprint().await?["actions"].len() as u64 == done, "{job}");
+    // At 100 %.
+    api.call(Method::POST, &cancel(&running), None).await?.problem(409, 40901);
+    control::service::jobs::sweep(&api.made.app).await?;
+    ensure!(api.fingerprint().await?["job_chunks"].is_empty());
+    Ok(())
+}
+
+pub(super) async fn a_small_job_is_not_held_up_by_large_ones(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let id = thng(&api, json!({"name": "t"})).await?;
+    let many = format!("{id}\n").repeat(100_000);
+    let location = file(&api, many.as_bytes()).await?;
+    let mut large = Vec::new();
+    for _ in 0..3 {
+        large.push(submit(&api, of_file("PLATFORM_IDS", "CSV", &location)).await?);
+    }
+    let _work = work(&api);
+    let begun = Instant::now();
+    while api.get(&large[0]).await?.json()["status"] != "EXECUTING" {
+        ensure!(begun.elapsed() < DEADLINE, "it does not begin");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let small = submit(&api, list("PLATFORM_IDS", &[id.as_str(); 10])).await?;
+    check(&api, &small, "COMPLETED", 10, 0).await?;
+    // The order of ends is what counts; how long it takes depends on the machine.
+    let mut left = 0;
+    for path in &large {
+        let job = api.get(path).await?.json();
+        left += usize::from(job.get("completedAt").is_none());
+        api.call(Method::POST, &format!("{path}/cancel"), None).await?;
+    }
+    ensure!(left > 0, "every large job was over before the small one");
+    Ok(())
+}
+
+crate::on_both_engines!(
+    each_kind_of_id_names_thngs,
+    lists_of_jobs_and_logs_are_filtered_and_paged,
+    what_the_account_does_not_have_is_refused,
+    files_of_every_make_are_carried_out,
+    inputs_that_cannot_be_read_fail_as_a_whole,
+    options_keep_actions_from_the_outbox,
+    a_cancel_stops_and_what_was_created_stays,
+    a_small_job_is_not_held_up_by_large_ones,
+);
