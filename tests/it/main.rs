@@ -17,6 +17,7 @@ mod ops;
 mod publisher;
 mod rules;
 mod schemathesis;
+mod stability;
 mod statements;
 mod store;
 mod tidy;

@@ -3,6 +3,7 @@
 pub mod hub;
 mod link;
 mod members;
+pub mod pace;
 pub mod publisher;
 pub mod publisher_stats;
 mod rebuild;

@@ -1,11 +1,12 @@
 //! The one task that writes redirections: many requests share a transaction and its fsync.
 //!
 //! Commits are serial, since each holds the row of the log's head to its end (design: push, 1). A group
-//! takes urgent single changes first, then chunks of imports, until its time is used up; each request
+//! takes urgent single changes first, then steps of imports, until its time is used up; each request
 //! stands in a savepoint of its own, so that one refusal takes nobody else along.
 
 use std::{
     panic::AssertUnwindSafe,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,14 +14,15 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::hub::Hub;
+use super::{hub::Hub, pace::Pace};
 use crate::{
     error::ServiceError,
     metrics::WriterMetrics,
     store::{Db, StoreError, Tx, claim::Claim, log},
 };
 
-/// Longest run of one transaction before it commits: an urgent change waits for at most one such group.
+/// Longest run of one transaction before it commits, but for its last request: an urgent change waits for at
+/// most one such group.
 const GROUP_TIME: Duration = Duration::from_millis(20);
 
 /// Most requests in one transaction.
@@ -29,7 +31,7 @@ const GROUP_SIZE: usize = 256;
 /// Urgent requests that may wait; past it the caller hears that the service is busy.
 const URGENT_LANE: usize = 1_024;
 
-/// Chunks that may wait: each may be a megabyte, and takes up to a second.
+/// Imports that may wait: each may be a megabyte.
 const BULK_LANE: usize = 64;
 
 /// Which requests go first.
@@ -37,8 +39,10 @@ const BULK_LANE: usize = 64;
 pub enum Lane {
     /// A change that somebody waits for.
     Urgent,
-    /// A chunk of an import.
+    /// The first step of an import, or a long list of changes.
     Bulk,
+    /// A further step of an import, which waits for room: it is not given up half way because others came.
+    Begun,
 }
 
 type Work = Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Finish> + Send>;
@@ -55,6 +59,7 @@ pub struct Writer {
     urgent: mpsc::Sender<Work>,
     bulk: mpsc::Sender<Work>,
     metrics: WriterMetrics,
+    pace: Arc<Pace>,
 }
 
 /// The other end of a [`Writer`], to be run once.
@@ -71,7 +76,7 @@ pub fn writer() -> (Writer, WriterTask) {
     let (bulk, bulk_in) = mpsc::channel(BULK_LANE);
     let metrics = WriterMetrics::default();
     let task = WriterTask { urgent: urgent_in, bulk: bulk_in, metrics: metrics.clone() };
-    (Writer { urgent, bulk, metrics }, task)
+    (Writer { urgent, bulk, metrics, pace: Arc::default() }, task)
 }
 
 impl Writer {
@@ -79,6 +84,12 @@ impl Writer {
     #[must_use]
     pub fn metrics(&self) -> &WriterMetrics {
         &self.metrics
+    }
+
+    /// How much of an import one step takes.
+    #[must_use]
+    pub fn pace(&self) -> &Arc<Pace> {
+        &self.pace
     }
 
     /// Runs `work` inside a shared transaction; the answer comes after its commit.
@@ -123,17 +134,21 @@ impl Writer {
                 Finish { keep, settle }
             })
         });
-        let lane = match lane {
+        let queue = match lane {
             Lane::Urgent => &self.urgent,
-            Lane::Bulk => &self.bulk,
+            Lane::Bulk | Lane::Begun => &self.bulk,
         };
-        lane.try_send(work).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => {
-                self.metrics.refused.inc();
-                StoreError::Busy
-            }
-            mpsc::error::TrySendError::Closed(_) => StoreError::Stopped,
-        })?;
+        if lane == Lane::Begun {
+            queue.send(work).await.map_err(|_| StoreError::Stopped)?;
+        } else {
+            queue.try_send(work).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => {
+                    self.metrics.refused.inc();
+                    StoreError::Busy
+                }
+                mpsc::error::TrySendError::Closed(_) => StoreError::Stopped,
+            })?;
+        }
         answered.await.unwrap_or(Err(StoreError::Stopped.into()))
     }
 }

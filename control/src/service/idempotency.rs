@@ -69,6 +69,22 @@ pub(crate) fn keep<'a, T: Serialize + Sync>(
     .boxed()
 }
 
+/// Exchanges what [`keep`] kept, once more of the request is carried out.
+pub(crate) fn keep_on<'a, T: Serialize + Sync>(
+    tx: &'a mut Tx,
+    account: AccountId,
+    idempotency: Option<&'a IdempotencyKey>,
+    answer: &'a T,
+) -> BoxFuture<'a, Result<(), ServiceError>> {
+    async move {
+        let Some(idempotency) = idempotency else { return Ok(()) };
+        let answer =
+            serde_json::to_value(answer).map_err(|error| ServiceError::Internal(error.to_string()))?;
+        Ok(idempotency::update(tx, account, &idempotency.key, &answer).await?)
+    }
+    .boxed()
+}
+
 /// What is kept under a claim's key: its answer, or null while there is none yet.
 ///
 /// # Errors

@@ -4,11 +4,16 @@
 //! (`json_each`): binding value by value is what makes mass inserts slow on both.
 
 use serde_json::{Value, json};
-use shared::{id::AccountId, time::UnixMillis, wire::stream::Event};
+use shared::{
+    id::AccountId,
+    redirect::RedirectKey,
+    time::UnixMillis,
+    wire::stream::{Event, Rev},
+};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, actions::NewAction, facets::ACTIONS, log::signed, redirections::NewRow};
-use crate::domain::{facets, property::Point};
+use crate::domain::{facets, property::Point, redirection::Redirection};
 
 const PG_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
     SELECT rev, $2, change FROM UNNEST($1::bigint[], $3::jsonb[]) AS t (rev, change)";
@@ -108,11 +113,111 @@ pub(super) async fn insert_redirections(
     Ok(())
 }
 
+const PG_REDIRECTED: &str = "UPDATE redirections r SET target = t.target, forward_query = t.forward_query, \
+    scopes = t.scopes, thng_id = t.thng_id, product_id = t.product_id, updated_at = t.updated_at, rev = t.rev \
+    FROM UNNEST($1::text[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[], $6::text[], $7::text[], \
+    $8::bigint[], $9::bigint[]) AS t (domain, folded, target, forward_query, scopes, thng_id, product_id, \
+    updated_at, rev) WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
+// Why `LIMIT -1`: see SQLITE_HITS.
+const SQLITE_REDIRECTED: &str = "UPDATE redirections SET target = t.v ->> '$[2]', forward_query = t.v ->> '$[3]', \
+    scopes = t.v -> '$[4]', thng_id = t.v ->> '$[5]', product_id = t.v ->> '$[6]', updated_at = t.v ->> '$[7]', \
+    rev = t.v ->> '$[8]' FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v \
+    FROM json_each($1) LIMIT -1) AS t \
+    WHERE redirections.domain = t.domain AND redirections.folded = t.folded AND deleted_rev IS NULL";
+
+/// Writes what redirections lead to; gives how many there are.
+pub(super) async fn update_redirections(
+    tx: &mut Tx,
+    changed: &[(RedirectKey, Redirection)],
+) -> Result<u64, StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            let each =
+                |of: fn(&(RedirectKey, Redirection)) -> String| changed.iter().map(of).collect::<Vec<_>>();
+            let done = sqlx::query(PG_REDIRECTED)
+                .persistent(false)
+                .bind(each(|(key, _)| key.domain.to_string()))
+                .bind(each(|(key, _)| key.folded.to_string()))
+                .bind(each(|(_, item)| item.redirect.target.to_string()))
+                .bind(changed.iter().map(|(_, item)| item.redirect.forward_query).collect::<Vec<_>>())
+                .bind(changed.iter().map(|(_, item)| Json(item.scopes.clone())).collect::<Vec<_>>())
+                .bind(
+                    changed
+                        .iter()
+                        .map(|(_, i)| i.redirect.thng_id.map(|id| id.to_string()))
+                        .collect::<Vec<_>>(),
+                )
+                .bind(
+                    changed
+                        .iter()
+                        .map(|(_, i)| i.redirect.product_id.map(|id| id.to_string()))
+                        .collect::<Vec<_>>(),
+                )
+                .bind(changed.iter().map(|(_, item)| item.redirect.updated_at.0).collect::<Vec<_>>())
+                .bind(changed.iter().map(|(_, item)| signed(item.rev)).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+            Ok(done.rows_affected())
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> = changed
+                .iter()
+                .map(|(key, Redirection { redirect: r, scopes, rev, .. })| {
+                    json!([
+                        &*key.domain,
+                        &*key.folded,
+                        r.target,
+                        r.forward_query,
+                        scopes,
+                        r.thng_id,
+                        r.product_id,
+                        r.updated_at,
+                        rev
+                    ])
+                })
+                .collect();
+            Ok(sqlx::query(SQLITE_REDIRECTED).bind(Json(rows)).execute(&mut **c).await?.rows_affected())
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => Err(outside_transaction()),
+    }
+}
+
+const PG_BURIED: &str = "UPDATE redirections r SET deleted_rev = t.rev, rev = t.rev, updated_at = $2 \
+    FROM UNNEST($3::text[], $4::bigint[]) AS t (folded, rev) \
+    WHERE r.domain = $1 AND r.folded = t.folded AND r.deleted_rev IS NULL";
+const SQLITE_BURIED: &str = "UPDATE redirections SET deleted_rev = t.rev, rev = t.rev, updated_at = $2 \
+    FROM (SELECT value ->> '$[0]' AS folded, value ->> '$[1]' AS rev FROM json_each($3) LIMIT -1) AS t \
+    WHERE redirections.domain = $1 AND redirections.folded = t.folded AND deleted_rev IS NULL";
+
+/// Turns redirections into tombstones; gives how many there were.
+pub(super) async fn delete_redirections(
+    tx: &mut Tx,
+    domain: &str,
+    keys: &[(&str, Rev)],
+    at_ms: i64,
+) -> Result<u64, StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            let (folded, revs): (Vec<String>, Vec<i64>) =
+                keys.iter().map(|(folded, rev)| ((*folded).to_owned(), signed(*rev))).unzip();
+            let query =
+                sqlx::query(PG_BURIED).persistent(false).bind(domain).bind(at_ms).bind(folded).bind(revs);
+            Ok(query.execute(&mut **c).await?.rows_affected())
+        }
+        Conn::SqliteTx(c) => {
+            let query = sqlx::query(SQLITE_BURIED).bind(domain).bind(at_ms).bind(Json(keys));
+            Ok(query.execute(&mut **c).await?.rows_affected())
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => Err(outside_transaction()),
+    }
+}
+
 // Below the second after which Postgres looks for deadlocks: the scans end one before a change is its victim.
 const PG_HITS_WAIT: &str = "SET LOCAL lock_timeout = '250ms'";
-// One order for all batches: the update itself takes rows as its plan finds them.
-const PG_LOCK_HITS: &str = "SELECT 1 FROM redirections WHERE domain = $1 AND folded = ANY($2) \
-    ORDER BY folded FOR NO KEY UPDATE";
+// One order for all batches: the update itself takes rows as its plan finds them. One look for each row, as in
+// `redirections::each_folded`.
+const PG_LOCK_HITS: &str = "SELECT r.seq FROM (SELECT folded FROM UNNEST($2::text[]) AS l (folded) ORDER BY folded) k \
+    CROSS JOIN LATERAL (SELECT seq FROM redirections WHERE domain = $1 AND folded = k.folded FOR NO KEY UPDATE) r";
 const PG_HITS: &str = "UPDATE redirections SET hits = hits + t.n \
     FROM UNNEST($2::text[], $3::bigint[]) AS t (folded, n) \
     WHERE redirections.domain = $1 AND redirections.folded = t.folded";
@@ -129,8 +234,14 @@ pub(super) async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) 
             let keys: Vec<String> = counts.iter().map(|(key, _)| (*key).to_owned()).collect();
             let amounts: Vec<i64> = counts.iter().map(|(_, n)| *n).collect();
             sqlx::query(PG_HITS_WAIT).execute(&mut **c).await?;
-            sqlx::query(PG_LOCK_HITS).bind(domain).bind(&keys).execute(&mut **c).await?;
-            sqlx::query(PG_HITS).bind(domain).bind(keys).bind(amounts).execute(&mut **c).await?;
+            sqlx::query(PG_LOCK_HITS).persistent(false).bind(domain).bind(&keys).execute(&mut **c).await?;
+            sqlx::query(PG_HITS)
+                .persistent(false)
+                .bind(domain)
+                .bind(keys)
+                .bind(amounts)
+                .execute(&mut **c)
+                .await?;
         }
         Conn::SqliteTx(c) => {
             sqlx::query(SQLITE_HITS).bind(domain).bind(Json(counts)).execute(&mut **c).await?;
@@ -316,10 +427,14 @@ pub(super) const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) ->
 /// Fetches the rows of a statement whose last parameter is a list of texts.
 ///
 /// The statement compares with `= ANY($n)` on Postgres and `IN (SELECT value FROM json_each($n))` on SQLite.
+/// Postgres plans it anew each time: a plan that is kept was made for the table as it was, and a list has
+/// from one to a thousand texts.
 macro_rules! fetch_in_list {
     ($conn:expr, $row:ty, $pg:expr, $sqlite:expr, [$($bind:expr),*], $list:expr) => {
         match $conn.raw() {
-            $crate::store::Raw::Pg(c) => sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($list).fetch_all(c).await,
+            $crate::store::Raw::Pg(c) => {
+                sqlx::query_as::<_, $row>($pg).persistent(false)$(.bind($bind))*.bind($list).fetch_all(c).await
+            }
             $crate::store::Raw::Sqlite(c) => {
                 sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($list)).fetch_all(c).await
             }

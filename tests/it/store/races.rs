@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Result, ensure};
 use control::{
     app::{Parts, compose},
-    domain::{resource::ThngChange, resource_body::Purpose},
+    domain::{redirection::Redirection, resource::ThngChange, resource_body::Purpose},
     error::ServiceError,
     service::{
         App,
@@ -25,6 +25,7 @@ use control::{
 use serde_json::json;
 use shared::{
     client_address::TrustedProxies,
+    redirect::RedirectKey,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,
@@ -108,10 +109,10 @@ async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engin
     let one = create(&made, thng.id.into(), "https://example.com/old", Some("ONE")).await?;
 
     let (mut tx, pid) = hold(&made).await?;
-    let mut redirect = one.redirect.clone();
-    redirect.target = "https://example.com/new".into();
-    let rev = log::take_revs(&mut tx, 1).await?;
-    table::update(&mut tx, "ONE", &redirect, &one.scopes, rev).await?;
+    let mut changed = one.clone();
+    changed.redirect.target = "https://example.com/new".into();
+    changed.rev = log::take_revs(&mut tx, 1).await?;
+    assert_eq!(table::update(&mut tx, &[(RedirectKey::new("tn.gg", "ONE"), changed)]).await?, 1);
     let update = tokio::spawn({
         let (app, actor) = (made.app.clone(), actor(&made));
         let change = change(json!({"product": second}), Purpose::Update)?;
@@ -237,7 +238,8 @@ async fn scans_give_way_to_a_change(engine: Engine) -> Result<()> {
     let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq: 0, records: vec![record] };
     let (mut tx, _) = hold(&made).await?;
     let rev = log::take_revs(&mut tx, 1).await?;
-    table::update(&mut tx, "ONE", &one.redirect, &one.scopes, rev).await?;
+    let changed = Redirection { rev, ..one };
+    assert_eq!(table::update(&mut tx, &[(RedirectKey::new("tn.gg", "ONE"), changed)]).await?, 1);
     let refused = ingest(&made.app, &batch).await.unwrap_err();
     assert_eq!(refused.code(), shared::problem::Code::Unavailable, "{refused}");
     assert!(matches!(refused, ServiceError::Store(_)), "{refused}");

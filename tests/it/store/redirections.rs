@@ -90,7 +90,7 @@ pub(crate) async fn create(
     Ok(done.value)
 }
 
-fn writable(target: &str) -> Writable {
+pub(crate) fn writable(target: &str) -> Writable {
     Writable::parse(&json!({"defaultRedirectUrl": target})).unwrap()
 }
 

@@ -8,7 +8,7 @@ use super::{
     history::Boot,
     load::{Shared, random},
     proxy::Mode,
-    world::World,
+    world::{Process, World},
 };
 use crate::redis::{RedisServer, signal};
 
@@ -37,10 +37,16 @@ pub enum Fault {
     BlackholeEdge,
     /// The link of one edge resets every connection for a while.
     ResetEdge,
+    /// The database is lost and restored from a dump: nothing is missing, and the history is another one.
+    RestoreDatabase,
+    /// The wall clock of a control jumps, and back again.
+    JumpClockOfControl,
+    /// The wall clock of an edge jumps, and back again.
+    JumpClockOfEdge,
 }
 
 /// Every kind.
-pub const ALL: [Fault; 11] = [
+pub const ALL: [Fault; 14] = [
     Fault::KillControl,
     Fault::KillEdge,
     Fault::KillRedis,
@@ -52,7 +58,13 @@ pub const ALL: [Fault; 11] = [
     Fault::PromoteOldReplica,
     Fault::BlackholeEdge,
     Fault::ResetEdge,
+    Fault::RestoreDatabase,
+    Fault::JumpClockOfControl,
+    Fault::JumpClockOfEdge,
 ];
+
+/// Longest jump of a clock, in seconds: past the day that answers and the log are kept.
+const JUMP: u64 = 100_000;
 
 /// Makes a fault happen and pass; returns when every part runs again, though not all may have recovered.
 ///
@@ -111,6 +123,19 @@ pub async fn inject(fault: Fault, world: &mut World, shared: &Shared, seed: &mut
         }
         Fault::BlackholeEdge => cut(world, edge, Mode::Blackhole, hold).await,
         Fault::ResetEdge => cut(world, edge, Mode::Reset, hold).await,
+        Fault::RestoreDatabase => {
+            // What is dumped is all there is: nobody writes behind the dump.
+            world.controls.iter_mut().for_each(|control| control.process.kill());
+            world.postgres.restore()?;
+            for control in &mut world.controls {
+                control.process.start()?;
+            }
+            for control in &world.controls {
+                world.until_ok(&format!("{}/ready", control.admin)).await?;
+            }
+        }
+        Fault::JumpClockOfControl => jump(&world.controls[control].process, hold, seed).await?,
+        Fault::JumpClockOfEdge => jump(&world.edges[edge].process, hold, seed).await?,
     }
     Ok(())
 }
@@ -122,6 +147,13 @@ async fn pause(pid: Option<u32>, hold: Duration) -> Result<()> {
         signal(pid, "CONT")?;
     }
     Ok(())
+}
+
+async fn jump(process: &Process, hold: Duration, seed: &mut u64) -> Result<()> {
+    let seconds = i64::try_from(random(seed) % (2 * JUMP))? - i64::try_from(JUMP)?;
+    process.set_clock(seconds)?;
+    tokio::time::sleep(hold).await;
+    process.set_clock(0)
 }
 
 async fn cut(world: &World, edge: usize, mode: Mode, hold: Duration) {

@@ -24,9 +24,6 @@ const KEYS_PER_WRITER: usize = 12;
 /// Keys that are read, the newest: those that are gone are among them for a while.
 const READ_KEYS: u32 = 120;
 
-/// Pause of a reader between two reads.
-const PAUSE: Duration = Duration::from_millis(4);
-
 /// What all of them share.
 pub struct Shared {
     begun: Instant,
@@ -228,8 +225,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads keys at random until `stop`.
-    pub async fn run(mut self, stop: CancellationToken) {
+    /// Reads keys at random until `stop`, with a pause after each read.
+    pub async fn run(mut self, pause: Duration, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let keys = self.shared.keys();
             if keys > 0 {
@@ -238,7 +235,7 @@ impl Reader {
                 let read = self.read(keys - 1 - back as u32).await;
                 self.shared.history().reads.push(read);
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(pause).await;
         }
     }
 

@@ -6,4 +6,6 @@ pub mod load;
 pub mod postgres;
 pub mod proxy;
 pub mod run;
+pub mod stability;
+pub mod steady;
 pub mod world;

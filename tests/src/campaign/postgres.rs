@@ -32,10 +32,28 @@ impl Postgres {
             ensure!(Command::new("chown").arg("postgres").arg(dir.path()).status()?.success(), "chown");
         }
         let server = Self { port: free_port()?, bin, dir };
-        let data = server.data();
-        server.run("initdb", &["-D", &data, "-A", "trust", "-U", "waymark", "--no-sync"])?;
-        server.start_again()?;
+        server.begin()?;
         Ok(server)
+    }
+
+    /// Makes an empty server and starts it.
+    fn begin(&self) -> Result<()> {
+        let data = self.data();
+        self.run("initdb", &["-D", &data, "-A", "trust", "-U", "waymark", "--no-sync"])?;
+        self.start_again()
+    }
+
+    /// Dumps everything, throws the server away and restores the dump into a new one in its place.
+    ///
+    /// # Errors
+    /// A step fails.
+    pub fn restore(&self) -> Result<()> {
+        let (url, dump) = (self.url(), self.dir.path().join("dump.sql").display().to_string());
+        self.run("pg_dump", &["-d", &url, "-f", &dump])?;
+        self.kill()?;
+        fs::remove_dir_all(self.data())?;
+        self.begin()?;
+        self.run("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &dump])
     }
 
     /// The URL of its database.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -12,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     faults::{self, Fault},
-    history::{self, Kind, Verdict},
+    history::{self, Kind, Outcome, Verdict},
     load::{Reader, Shared, Sums, Writer, random},
-    world::World,
+    world::{Shape, World},
 };
 use crate::product::client;
 
@@ -23,12 +24,21 @@ const EDGES: u16 = 3;
 const WRITERS: u64 = 3;
 const READERS_PER_EDGE: u64 = 2;
 
+/// Pause of a reader between two reads; longer in a campaign that is longer than [`LONG`], whose scans and
+/// history would else fill gigabytes.
+const PAUSE: Duration = Duration::from_millis(4);
+const LONG_PAUSE: Duration = Duration::from_millis(20);
+const LONG: Duration = Duration::from_secs(10 * 60);
+
 /// Longest wait until everything has come to rest after the last fault.
 const REST: Duration = Duration::from_secs(60);
 
 /// Scans that a killed edge may lose beside what readers did not see: those of a quarter of a second, as its
 /// writer may lag on a machine that is busy, at the rate of its readers.
 const LOST_PER_KILL: u64 = 125;
+
+/// The name of [`Outcome::Acked`] in the report.
+const ACKED: &str = "acknowledged";
 
 /// What a campaign found.
 #[derive(Debug)]
@@ -39,6 +49,10 @@ pub struct Report {
     sums: Sums,
     verdict: Verdict,
     counted: u64,
+    /// Writes by how they ended.
+    writes: BTreeMap<&'static str, u64>,
+    /// Processes that ended by themselves, and how often.
+    ended: BTreeMap<String, u64>,
 }
 
 impl Report {
@@ -56,10 +70,15 @@ impl Report {
         self.faults.get(&Fault::KillEdge).copied().unwrap_or(0) * LOST_PER_KILL
     }
 
-    /// Whether everything that is promised held.
+    /// Whether everything that is promised held, and there was something to hold: without acknowledgements
+    /// by every edge nothing is promised of a write.
     #[must_use]
     pub fn is_right(&self) -> bool {
-        self.verdict.violations.is_empty() && self.doubled() == 0 && self.lost() <= self.may_lose()
+        self.verdict.violations.is_empty()
+            && self.doubled() == 0
+            && self.lost() <= self.may_lose()
+            && self.ended.is_empty()
+            && self.writes.contains_key(ACKED)
     }
 }
 
@@ -71,6 +90,10 @@ impl fmt::Display for Report {
             writeln!(f, "  fault {fault:?}: {count}")?;
         }
         writeln!(f, "  requests {requests}, errors {errors}, answers to reads {by_status:?}")?;
+        writeln!(f, "  writes {:?}", self.writes)?;
+        if !self.ended.is_empty() {
+            writeln!(f, "  ended by themselves {:?}", self.ended)?;
+        }
         let Verdict { judged, failed, excused, .. } = self.verdict;
         writeln!(f, "  reads judged {judged}, without an answer {failed}, excused after a boot {excused}")?;
         for kind in [Kind::Stale, Kind::Resurrected, Kind::WentBack, Kind::FromFuture, Kind::Lost] {
@@ -86,13 +109,16 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs a campaign of at least `length`, in which every kind of fault happens once at least.
+/// Runs a campaign of at least `length`, in which every kind of fault happens once at least; what the
+/// processes say goes to `logs`, and what happens to them to `say`.
 ///
 /// # Errors
 /// A part does not come up, or nothing comes to rest in the end.
-pub async fn run(length: Duration, seed: u64) -> Result<Report> {
+pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -> Result<Report> {
     let begun = Instant::now();
-    let mut world = World::start(CONTROLS, usize::from(EDGES)).await?;
+    let shape = Shape { controls: CONTROLS, edges: usize::from(EDGES), has_clocks: true };
+    let mut world = World::start(shape, logs).await?;
+    let pause = if length > LONG { LONG_PAUSE } else { PAUSE };
     let (shared, stop) = (Arc::new(Shared::default()), CancellationToken::new());
     let (mut tasks, mut choices) = (tokio::task::JoinSet::new(), seed);
     for _ in 0..WRITERS {
@@ -109,9 +135,10 @@ pub async fn run(length: Duration, seed: u64) -> Result<Report> {
     }
     for edge in 0..EDGES {
         for _ in 0..READERS_PER_EDGE {
-            tasks.spawn(reader(&world, &shared, edge, random(&mut choices))?.run(stop.clone()));
+            tasks.spawn(reader(&world, &shared, edge, random(&mut choices))?.run(pause, stop.clone()));
         }
     }
+    let mut ended: BTreeMap<String, u64> = BTreeMap::new();
     let mut done: BTreeMap<Fault, u64> = BTreeMap::new();
     let mut todo: Vec<Fault> = Vec::new();
     while begun.elapsed() < length || done.len() < faults::ALL.len() {
@@ -119,7 +146,14 @@ pub async fn run(length: Duration, seed: u64) -> Result<Report> {
             todo = faults::ALL.to_vec();
         }
         let fault = todo.swap_remove((random(&mut choices) % todo.len() as u64) as usize);
+        say(&format!("{:.1} s: {fault:?}", begun.elapsed().as_secs_f64()));
         faults::inject(fault, &mut world, &shared, &mut choices).await?;
+        for process in world.processes() {
+            if process.look_after()? {
+                say(&format!("{:.1} s: {} ended by itself", begun.elapsed().as_secs_f64(), process.name));
+                *ended.entry(process.name.clone()).or_default() += 1;
+            }
+        }
         *done.entry(fault).or_default() += 1;
         tokio::time::sleep(Duration::from_millis(500 + random(&mut choices) % 2_500)).await;
     }
@@ -138,7 +172,18 @@ pub async fn run(length: Duration, seed: u64) -> Result<Report> {
     let counted = count_scans(&world, shared.sums().sent).await?;
     let history = std::mem::take(&mut *shared.history());
     let verdict = history::check(&history);
-    Ok(Report { seed, took: begun.elapsed(), faults: done, sums: shared.sums(), verdict, counted })
+    let mut writes: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for write in &history.writes {
+        let name = match write.outcome {
+            Outcome::Acked(_) => ACKED,
+            Outcome::Stored => "stored",
+            Outcome::Unknown => "unknown",
+            Outcome::Refused => "refused",
+        };
+        *writes.entry(name).or_default() += 1;
+    }
+    let (took, sums) = (begun.elapsed(), shared.sums());
+    Ok(Report { seed, took, faults: done, sums, verdict, counted, writes, ended })
 }
 
 fn reader(world: &World, shared: &Arc<Shared>, edge: u16, seed: u64) -> Result<Reader> {

@@ -1,8 +1,9 @@
 //! The processes of a campaign: a Postgres, a Redis, two controls and three edges, each behind links of its own.
 
 use std::{
+    fs::File,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -26,7 +27,45 @@ pub struct Process {
     program: PathBuf,
     arguments: Vec<String>,
     settings: Vec<(String, String)>,
+    log: PathBuf,
+    clock: Option<Clock>,
     child: Option<Child>,
+}
+
+/// The wall clock that a process sees, by libfaketime; its other clocks are the machine's.
+#[derive(Clone)]
+struct Clock {
+    library: PathBuf,
+    file: PathBuf,
+}
+
+impl Clock {
+    fn new(file: PathBuf) -> Result<Self> {
+        let library = std::fs::read_dir("/usr/lib")?
+            .filter_map(|entry| Some(entry.ok()?.path().join("faketime/libfaketimeMT.so.1")))
+            .find(|path| path.is_file())
+            .context("libfaketime is not installed: deploy/setup test")?;
+        let clock = Self { library, file };
+        clock.set(0)?;
+        Ok(clock)
+    }
+
+    fn set(&self, seconds: i64) -> Result<()> {
+        // Exchanged at once: half a file would be read as another time.
+        let aside = self.file.with_extension("aside");
+        std::fs::write(&aside, format!("{seconds:+}\n"))?;
+        Ok(std::fs::rename(aside, &self.file)?)
+    }
+
+    fn settings(&self) -> [(&'static str, String); 5] {
+        [
+            ("LD_PRELOAD", self.library.display().to_string()),
+            ("FAKETIME_TIMESTAMP_FILE", self.file.display().to_string()),
+            ("FAKETIME_CACHE_DURATION", "1".to_owned()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+            ("DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ]
+    }
 }
 
 impl Process {
@@ -36,9 +75,35 @@ impl Process {
     /// The program is not there.
     pub fn start(&mut self) -> Result<()> {
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).envs(self.settings.iter().cloned()).stdout(Stdio::null());
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        command.args(&self.arguments).envs(self.settings.iter().cloned());
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if let Some(clock) = &self.clock {
+            command.envs(clock.settings());
+        }
         self.child = Some(command.spawn().with_context(|| self.program.display().to_string())?);
         Ok(())
+    }
+
+    /// Starts it again if it ended by itself, as a service manager does; gives whether it had.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn look_after(&mut self) -> Result<bool> {
+        let Some(child) = &mut self.child else { return Ok(false) };
+        if child.try_wait()?.is_none() {
+            return Ok(false);
+        }
+        self.start()?;
+        Ok(true)
+    }
+
+    /// Moves its wall clock by so many seconds from the machine's.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_clock(&self, seconds: i64) -> Result<()> {
+        self.clock.as_ref().map_or(Ok(()), |clock| clock.set(seconds))
     }
 
     /// Kills it: no time to tidy up.
@@ -102,7 +167,19 @@ pub struct World {
     pub product: String,
     /// A client that follows no redirect.
     pub http: reqwest::Client,
-    _dir: tempfile::TempDir,
+    logs: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+/// What differs between uses of a world.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Replicas of control.
+    pub controls: usize,
+    /// Edges.
+    pub edges: usize,
+    /// Whether wall clocks can be moved.
+    pub has_clocks: bool,
 }
 
 fn local(port: u16) -> SocketAddr {
@@ -116,11 +193,11 @@ fn program(name: &str) -> Result<PathBuf> {
 }
 
 impl World {
-    /// Starts everything and waits until each edge follows the stream.
+    /// Starts everything and waits until each edge follows the stream; what the processes say goes to `logs`.
     ///
     /// # Errors
     /// A program is missing, or does not come up.
-    pub async fn start(controls: usize, edges: usize) -> Result<Self> {
+    pub async fn start(shape: Shape, logs: &Path) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let postgres = Postgres::start()?;
         let redis = RedisServer::start().await?;
@@ -134,22 +211,23 @@ impl World {
             key: random_key()?,
             product: String::new(),
             http: client()?,
-            _dir: dir,
+            logs: logs.to_owned(),
+            dir,
         };
         world.control(&["migrate"])?;
         let key = world.key.clone();
         world.control(&["accounts", "create", "--domains", "tn.gg", "--operator-key", &key])?;
         let mut internals = Vec::new();
-        for n in 0..controls {
-            internals.push(world.add_control(n)?);
+        for n in 0..shape.controls {
+            internals.push(world.add_control(n, shape.has_clocks)?);
         }
         for control in &world.controls {
             world.until_ok(&format!("{}/ready", control.admin)).await?;
         }
-        for n in 0..edges {
-            world.add_edge(n, &internals).await?;
+        for n in 0..shape.edges {
+            world.add_edge(n, &internals, shape.has_clocks).await?;
         }
-        for n in 0..edges {
+        for n in 0..shape.edges {
             world.until_live(n).await?;
         }
         let (status, body) = world.call(0, "POST", "/products", Some(json!({"name": "Bag"}))).await?;
@@ -166,9 +244,9 @@ impl World {
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
-    fn add_control(&mut self, n: usize) -> Result<u16> {
+    fn add_control(&mut self, n: usize, has_clock: bool) -> Result<u16> {
         let (api, internal, admin) = (free_port()?, free_port()?, free_port()?);
-        let files = self._dir.path().join("files").display().to_string();
+        let files = self.dir.path().join("files").display().to_string();
         let settings = [
             ("DATABASE_URL", self.postgres.url()),
             ("REDIS_URL", format!("redis://127.0.0.1:{}", self.redis_link.port)),
@@ -177,10 +255,12 @@ impl World {
             ("WAYMARK_ADMIN_LISTEN", local(admin).to_string()),
             ("WAYMARK_FILES_URL", files),
             ("WAYMARK_REQUESTS_PER_KEY", "0".to_owned()),
-            ("RUST_LOG", "error".to_owned()),
+            ("RUST_LOG", "info".to_owned()),
         ];
         let mut process = Process {
-            name: format!("control {n}"),
+            name: format!("control-{n}"),
+            log: self.logs.join(format!("control-{n}.log")),
+            clock: self.clock(has_clock, &format!("control-{n}"))?,
             program: program("control")?,
             arguments: vec!["serve".to_owned()],
             settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
@@ -192,10 +272,10 @@ impl World {
         Ok(internal)
     }
 
-    async fn add_edge(&mut self, n: usize, internals: &[u16]) -> Result<()> {
+    async fn add_edge(&mut self, n: usize, internals: &[u16], has_clock: bool) -> Result<()> {
         let (port, admin) = (free_port()?, free_port()?);
         let name = format!("edge-{n}");
-        let folder = self._dir.path().join(&name);
+        let folder = self.dir.path().join(&name);
         std::fs::create_dir_all(&folder)?;
         let key_file = folder.join("key");
         std::fs::write(&key_file, self.control(&["edge-keys", "create", &name])?)?;
@@ -220,9 +300,11 @@ impl World {
             // The readers are all of one address, and ask for ids that are gone.
             ("WAYMARK_MISSES_PER_ADDRESS", "100000".to_owned()),
             ("WAYMARK_MISSES_PER_SECOND", "100000".to_owned()),
-            ("RUST_LOG", "error".to_owned()),
+            ("RUST_LOG", "info".to_owned()),
         ];
         let mut process = Process {
+            log: self.logs.join(format!("{name}.log")),
+            clock: self.clock(has_clock, &name)?,
             name,
             program: program("edge")?,
             arguments: Vec::new(),
@@ -233,6 +315,16 @@ impl World {
         let (url, admin) = (format!("http://{}", local(port)), format!("http://{}", local(admin)));
         self.edges.push(Edge { process, url, admin, links });
         Ok(())
+    }
+
+    fn clock(&self, has_clock: bool, name: &str) -> Result<Option<Clock>> {
+        has_clock.then(|| Clock::new(self.dir.path().join(format!("clock-{name}")))).transpose()
+    }
+
+    /// The data folder of an edge.
+    #[must_use]
+    pub fn edge_folder(&self, edge: usize) -> PathBuf {
+        self.dir.path().join(&self.edges[edge].process.name).join("data")
     }
 
     /// Calls the API of a control with the operator's key; gives status and JSON (`null` for an empty body).
@@ -289,6 +381,12 @@ impl World {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         bail!("{url} does not answer 200")
+    }
+
+    /// Every process that a service manager would look after.
+    pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        let controls = self.controls.iter_mut().map(|control| &mut control.process);
+        controls.chain(self.edges.iter_mut().map(|edge| &mut edge.process))
     }
 
     /// Makes another server the primary, which everybody finds at the same address.

@@ -2,12 +2,12 @@
 
 mod by_resource;
 mod follow;
+mod import;
 mod plan;
 
 use std::collections::{HashMap, HashSet};
 
 use futures_util::FutureExt;
-use serde::{Deserialize, Serialize};
 use shared::{
     id::{AccountId, ResourceId},
     problem::Code,
@@ -20,6 +20,7 @@ use shared::{
 
 pub use self::by_resource::{newest, owner};
 pub(crate) use self::follow::follow_thng;
+pub use self::import::{ItemResult, create_many};
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan};
 use super::{
     App,
@@ -33,7 +34,7 @@ use crate::{
         grant::Grant,
         page::{Page, PageRequest, Position},
         permission::{Subject::Redirections, Verb},
-        redirection::{Draft, MAX_BULK, Redirection, Writable},
+        redirection::{Draft, Redirection, Writable},
     },
     error::ServiceError,
     publish::writer::Lane,
@@ -60,37 +61,6 @@ pub struct DomainChoice {
     /// The `Host` of the request: taken when it is one of the account's short domains; it must not be
     /// another account's.
     pub host: Option<String>,
-}
-
-/// What became of one item of a bulk create.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", untagged)]
-pub enum ItemResult {
-    /// The redirection was created.
-    #[serde(rename_all = "camelCase")]
-    Created {
-        /// 201.
-        status: u16,
-        /// Its short id.
-        short_id: ShortId,
-        /// Its short URL.
-        short_url: String,
-    },
-    /// The item was refused; the others are not touched by it.
-    Refused {
-        /// 400 or 409.
-        status: u16,
-        /// Every fault found.
-        errors: Vec<String>,
-        /// A number of the table of codes.
-        code: u32,
-    },
-}
-
-impl ItemResult {
-    fn refused(code: Code, errors: Vec<String>) -> Self {
-        Self::Refused { status: code.status(), errors, code: code as u32 }
-    }
 }
 
 /// Creates one redirection, which belongs to `project` where a request names one.
@@ -132,72 +102,6 @@ pub async fn create(
                     .ok_or_else(|| ServiceError::Internal("a created redirection is gone".to_owned()))?;
                 keep(tx, account, idempotency.as_ref(), &value, at).await?;
                 Ok(Written { value, rev })
-            }
-            .boxed()
-        })
-        .await
-}
-
-// Spec gap: no operation creates many at once; an array as body does.
-/// Creates up to 1,000 redirections on one domain; each item stands or falls by itself.
-///
-/// `items` are the drafts, or the faults found while reading them. The answer is in their order. Where a
-/// request names a `project`, all belong to it.
-///
-/// # Errors
-/// 400 for a domain that is not the account's or a wrong count, 409 for a foreign idempotency key.
-pub async fn create_many(
-    app: &App,
-    actor: &Actor,
-    mut items: Vec<Result<Draft, Vec<String>>>,
-    choice: DomainChoice,
-    project: Option<&str>,
-    idempotency: Option<IdempotencyKey>,
-) -> Result<Written<Vec<ItemResult>>, ServiceError> {
-    let grant = require(actor, Verb::Create, Redirections)?;
-    let (actor, project) = (actor.clone(), project.map(str::to_owned));
-    if items.is_empty() || items.len() > MAX_BULK {
-        let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {}.", items.len());
-        return Err(ServiceError::refused(Code::Invalid, text));
-    }
-    let mut candidates = Vec::with_capacity(items.len());
-    for _ in 0..items.len() {
-        candidates.push(app.random16()?);
-    }
-    let (account, at) = (actor.account, app.clock.now());
-    let idempotency = idempotency.map(|key| key.of(&actor));
-    app.writer
-        .submit(Lane::Bulk, move |tx| {
-            async move {
-                if let Some(kept) =
-                    replay::<(Rev, Vec<ItemResult>)>(tx, account, idempotency.as_ref(), at).await?
-                {
-                    return Ok(Written { rev: kept.0, value: kept.1 });
-                }
-                let domain = resolve_domain(tx, account, &choice, None).await?;
-                if let Some(text) = &project {
-                    let project = project_in_reach(tx, &actor, &grant, text).await?;
-                    for draft in items.iter_mut().flatten() {
-                        draft.writable.scopes.add_project(project);
-                    }
-                }
-                let planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
-                let ready: Vec<&Ready> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
-                let rev = insert(tx, account, &domain, &ready, at).await?;
-                let results: Vec<ItemResult> = planned
-                    .into_iter()
-                    .map(|item| match item {
-                        Ok(ready) => ItemResult::Created {
-                            status: 201,
-                            short_url: domain.short_url(&ready.redirect.short_id),
-                            short_id: ready.redirect.short_id,
-                        },
-                        Err((code, errors)) => ItemResult::refused(code, errors),
-                    })
-                    .collect();
-                let kept = (rev, results);
-                keep(tx, account, idempotency.as_ref(), &kept, at).await?;
-                Ok(Written { rev, value: kept.1 })
             }
             .boxed()
         })
@@ -322,12 +226,16 @@ pub async fn delete(
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 let first = log::take_revs(tx, found.len() as u64).await?;
-                let mut events = Vec::with_capacity(found.len());
-                for (rev, item) in (first..).zip(&found) {
-                    let key = key_of(&domain, &item.redirect.short_id);
-                    table::delete(tx, &key, rev, at).await?;
-                    events.push(Event { rev, change: Change::Redirect(key, None) });
+                let keys: Vec<RedirectKey> =
+                    found.iter().map(|item| key_of(&domain, &item.redirect.short_id)).collect();
+                let buried: Vec<(&str, Rev)> = keys.iter().map(|key| &*key.folded).zip(first..).collect();
+                if table::delete(tx, domain.host.as_str(), &buried, at).await? != found.len() as u64 {
+                    return Err(gone());
                 }
+                let events: Vec<Event> = (first..)
+                    .zip(keys)
+                    .map(|(rev, key)| Event { rev, change: Change::Redirect(key, None) })
+                    .collect();
                 log::append(tx, at.0, &events).await?;
                 Ok(Written { value: (), rev: first + found.len() as u64 - 1 })
             }
@@ -401,22 +309,29 @@ async fn load_many(
     short_ids: &[String],
 ) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
     let domain = resolve_domain(conn, account, choice, None).await?;
-    let (mut found, mut absent, mut seen) = (Vec::with_capacity(short_ids.len()), Vec::new(), HashSet::new());
-    for short_id in short_ids {
-        match load(conn, account, grant, &domain, short_id).await {
-            Ok(item) => {
-                if seen.insert(item.seq) {
-                    found.push(item);
-                }
-            }
-            Err(ServiceError::Refused { errors, .. }) => absent.extend(errors),
-            Err(error) => return Err(error),
+    let fold = |text: &String| text.parse::<ShortId>().ok().map(|id| domain.fold(&id).into_string());
+    let wanted: Vec<Option<String>> = short_ids.iter().map(fold).collect();
+    let folded: Vec<String> = wanted.iter().flatten().cloned().collect();
+    let stored = table::find_many(conn, domain.host.as_str(), &folded, account).await?;
+    let mut stored: HashMap<Box<str>, Redirection> = stored
+        .into_iter()
+        .filter(|item| is_seen(grant, item))
+        .map(|item| (domain.fold(&item.redirect.short_id), item))
+        .collect();
+    let (mut found, mut absent, mut seen) = (Vec::with_capacity(stored.len()), Vec::new(), HashSet::new());
+    for (short_id, folded) in short_ids.iter().zip(wanted) {
+        match folded.as_deref().and_then(|folded| stored.remove(folded)) {
+            Some(item) => found.push(item),
+            None if folded.as_ref().is_some_and(|folded| seen.contains(folded)) => continue,
+            None => absent.push(short_id),
         }
+        seen.extend(folded);
     }
     if absent.is_empty() {
         Ok((domain, found))
     } else {
-        Err(ServiceError::Refused { code: Code::NotFound, errors: absent })
+        let fault = |short_id: &&String| format!("The redirection {short_id} was not found.");
+        Err(ServiceError::Refused { code: Code::NotFound, errors: absent.iter().map(fault).collect() })
     }
 }
 
@@ -463,12 +378,17 @@ async fn write_changed(
     let mut events = Vec::with_capacity(changed.len());
     for (rev, (key, item)) in (first..).zip(changed.iter_mut()) {
         item.rev = rev;
-        if !table::update(tx, &key.folded, &item.redirect, &item.scopes, rev).await? {
-            return Err(ServiceError::not_found("redirection", &item.redirect.short_id));
-        }
         let change = Change::Redirect(key.clone(), Some(item.redirect.clone().into()));
         events.push(Event { rev, change });
     }
+    if table::update(tx, changed).await? != changed.len() as u64 {
+        return Err(gone());
+    }
     log::append(tx, at.0, &events).await?;
     Ok(first + changed.len() as u64 - 1)
+}
+
+/// What was read in the same transaction, under the lock that keeps it as it is, is not there.
+fn gone() -> ServiceError {
+    ServiceError::Internal("a redirection that was found is gone".to_owned())
 }

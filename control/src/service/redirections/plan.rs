@@ -36,7 +36,9 @@ pub(super) async fn owners(
     account: AccountId,
     ids: &[String],
 ) -> Result<HashMap<String, Resource>, ServiceError> {
-    let found = resources::list(conn, account, ids).await?;
+    // An import is often of one product alone.
+    let ids: Vec<String> = ids.iter().collect::<HashSet<_>>().into_iter().cloned().collect();
+    let found = resources::list(conn, account, &ids).await?;
     Ok(found.into_iter().map(|resource| (resource.id.to_string(), resource)).collect())
 }
 

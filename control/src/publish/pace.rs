@@ -1,0 +1,81 @@
+//! How much of an import shares a transaction: as much as fits into a bounded time.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// How long one step of an import may hold the order of changes. An urgent change waits for one step and its
+/// commit; a commit costs an fsync of some 2 ms, so that an import loses a tenth by being cut like this.
+pub const STEP_TIME: Duration = Duration::from_millis(20);
+
+/// Fewest items of a step: its fixed cost, some ten statements, is that of a few items.
+const FEWEST: u64 = 20;
+
+/// Most items of a step: an import of the API has no more.
+const MOST: u64 = 1_000;
+
+/// What an item is taken to cost before any was written: then the first step has 100.
+const FIRST_GUESS: Duration = Duration::from_micros(200);
+
+/// Measures what items cost, and says how many of them a step may have.
+#[derive(Debug)]
+pub struct Pace {
+    item_nanos: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { item_nanos: AtomicU64::new(nanos(FIRST_GUESS)) }
+    }
+}
+
+impl Pace {
+    /// Items of the next step.
+    #[must_use]
+    pub fn step(&self) -> usize {
+        let items = nanos(STEP_TIME) / self.item_nanos.load(Relaxed).max(1);
+        // At most a thousand.
+        items.clamp(FEWEST, MOST) as usize
+    }
+
+    /// A step took so long. Half of what was known before counts on: one slow fsync of a neighbour makes the
+    /// next step smaller, and not all that follow.
+    pub fn took(&self, items: usize, time: Duration) {
+        if let Some(each) = nanos(time).checked_div(items as u64) {
+            let before = self.item_nanos.load(Relaxed);
+            // A race of two writers loses one measurement.
+            self.item_nanos.store(before.midpoint(each), Relaxed);
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_follow_what_they_cost() {
+        let pace = Pace::default();
+        assert_eq!(pace.step(), 100);
+        for (each, expected, why) in [
+            (Duration::from_micros(40), 500, "a fast machine"),
+            (Duration::from_millis(5), FEWEST as usize, "a slow one still gets on"),
+            (Duration::from_nanos(10), MOST as usize, "and there is no more to write"),
+        ] {
+            for _ in 0..40 {
+                pace.took(10, each * 10);
+            }
+            assert_eq!(pace.step(), expected, "{why}");
+        }
+        pace.took(0, Duration::from_secs(1));
+        assert_eq!(pace.step(), MOST as usize, "a step without items says nothing");
+        let before = Pace::default();
+        before.took(100, Duration::from_millis(220));
+        assert!((8..=20).contains(&before.step()), "one stall: {}", before.step());
+    }
+}

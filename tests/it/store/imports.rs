@@ -1,0 +1,132 @@
+//! Imports go in steps: others get in between, and one that was broken off goes on where it was.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use control::{
+    domain::redirection::Draft,
+    service::{
+        idempotency::IdempotencyKey,
+        redirections::{self, DomainChoice, ItemResult},
+    },
+    store::log,
+};
+use tests::db::{Engine, TestApp};
+
+use super::redirections::{actor, create, draft, product};
+
+super::super::on_both_engines!(
+    what_is_urgent_goes_between_two_steps,
+    an_import_that_was_broken_off_goes_on,
+    long_lists_are_changed_as_one
+);
+
+/// Has each step take the fewest items that one may.
+fn slow_down(made: &TestApp) -> usize {
+    for _ in 0..40 {
+        made.app.writer.pace().took(1, Duration::from_secs(1));
+    }
+    made.app.writer.pace().step()
+}
+
+async fn head(made: &TestApp) -> Result<u64> {
+    Ok(log::load_head(&mut made.app.db.read().await?).await?.head)
+}
+
+async fn until_begun(made: &TestApp) -> Result<()> {
+    while head(made).await? == 0 {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+async fn what_is_urgent_goes_between_two_steps(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    slow_down(&made);
+    let import = tokio::spawn({
+        let (app, actor) = (made.app.clone(), actor(&made));
+        let items = (0..1_000).map(|_| Ok(draft(product, "https://example.com/", None))).collect();
+        async move { redirections::create_many(&app, &actor, items, DomainChoice::default(), None, None).await }
+    });
+    until_begun(&made).await?;
+    let urgent = create(&made, product, "https://example.com/now", Some("NOW")).await?;
+    let done = import.await??;
+    assert!(urgent.rev < done.rev, "{} of {}", urgent.rev, done.rev);
+    assert_eq!((done.value.len(), done.rev), (1_000, 1_001));
+    Ok(())
+}
+
+async fn an_import_that_was_broken_off_goes_on(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let step = slow_down(&made) as u64;
+    let total = 300;
+    let run = || {
+        let (app, actor) = (made.app.clone(), actor(&made));
+        let items: Vec<Result<Draft, Vec<String>>> = (0..total)
+            .map(|n| {
+                if n == 7 {
+                    Err(vec!["no".to_owned()])
+                } else {
+                    Ok(draft(product, "https://example.com/", None))
+                }
+            })
+            .collect();
+        let key = IdempotencyKey { key: "import-1".to_owned(), request: [1; 32] };
+        tokio::spawn(async move {
+            redirections::create_many(&app, &actor, items, DomainChoice::default(), None, Some(key)).await
+        })
+    };
+    let first = run();
+    until_begun(&made).await?;
+    first.abort();
+    assert!(first.await.is_err_and(|error| error.is_cancelled()), "it was under way");
+    // A step that the writer had begun is finished.
+    let begun = head(&made).await?;
+    assert!(begun >= step - 1 && begun < total - 1, "{begun}");
+    let (second, third) = tokio::join!(run(), run());
+    let second = second??;
+    assert_eq!(second, third??, "who comes at the same time helps to finish it");
+    assert_eq!(second.value.len() as u64, total);
+    assert!(matches!(&second.value[7], ItemResult::Refused { status: 400, .. }));
+    assert_eq!(head(&made).await?, total - 1, "nothing was created twice");
+    assert_eq!(run().await??, second, "and the answer is kept");
+    Ok(())
+}
+
+async fn long_lists_are_changed_as_one(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let ids: Vec<String> = (0..500).map(|n| format!("LINK{n}")).collect();
+    let items = ids.iter().map(|id| Ok(draft(product, "https://example.com/", Some(id)))).collect();
+    let (app, actor, any) = (&made.app, actor(&made), DomainChoice::default);
+    redirections::create_many(app, &actor, items, any(), None, None).await?;
+    let writable = super::redirections::writable("https://example.com/new");
+    // Named twice and in small letters, it is one all the same.
+    let twice: Vec<String> = ids.iter().cloned().chain(["link3".to_owned()]).collect();
+    let done = redirections::replace(app, &actor, any(), twice.clone(), writable.clone()).await?;
+    assert_eq!((done.value.len(), done.rev), (500, 1_000));
+    for (at, item) in done.value.iter().enumerate() {
+        assert_eq!(
+            (item.redirect.short_id.as_str(), item.rev),
+            (&*ids[at], 501 + at as u64),
+            "in their order"
+        );
+    }
+    let mut absent = twice.clone();
+    absent.push("NONE1".to_owned());
+    absent.insert(0, "no id!".to_owned());
+    let refused = redirections::delete(app, &actor, any(), absent).await.unwrap_err();
+    let control::error::ServiceError::Refused { errors, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!(errors, ["no id!", "NONE1"].map(|id| format!("The redirection {id} was not found.")));
+    assert_eq!(head(&made).await?, 1_000, "none was deleted");
+    let done = redirections::delete(app, &actor, any(), twice).await?;
+    assert_eq!(done.rev, 1_500);
+    for id in ["LINK0", "LINK499"] {
+        assert!(redirections::find(app, &actor, any(), id).await.is_err());
+    }
+    let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), 1_000, 1_000).await?;
+    assert_eq!(events.len(), 500);
+    Ok(())
+}
