@@ -103,6 +103,15 @@ impl RedisServer {
         wait(self.port, &mut self.child).await
     }
 
+    /// Makes a replica a primary, which it stays when it is started again.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn promote(&mut self) -> Result<()> {
+        self.arguments.clear();
+        self.command(&["REPLICAOF", "NO", "ONE"]).await
+    }
+
     /// Stops its clock, so to speak: it answers nothing until [`Self::go_on`].
     ///
     /// # Errors

@@ -113,9 +113,9 @@ pub async fn inject(fault: Fault, world: &mut World, shared: &Shared, seed: &mut
         Fault::FlushRedis => world.redis.command::<()>(&["FLUSHALL"]).await?,
         Fault::PromoteOldReplica => {
             let port = world.redis.port.to_string();
-            let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).await?;
+            let mut replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).await?;
             wait_for_copy(&replica).await?;
-            replica.command::<()>(&["REPLICAOF", "NO", "ONE"]).await?;
+            replica.promote().await?;
             // The old one takes a while longer what the replica will never have.
             tokio::time::sleep(short).await;
             world.redis.kill();

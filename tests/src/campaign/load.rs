@@ -179,6 +179,11 @@ impl Writer {
             Ok((200..=201, report)) => self.outcome(&report),
             Ok((202..=204, _)) => Outcome::Stored,
             Ok((400..=499, _)) => Outcome::Refused,
+            // Nothing was sent.
+            Err(error) if is_refused(&error) => {
+                self.shared.errors.fetch_add(1, Ordering::SeqCst);
+                Outcome::Refused
+            }
             Ok(_) | Err(_) => {
                 self.shared.errors.fetch_add(1, Ordering::SeqCst);
                 Outcome::Unknown
@@ -187,7 +192,7 @@ impl Writer {
         let is_stored = matches!(outcome, Outcome::Acked(_) | Outcome::Stored);
         self.shared.history().writes.push(Write { key, version, start, end, outcome });
         if !is_stored {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
         is_stored
     }
@@ -208,6 +213,11 @@ impl Writer {
     fn random(&mut self) -> u64 {
         random(&mut self.seed)
     }
+}
+
+/// Whether there was no connection that a request could have gone through.
+fn is_refused(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect)
 }
 
 /// A reader of one edge.

@@ -16,11 +16,8 @@ use super::{
     world::{Shape, World},
 };
 
-const HOST: &str = "tn.gg";
-const EDGES: usize = 3;
-
-/// Redirections of one request.
-const CHUNK: u32 = 500;
+pub(super) const HOST: &str = "tn.gg";
+pub(super) const EDGES: usize = 3;
 
 /// Longest wait for something to happen on a machine that is busy.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -50,7 +47,7 @@ pub struct Report {
     pub rate: f64,
     /// Before the fault, over all edges.
     pub before: Sums,
-    /// From the fault to the end, over the edges that were not restarted.
+    /// From the fault to the end; of the edge that is restarted, until it is killed.
     pub after: Sums,
     /// Of the edge that was killed and started again while nothing else ran, from its first answer on.
     pub restarted: Sums,
@@ -79,7 +76,7 @@ impl fmt::Display for Report {
         )?;
         let parts = [
             ("before the fault, all edges", &self.before),
-            ("Redis, controls and Postgres killed, two edges", &self.after),
+            ("Redis, controls and Postgres killed, all edges", &self.after),
             ("the third, killed and started again meanwhile", &self.restarted),
         ];
         for (name, sums) in parts {
@@ -173,7 +170,7 @@ pub async fn run(plan: Plan, logs: &Path) -> Result<Report> {
     Ok(Report { plan, capacity, rate, before, after, restarted, boot, ready })
 }
 
-async fn gather(running: Vec<tokio::task::JoinHandle<Result<Sums>>>) -> Result<Sums> {
+pub(super) async fn gather(running: Vec<tokio::task::JoinHandle<Result<Sums>>>) -> Result<Sums> {
     let mut sums = Sums::default();
     for one in running {
         sums.add(one.await??);
@@ -182,10 +179,10 @@ async fn gather(running: Vec<tokio::task::JoinHandle<Result<Sums>>>) -> Result<S
 }
 
 /// Creates redirections; gives each short id with its target.
-async fn create(world: &World, count: u32) -> Result<Vec<(String, String)>> {
+pub(super) async fn create(world: &World, count: u32) -> Result<Vec<(String, String)>> {
     let links: Vec<(String, String)> =
         (0..count).map(|n| (short_id(n), format!("https://example.com/{n}"))).collect();
-    for chunk in links.chunks(CHUNK as usize) {
+    for chunk in links.chunks(500) {
         let items: Vec<Value> = chunk
             .iter()
             .map(|(id, target)| {
@@ -200,7 +197,7 @@ async fn create(world: &World, count: u32) -> Result<Vec<(String, String)>> {
 }
 
 /// Has every edge hold every id, in memory and on its disk.
-async fn fill(world: &World, links: &[(String, String)]) -> Result<()> {
+pub(super) async fn fill(world: &World, links: &[(String, String)]) -> Result<()> {
     for edge in 0..EDGES {
         for link in links {
             until_served(world, edge, link).await?;
@@ -223,7 +220,7 @@ async fn fill(world: &World, links: &[(String, String)]) -> Result<()> {
 }
 
 /// Asks until a link is served as it should be.
-async fn until_served(world: &World, edge: usize, (id, target): &(String, String)) -> Result<()> {
+pub(super) async fn until_served(world: &World, edge: usize, (id, target): &(String, String)) -> Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < DEADLINE {
         let request = world.http.get(format!("{}/{id}", world.edges[edge].url)).header("host", HOST);
