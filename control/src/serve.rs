@@ -20,6 +20,7 @@ use crate::{
     publish::{
         publisher::{Publisher, PublisherConfig},
         publisher_stats::PublisherStats,
+        replica::Replica,
     },
     run::Core,
     service::{self, App, Prepared, edge_keys::EdgeKeys},
@@ -122,11 +123,15 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     })
     .await
     .map_err(|error| Failure::failed("the change log", error))?;
+    let name = random_name().map_err(|error| Failure::failed("the name of this replica", error))?;
+    let replica = Arc::new(Replica::new(&name));
+    app.hub.join(replica.clone());
     let mut core = Core::start(&app, writer_task);
+    core.spawn(replica.run(app.hub.clone(), core.stopping()));
     core.spawn(app.edge_keys.clone().follow(app.db.clone(), core.stopping()));
     let publisher = PublisherConfig {
         region: config.region.to_string(),
-        owner: random_name().map_err(|error| Failure::failed("the publisher's name", error))?,
+        owner: name,
         redis: config.redis.url.clone(),
         ca: config.redis.ca.clone(),
         shards: config.redis.shards,

@@ -8,14 +8,23 @@ use serde_json::json;
 use shared::wire::{
     OLDEST_PROTOCOL, PROTOCOL,
     internal::{EDGES_PATH, LOOKUP_PATH, SCANS_PATH},
-    stream::{Change, Start, ToControl, ToEdge},
+    stream::{Change, ToControl, ToEdge},
 };
 use tests::{
     fleet::Fleet,
     raw_edge::{RawEdge, hello},
 };
 
+mod conformance;
+mod metrics;
+mod names;
+mod redis_forms;
+mod replicas;
+mod restore;
+mod rolling;
 mod settings;
+mod stream;
+mod systemd;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edge_follows_from_end_to_end() -> Result<()> {
@@ -151,27 +160,6 @@ async fn scans_that_come_twice_count_once() -> Result<()> {
     }
     let (_, read) = fleet.call(0, Method::GET, "/redirections/ONE", None).await?;
     assert_eq!(read["hits"], 1_001, "{read}");
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn resume_after_cut() -> Result<()> {
-    let fleet = Fleet::start(1).await?;
-    let internal = fleet.controls[0].internal.clone();
-    let key = fleet.edge_key("e1")?;
-    let product = fleet.create_product(0).await?;
-    let (mut edge, welcome) = RawEdge::connect(&internal, &key, hello("e1", None, 0)).await?;
-    let mut applied = welcome.head;
-    for count in [1, 10_000] {
-        drop(edge);
-        fleet.create_many(0, &product, count).await?;
-        let at = hello("e1", Some(welcome.epoch.clone()), applied);
-        let (again, resumed) = RawEdge::connect(&internal, &key, at).await?;
-        assert_eq!(resumed.start, Start::Resume);
-        edge = again;
-        applied += count as u64;
-        edge.follow(applied).await?;
-    }
     Ok(())
 }
 

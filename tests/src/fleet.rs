@@ -1,6 +1,7 @@
 //! A fleet of real processes: replicas of control over one Postgres schema, on free ports.
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
     process::{Child, Command, ExitStatus, Output},
     time::Instant,
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     db::{Engine, Location, TestDb},
-    product::{DEADLINE, built, client, random_key, spawn_up},
+    product::{DEADLINE, built, client, metrics_of, random_key, spawn_up},
     redis::RedisServer,
 };
 
@@ -26,9 +27,12 @@ pub struct Fleet {
     pub http: reqwest::Client,
     /// The region's Redis.
     pub redis: RedisServer,
+    /// How controls that are started from now on find Redis.
+    pub redis_settings: Vec<(&'static str, String)>,
     /// The folder of everything that the fleet keeps.
     pub dir: PathBuf,
-    db: TestDb,
+    db: control::store::Db,
+    database: String,
     _dir: tempfile::TempDir,
 }
 
@@ -49,16 +53,29 @@ impl Fleet {
     /// # Errors
     /// One does not come up.
     pub async fn start(controls: usize) -> Result<Self> {
+        let db = TestDb::new(Engine::Postgres).await?;
+        let Location::Postgres(url, schema) = &db.location else { bail!("a fleet is on Postgres") };
+        Self::start_on(format!("{url}?options[search_path]={schema}"), db.db.clone(), controls).await
+    }
+
+    /// Starts so many replicas over an empty database, with one account and the short domain `tn.gg`.
+    ///
+    /// # Errors
+    /// One does not come up.
+    pub async fn start_on(database: String, db: control::store::Db, controls: usize) -> Result<Self> {
         // The second call finds the provider there.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir()?;
+        let redis = RedisServer::start().await?;
         let mut fleet = Self {
+            redis_settings: vec![("REDIS_URL", redis.url())],
             controls: Vec::new(),
             key: random_key()?,
             http: client()?,
-            redis: RedisServer::start().await?,
+            redis,
             dir: folder.path().to_owned(),
-            db: TestDb::new(Engine::Postgres).await?,
+            db,
+            database,
             _dir: folder,
         };
         fleet.control_ok(&["migrate"])?;
@@ -100,7 +117,7 @@ impl Fleet {
             .env("WAYMARK_INTERNAL_LISTEN", internal)
             .env("WAYMARK_ADMIN_LISTEN", admin)
             .env("WAYMARK_FILES_URL", self.dir.join("files"))
-            .env("REDIS_URL", self.redis.url());
+            .envs(self.redis_settings.iter().map(|(name, value)| (name, value)));
         let (child, said) = spawn_up(&mut command, DEADLINE)?;
         let must = |label: &str| {
             let found =
@@ -116,25 +133,25 @@ impl Fleet {
     /// It was not built.
     pub fn control_command(&self) -> Result<Command> {
         let mut command = Command::new(built("control")?);
-        command.env("DATABASE_URL", self.database_url()?).env("RUST_LOG", "warn");
+        command.env("DATABASE_URL", &self.database).env("RUST_LOG", "warn");
         Ok(command)
     }
 
     /// URL of the fleet's schema.
-    ///
-    /// # Errors
-    /// The database is not Postgres.
-    pub fn database_url(&self) -> Result<String> {
-        match &self.db.location {
-            Location::Postgres(url, schema) => Ok(format!("{url}?options[search_path]={schema}")),
-            Location::Sqlite(_) => bail!("a fleet is on Postgres"),
-        }
+    #[must_use]
+    pub fn database_url(&self) -> &str {
+        &self.database
+    }
+
+    /// Goes on with another database; replicas that run stay with the one before.
+    pub fn move_to(&mut self, database: String, db: control::store::Db) {
+        (self.database, self.db) = (database, db);
     }
 
     /// The fleet's database, to look behind the API.
     #[must_use]
     pub fn db(&self) -> &control::store::Db {
-        &self.db.db
+        &self.db
     }
 
     /// Runs a command of `control` to its end.
@@ -236,6 +253,14 @@ impl Fleet {
 }
 
 impl Control {
+    /// Reads its metrics: name and value of each line.
+    ///
+    /// # Errors
+    /// The admin listener does not answer.
+    pub async fn metrics(&self, http: &reqwest::Client) -> Result<HashMap<String, f64>> {
+        metrics_of(http, &self.admin).await
+    }
+
     /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {

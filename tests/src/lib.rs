@@ -4,6 +4,7 @@ pub mod campaign;
 pub mod db;
 pub mod fingerprint;
 pub mod fleet;
+pub mod fleet_edge;
 pub mod mmdb;
 pub mod product;
 pub mod raw_edge;

@@ -222,10 +222,7 @@ impl Product {
     /// # Errors
     /// The admin listener does not answer.
     pub async fn metrics(&self) -> Result<HashMap<String, f64>> {
-        let text = self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?;
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let pairs = lines.filter_map(|line| line.rsplit_once(' '));
-        Ok(pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect())
+        metrics_of(&self.http, &self.admin).await
     }
 
     /// Calls the API with the operator's key; gives status and JSON (`null` for an empty body).
@@ -332,6 +329,17 @@ impl Drop for Product {
     }
 }
 
+/// Reads the metrics of an admin listener: name and value of each line.
+///
+/// # Errors
+/// It does not answer.
+pub async fn metrics_of(http: &reqwest::Client, admin: &str) -> Result<HashMap<String, f64>> {
+    let text = http.get(format!("{admin}/metrics")).send().await?.text().await?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.rsplit_once(' '));
+    Ok(pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect())
+}
+
 /// Starts the process and waits until it says that it is up; gives what it said, without indents.
 fn spawn(
     mut command: Command,
@@ -359,6 +367,15 @@ fn spawn(
 /// # Errors
 /// It does not come up in time, and is ended then.
 pub fn spawn_up(command: &mut Command, deadline: Duration) -> Result<(Child, Vec<String>)> {
+    spawn_until(command, "Ctrl-C", deadline)
+}
+
+/// Starts a command and waits until it says a line that begins with `last`; gives what it said before, line by
+/// line and without indents.
+///
+/// # Errors
+/// It does not come up in time, and is ended then.
+pub fn spawn_until(command: &mut Command, last: &str, deadline: Duration) -> Result<(Child, Vec<String>)> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
     let stdout = child.stdout.take().context("no stdout")?;
     let (lines, said) = mpsc::channel();
@@ -371,7 +388,7 @@ pub fn spawn_up(command: &mut Command, deadline: Duration) -> Result<(Child, Vec
     let begun = Instant::now();
     let mut heard = Vec::new();
     while let Ok(line) = said.recv_timeout(deadline.saturating_sub(begun.elapsed())) {
-        if line.starts_with("Ctrl-C") {
+        if line.starts_with(last) {
             return Ok((child, heard));
         }
         heard.push(line);

@@ -34,7 +34,7 @@ struct Cli {
 enum Command {
     /// Serve the API and the edges; several replicas may do so at once.
     ///
-    /// For now `wait=edges` knows the edges of the replica that answers, not those of the others.
+    /// Any replica answers for all edges of the fleet, and holds the streams of its share of them.
     ///
     /// Each setting is a flag, a variable or a key of the TOML file, in that order of precedence. A key of
     /// the file is the variable in lower case without WAYMARK_, such as api_listen. A setting that cannot

@@ -51,7 +51,7 @@ pub struct Readiness {
     pub epoch: String,
     /// The newest revision that is on its way to the edges.
     pub head: Rev,
-    /// Edges of this replica whose lease is valid.
+    /// Edges of the fleet whose lease is valid.
     pub edges: usize,
     /// Edges that were seen and are silent.
     pub unreachable: Vec<String>,

@@ -149,7 +149,7 @@ pub(super) async fn written<T>(
             None => status.into_response(),
         };
     };
-    let status = match (report.lagging.is_empty(), status) {
+    let status = match (report.is_done(), status) {
         (false, _) => StatusCode::ACCEPTED,
         (true, StatusCode::NO_CONTENT) => StatusCode::OK,
         (true, status) => status,
@@ -178,6 +178,9 @@ const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
 fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
     let mut text =
         format!("rev={}; acked={}; members={}; ms={}", report.rev, report.acked, report.members, report.ms);
+    if report.incomplete {
+        text.push_str("; incomplete");
+    }
     for edge in &report.lagging {
         // Writing to a string cannot fail.
         let _ = write!(text, "; lagging={edge}");

@@ -21,7 +21,7 @@ pub(super) struct StatusDocument {
     epoch: String,
     /// The newest revision.
     revision: u64,
-    /// Every edge that was seen since the start.
+    /// Every edge of the fleet; of a single process, those seen since its start.
     #[schema(value_type = Vec<Object>)]
     edges: Vec<EdgeStatus>,
     scans: ScansDocument,

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     members::Members,
+    replica::{Joined, Replica},
     ring::{Batch, Ring},
     timing::Timing,
 };
@@ -53,7 +54,7 @@ const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 const COMPACT_STEP: u64 = 5_000;
 
 pub(super) struct Inner {
-    db: Db,
+    pub(super) db: Db,
     epoch: Epoch,
     wake: Notify,
     pub(super) head: watch::Sender<Rev>,
@@ -62,6 +63,7 @@ pub(super) struct Inner {
     readers: Semaphore,
     pub(super) timing: Timing,
     pub(super) members: Members,
+    joined: Joined,
 }
 
 /// Why the change stream ended.
@@ -103,7 +105,21 @@ impl Hub {
             readers: Semaphore::new(READERS),
             timing: Timing::new(),
             members: Members::default(),
+            joined: Joined::new(),
         })))
+    }
+
+    /// Takes part in a fleet: edges of other replicas count from here on. Once, before anybody connects.
+    pub fn join(&self, replica: Arc<Replica>) {
+        if self.0.joined.set(replica).is_err() {
+            tracing::error!("a replica joins its fleet twice");
+        }
+    }
+
+    /// This replica among the others, in a fleet.
+    #[must_use]
+    pub fn replica(&self) -> Option<&Arc<Replica>> {
+        self.0.joined.get()
     }
 
     /// The newest revision that is on its way to the edges.
@@ -136,8 +152,16 @@ impl Hub {
         self.0.followed.subscribe()
     }
 
-    /// Says that something may have been committed.
+    /// Says that this process may have committed something.
     pub fn wake(&self) {
+        self.wake_reader();
+        if let Some(replica) = self.replica() {
+            replica.committed();
+        }
+    }
+
+    /// Says that something may have been committed, here or by another replica.
+    pub(super) fn wake_reader(&self) {
         self.0.wake.notify_one();
     }
 
@@ -221,8 +245,18 @@ impl Hub {
     /// # Errors
     /// The database failed.
     pub async fn connect(&self, hello: &Hello) -> Result<EdgeSession, StoreError> {
+        // Before the head is read: whoever waits for a revision either counts this edge, or the edge is
+        // welcomed with a head that has the revision.
+        let opened = match self.replica() {
+            Some(replica) => Some(replica.open(&self.0.db, hello).await?),
+            None => None,
+        };
         let mut conn = self.0.db.read().await?;
         let head = log::load_head(&mut conn).await?;
+        if opened.is_some() && hello.epoch.as_ref() == Some(&head.epoch) && hello.applied > head.head {
+            drop(conn);
+            return Err(self.end_history(&head.epoch, hello).await);
+        }
         let domains = accounts::list_all_domains(&mut conn).await?;
         let resumes = hello.epoch.as_ref() == Some(&head.epoch)
             && head.compacted <= hello.applied
@@ -238,22 +272,44 @@ impl Hub {
             // The ring is of the history before: a new start follows this one.
             return Err(StoreError::Stopped);
         }
-        let applied = if resumes { hello.applied } else { 0 };
-        let session = self.0.members.insert(hello, applied);
+        let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
         let welcome =
             Welcome { epoch: head.epoch, head: head.head, compacted: head.compacted, start, domains, rules };
         Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, welcome, cursor))
     }
 
+    /// An edge is ahead of the log: the database was set back to an older state. Other edges must not go on
+    /// in this history, in which revisions are used twice; it ends for every replica.
+    async fn end_history(&self, epoch: &Epoch, hello: &Hello) -> StoreError {
+        let ended = async {
+            let mut tx = self.0.db.begin().await?;
+            let ended = log::end_history(&mut tx, epoch, hello.applied).await?;
+            tx.commit().await?;
+            Ok::<_, StoreError>(ended)
+        };
+        match ended.await {
+            Ok(ended) => {
+                let (edge, applied) = (&hello.edge_id, hello.applied);
+                tracing::error!(%edge, applied, ended, "an edge is ahead of the log, which was set back");
+                StoreError::Stopped
+            }
+            Err(error) => error,
+        }
+    }
+
     /// Waits until every member has `rev` live, at most until `timeout` is over.
+    ///
+    /// In a fleet, members are those of all replicas, as the database has them after this call began.
     pub async fn wait_edges(&self, rev: Rev, timeout: Duration) -> WaitReport {
         let begun = Instant::now();
         let deadline = tokio::time::Instant::now() + timeout;
+        let fleet = self.replica().map(|replica| (replica, replica.wait(), replica.ask()));
         loop {
             // Registered before the look, so that an ack in between is not missed.
             let acked = self.0.members.acked();
-            let report = self.0.members.report(rev, begun);
-            if report.lagging.is_empty() {
+            let incomplete = fleet.as_ref().is_some_and(|(replica, _, read)| !replica.has_read(*read));
+            let report = WaitReport { incomplete, ..self.0.members.report(rev, begun) };
+            if report.is_done() {
                 self.metrics().wait_seconds.observe(begun.elapsed().as_secs_f64());
                 return report;
             }
@@ -264,17 +320,21 @@ impl Hub {
                 () = tokio::time::sleep_until(look_again.min(deadline)) => {
                     if tokio::time::Instant::now() >= deadline {
                         self.metrics().waits_expired.inc();
-                        return self.0.members.report(rev, begun);
+                        return WaitReport { incomplete, ..self.0.members.report(rev, begun) };
+                    }
+                    // A call of another replica may have been lost.
+                    if let Some((replica, ..)) = &fleet {
+                        replica.ask();
                     }
                 }
             }
         }
     }
 
-    /// Every edge that was seen since the start, by name.
+    /// Every edge that is known, by name: of the whole fleet, as of a second ago for those of other replicas.
     #[must_use]
     pub fn edges(&self) -> Vec<EdgeStatus> {
-        self.0.members.list(self.head())
+        self.0.members.list(self.head(), self.replica().map(|replica| replica.id()))
     }
 
     /// Deletes what the log need not keep, in small steps, until nothing is left to delete.

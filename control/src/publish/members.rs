@@ -1,8 +1,11 @@
-//! Who follows the change stream, and how far each edge is.
+//! Who follows the change stream, and how far each edge is: here, and at other replicas as last read.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -10,13 +13,22 @@ use serde::Serialize;
 use shared::wire::stream::{Hello, Rejected, Rev};
 use tokio::sync::{Notify, futures::Notified};
 
+use crate::store::edge_leases::{Lease, Opened};
+
 /// How long an edge counts as a member after its last sign of life.
-pub const LEASE: Duration = Duration::from_secs(10);
+pub const LEASE: Duration = Duration::from_millis(LEASE_MS.unsigned_abs());
+const LEASE_MS: i64 = 10_000;
+
+/// A lease of which nothing else has changed is written anew after so long: two thirds of it are left.
+const RENEW_AFTER: Duration = Duration::from_secs(3);
 
 /// Refused revisions that are kept of an edge: the newest few are enough to answer those who wait.
 const KEPT_REJECTED: usize = 64;
 
-/// One edge as control sees it.
+/// An edge that was sent to another replica and came back is left alone for so long: it has no other.
+const LEFT_ALONE: Duration = Duration::from_secs(600);
+
+/// An edge whose stream this replica holds, or held last.
 #[derive(Debug, Clone)]
 struct Member {
     region: Arc<str>,
@@ -25,6 +37,31 @@ struct Member {
     rejected: Vec<Rev>,
     session: u64,
     seen: Instant,
+    /// What the other replicas were told: applied, rejections in all, and the sign of life.
+    told: Option<(Rev, u64, Instant)>,
+    rejections: u64,
+    is_sent_away: bool,
+}
+
+impl Member {
+    fn is_valid(&self) -> bool {
+        self.seen.elapsed() <= LEASE
+    }
+}
+
+/// An edge at another replica, as the database had it.
+#[derive(Debug, Clone)]
+struct Remote {
+    lease: Lease,
+    read_at: Instant,
+}
+
+impl Remote {
+    /// Time since its last sign of life.
+    fn silence(&self) -> Duration {
+        let at_reading = LEASE_MS.saturating_sub(self.lease.left_ms).max(0).unsigned_abs();
+        Duration::from_millis(at_reading) + self.read_at.elapsed()
+    }
 }
 
 /// The state of one edge, for operators.
@@ -47,6 +84,9 @@ pub struct EdgeStatus {
     pub silent_ms: u64,
     /// Revisions it refused, newest last.
     pub rejected: Vec<Rev>,
+    /// The replica of control that holds its stream, or did; absent where one process is all there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replica: Option<Arc<str>>,
 }
 
 /// What `?wait=edges` reports.
@@ -63,57 +103,214 @@ pub struct WaitReport {
     pub lagging: Vec<Arc<str>>,
     /// Edges that are known but whose lease has run out.
     pub unreachable: Vec<Arc<str>>,
+    /// Whether the edges of other replicas could not be read since the change: then more may lag than is said.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
     /// Milliseconds from the commit to the last acknowledgement, or to the deadline.
     pub ms: u64,
 }
 
-/// The edges of this process.
+impl WaitReport {
+    /// Whether every member has the revision live.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.lagging.is_empty() && !self.incomplete
+    }
+}
+
+/// What is to become of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It goes on.
+    Current,
+    /// The edge has a newer one, here or at another replica.
+    Replaced,
+    /// Another replica holds fewer: the edge shall go there.
+    SentAway,
+}
+
+/// The edges of this process, and those of other replicas as they were last read.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    known: Mutex<HashMap<Arc<str>, Member>>,
+    known: Mutex<Known>,
     acked: Notify,
+    /// Something is to be told to the other replicas.
+    pub(super) changed: Notify,
     sessions: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    here: HashMap<Arc<str>, Member>,
+    elsewhere: HashMap<Arc<str>, Remote>,
+    /// Edges that were asked to leave, and when.
+    sent_away: HashMap<Arc<str>, Instant>,
 }
 
 impl Members {
     /// Takes in an edge that connects; gives the number of its session.
-    pub(super) fn insert(&self, hello: &Hello, applied: Rev) -> u64 {
-        let session = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+    ///
+    /// `opened` is the session that the database gave, in a fleet. What the session before refused still
+    /// stands when the edge goes on from where it was.
+    pub(super) fn insert(&self, hello: &Hello, applied: Option<Rev>, opened: Option<Opened>) -> u64 {
+        let mut known = self.known();
+        let before = known.here.get(&hello.edge_id);
+        let (session, refused) = match opened {
+            Some(opened) => (opened.session, opened.rejected),
+            None => (
+                self.sessions.fetch_add(1, Ordering::Relaxed) + 1,
+                before.map(|member| member.rejected.clone()).unwrap_or_default(),
+            ),
+        };
+        if before.is_some_and(|member| member.session > session) {
+            // Two connections of one edge at once: the newer one was here first.
+            return session;
+        }
         let member = Member {
             region: hello.region.clone(),
             build: hello.build.clone(),
-            applied,
-            rejected: Vec::new(),
+            applied: applied.unwrap_or(0),
+            rejected: if applied.is_some() { refused } else { Vec::new() },
             session,
             seen: Instant::now(),
+            told: None,
+            rejections: 0,
+            is_sent_away: false,
         };
-        self.known().insert(hello.edge_id.clone(), member);
+        known.elsewhere.remove(&hello.edge_id);
+        known.here.insert(hello.edge_id.clone(), member);
+        drop(known);
+        self.changed.notify_one();
         session
     }
 
-    /// Whether a session is the edge's newest: of two connections of one edge the older one ends.
-    pub(super) fn is_current(&self, edge: &str, session: u64) -> bool {
-        self.known().get(edge).is_some_and(|member| member.session == session)
+    /// What is to become of a session: of two of one edge the older one ends.
+    pub(super) fn standing(&self, edge: &str, session: u64) -> Standing {
+        match self.known().here.get(edge) {
+            Some(member) if member.session == session && member.is_sent_away => Standing::SentAway,
+            Some(member) if member.session == session => Standing::Current,
+            Some(_) | None => Standing::Replaced,
+        }
     }
 
     /// Takes an acknowledgement; gives what the edge had applied before, if it is its newest session.
     pub(super) fn ack(&self, edge: &str, session: u64, applied: Rev, rejected: &[Rejected]) -> Option<Rev> {
         let mut before = None;
-        if let Some(member) = self.known().get_mut(edge).filter(|member| member.session == session) {
+        if let Some(member) = self.known().here.get_mut(edge).filter(|member| member.session == session) {
             before = Some(member.applied);
             member.applied = member.applied.max(applied);
             member.seen = Instant::now();
+            member.rejections += rejected.len() as u64;
             member.rejected.extend(rejected.iter().map(|rejected| rejected.rev));
             let surplus = member.rejected.len().saturating_sub(KEPT_REJECTED);
             member.rejected.drain(..surplus);
         }
         self.acked.notify_waiters();
+        self.changed.notify_one();
         before
     }
 
-    /// Resolves at the next acknowledgement after this call.
+    /// Resolves at the next acknowledgement after this call, here or as it is read from other replicas.
     pub(super) fn acked(&self) -> Notified<'_> {
         self.acked.notified()
+    }
+
+    /// Has those that wait look again.
+    pub(super) fn wake_waiting(&self) {
+        self.acked.notify_waiters();
+    }
+
+    /// What the other replicas were not told yet of the edges here, sorted by edge; from now on they were.
+    pub(super) fn take_untold(&self) -> Vec<Lease> {
+        let mut known = self.known();
+        let mut due = Vec::new();
+        for (edge_id, member) in &mut known.here {
+            let is_due = member.told.is_none_or(|(applied, rejections, seen)| {
+                (applied, rejections) != (member.applied, member.rejections)
+                    || member.seen.saturating_duration_since(seen) >= RENEW_AFTER
+            });
+            if !is_due {
+                continue;
+            }
+            member.told = Some((member.applied, member.rejections, member.seen));
+            due.push(Lease {
+                edge_id: edge_id.clone(),
+                session: member.session,
+                replica: Arc::default(),
+                region: member.region.clone(),
+                build: member.build.clone(),
+                applied: member.applied,
+                rejected: member.rejected.clone(),
+                left_ms: LEASE_MS.saturating_sub_unsigned(millis(member.seen.elapsed())),
+            });
+        }
+        due.sort_unstable_by(|a, b| a.edge_id.cmp(&b.edge_id));
+        due
+    }
+
+    /// What was taken to be told was not: everything is told anew.
+    pub(super) fn tell_anew(&self) {
+        self.known().here.values_mut().for_each(|member| member.told = None);
+    }
+
+    /// Takes what the database has of the whole fleet; gives the edges that have gone to other replicas.
+    pub(super) fn read(&self, leases: Vec<Lease>) -> Vec<Arc<str>> {
+        let read_at = Instant::now();
+        let mut known = self.known();
+        let mut moved = Vec::new();
+        let rows: HashMap<Arc<str>, Remote> =
+            leases.into_iter().map(|lease| (lease.edge_id.clone(), Remote { lease, read_at })).collect();
+        known.here.retain(|edge_id, member| match rows.get(edge_id) {
+            Some(row) if row.lease.session > member.session => {
+                if member.is_valid() {
+                    moved.push(edge_id.clone());
+                }
+                false
+            }
+            Some(_) => true,
+            // It has no key any more: it is no longer of the fleet.
+            None => member.is_valid(),
+        });
+        let here: Vec<Arc<str>> = known.here.keys().cloned().collect();
+        known.elsewhere = rows;
+        for edge_id in here {
+            known.elsewhere.remove(&edge_id);
+        }
+        known.sent_away.retain(|_, at| at.elapsed() < LEFT_ALONE);
+        drop(known);
+        self.acked.notify_waiters();
+        moved
+    }
+
+    /// Edges with a valid lease: those here that stay, those that are leaving, and those of each other replica.
+    pub(super) fn counts(&self) -> (usize, usize, HashMap<Arc<str>, usize>) {
+        let known = self.known();
+        let valid = known.here.values().filter(|member| member.is_valid());
+        let (leaving, here): (Vec<_>, Vec<_>) = valid.partition(|member| member.is_sent_away);
+        let (leaving, here) = (leaving.len(), here.len());
+        let mut elsewhere = HashMap::new();
+        for remote in known.elsewhere.values().filter(|remote| remote.silence() <= LEASE) {
+            *elsewhere.entry(remote.lease.replica.clone()).or_default() += 1;
+        }
+        (here, leaving, elsewhere)
+    }
+
+    /// Asks so many edges to go to other replicas, but none that was asked a while ago; gives how many.
+    pub(super) fn send_away(&self, count: usize) -> usize {
+        let mut known = self.known();
+        let Known { here, sent_away, .. } = &mut *known;
+        let mut sent = 0;
+        for (edge_id, member) in here.iter_mut() {
+            if sent == count {
+                break;
+            }
+            if member.is_valid() && !member.is_sent_away && !sent_away.contains_key(edge_id) {
+                member.is_sent_away = true;
+                sent_away.insert(edge_id.clone(), Instant::now());
+                sent += 1;
+            }
+        }
+        sent
     }
 
     /// How far the edges are with a revision.
@@ -124,43 +321,67 @@ impl Members {
             members: 0,
             lagging: Vec::new(),
             unreachable: Vec::new(),
+            incomplete: false,
             ms: millis(begun.elapsed()),
         };
-        for (edge_id, member) in self.known().iter() {
-            if member.seen.elapsed() > LEASE {
+        let known = self.known();
+        let here = known
+            .here
+            .iter()
+            .map(|(edge_id, member)| (edge_id, member.is_valid(), member.applied, &member.rejected));
+        let elsewhere = known.elsewhere.iter().map(|(edge_id, remote)| {
+            (edge_id, remote.silence() <= LEASE, remote.lease.applied, &remote.lease.rejected)
+        });
+        for (edge_id, is_valid, applied, rejected) in here.chain(elsewhere) {
+            if !is_valid {
                 report.unreachable.push(edge_id.clone());
                 continue;
             }
             report.members += 1;
-            if member.applied >= rev && !member.rejected.contains(&rev) {
+            if applied >= rev && !rejected.contains(&rev) {
                 report.acked += 1;
             } else {
                 report.lagging.push(edge_id.clone());
             }
         }
+        drop(known);
         report.lagging.sort_unstable();
         report.unreachable.sort_unstable();
         report
     }
 
-    /// Every edge that was seen since the start, by name.
-    pub(super) fn list(&self, head: Rev) -> Vec<EdgeStatus> {
-        let status = |(edge_id, member): (&Arc<str>, &Member)| EdgeStatus {
+    /// Every edge that is known, by name; `replica` is this one's id, in a fleet.
+    pub(super) fn list(&self, head: Rev, replica: Option<&Arc<str>>) -> Vec<EdgeStatus> {
+        let known = self.known();
+        let here = known.here.iter().map(|(edge_id, member)| EdgeStatus {
             edge_id: edge_id.clone(),
             region: member.region.clone(),
             build: member.build.clone(),
-            reachable: member.seen.elapsed() <= LEASE,
+            reachable: member.is_valid(),
             applied: member.applied,
             lag: head.saturating_sub(member.applied),
             silent_ms: millis(member.seen.elapsed()),
             rejected: member.rejected.clone(),
-        };
-        let mut edges: Vec<EdgeStatus> = self.known().iter().map(status).collect();
-        edges.sort_by(|a, b| a.edge_id.cmp(&b.edge_id));
+            replica: replica.cloned(),
+        });
+        let elsewhere = known.elsewhere.values().map(|remote| EdgeStatus {
+            edge_id: remote.lease.edge_id.clone(),
+            region: remote.lease.region.clone(),
+            build: remote.lease.build.clone(),
+            reachable: remote.silence() <= LEASE,
+            applied: remote.lease.applied,
+            lag: head.saturating_sub(remote.lease.applied),
+            silent_ms: millis(remote.silence()),
+            rejected: remote.lease.rejected.clone(),
+            replica: Some(remote.lease.replica.clone()),
+        });
+        let mut edges: Vec<EdgeStatus> = here.chain(elsewhere).collect();
+        drop(known);
+        edges.sort_unstable_by(|a, b| a.edge_id.cmp(&b.edge_id));
         edges
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Member>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         // Nothing panics while it is held; a poisoned map is as good as before.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,12 +14,16 @@ use tokio::{
 
 use super::{
     hub::Hub,
+    members::Standing,
     ring::{Batch, Next},
 };
 use crate::store::StoreError;
 
 /// While the log was not read for so long, no heartbeat says that an edge has everything.
 const STALE_AFTER: Duration = Duration::from_secs(2);
+
+/// An edge that is sent to another replica is there within this time: so long it hears of no change.
+const SPREAD_PAUSE_MS: u64 = 100;
 
 /// A message on its way to an edge.
 #[derive(Debug, Clone)]
@@ -118,10 +122,16 @@ impl EdgeSession {
 
     /// What is due every 250 ms.
     fn beat(&mut self) -> Option<ToEdge> {
-        if !self.hub.0.members.is_current(&self.edge_id, self.session) {
-            tracing::warn!(edge = %self.edge_id, "an edge connected twice, or moved on; this connection ends");
-            let reason = "the edge has a newer connection".to_owned();
-            return Some(ToEdge::Goaway { reason, retry_after_ms: 1_000 });
+        let goaway =
+            |reason: &str, retry_after_ms| Some(ToEdge::Goaway { reason: reason.to_owned(), retry_after_ms });
+        match self.hub.0.members.standing(&self.edge_id, self.session) {
+            Standing::Current => {}
+            Standing::Replaced => {
+                tracing::warn!(edge = %self.edge_id, "an edge connected twice, or moved on; this connection ends");
+                return goaway("the edge has a newer connection", 1_000);
+            }
+            // Few go at a time, and the edge adds a jitter of its own.
+            Standing::SentAway => return goaway("another replica holds fewer edges", SPREAD_PAUSE_MS),
         }
         // Another replica may have committed what this one cannot see.
         if self.hub.silence() > STALE_AFTER || *self.head.borrow() > self.cursor {

@@ -392,15 +392,16 @@ pub(super) async fn fill_facets(
     Ok(())
 }
 
-/// What a connection outlives a copy of the database by: Postgres's system identifier and timeline.
+/// What a copy of the database differs in: Postgres's system identifier and timeline for one of its files,
+/// and the number of a table for one that was restored from a dump, into the same server or not.
 ///
 /// `None` on SQLite, where a file beside the database serves.
 ///
 /// # Errors
 /// The database failed.
 pub async fn find_history_id(conn: &mut Conn) -> Result<Option<String>, StoreError> {
-    const PG_HISTORY: &str = "SELECT s.system_identifier::text || '/' || c.timeline_id::text \
-        FROM pg_control_system() s, pg_control_checkpoint() c";
+    const PG_HISTORY: &str = "SELECT s.system_identifier::text || '/' || c.timeline_id::text || '/' || \
+        'log_head'::regclass::oid::text FROM pg_control_system() s, pg_control_checkpoint() c";
     match conn {
         Conn::Pg(c) => Ok(sqlx::query_scalar(PG_HISTORY).fetch_one(&mut **c).await?),
         Conn::PgTx(c) => Ok(sqlx::query_scalar(PG_HISTORY).fetch_one(&mut **c).await?),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use shared::wire::stream::{Change, Event, Rev};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{Conn, Raw, StoreError, Tx, dialect, edge_leases, on_db};
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
 const LOCK: &str = "SELECT head FROM log_head WHERE id = 1";
@@ -15,6 +15,8 @@ const HEAD: &str = "SELECT epoch, bound_to, head, compacted FROM log_head WHERE 
 const INIT: &str = "INSERT INTO log_head (id, epoch, bound_to, head, compacted) VALUES (1, $1, $2, 0, 0) \
     ON CONFLICT (id) DO NOTHING";
 const BIND: &str = "UPDATE log_head SET epoch = $1, bound_to = $2 WHERE id = 1";
+const PG_END_HISTORY: &str = "UPDATE log_head SET epoch = gen_random_uuid()::text \
+    WHERE id = 1 AND epoch = $1 AND head < $2";
 const AFTER: &str = "SELECT rev, change FROM redirect_log WHERE rev > $1 \
     AND EXISTS (SELECT 1 FROM log_head WHERE id = 1 AND epoch = $2) ORDER BY rev LIMIT $3";
 const OLD: &str = "SELECT COALESCE(MAX(rev), 0) FROM redirect_log WHERE at < $1 AND rev <= $2";
@@ -92,7 +94,27 @@ pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head
         return Ok(head);
     }
     on_db!(&mut **tx, |c| sqlx::query(BIND).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
+    edge_leases::end_all(tx).await?;
     load_head(tx).await
+}
+
+/// Gives the log a new epoch if its head still is below a revision that somebody has seen; gives whether it did.
+///
+/// The database was set back without another sign of it, such as a snapshot of its disk. In a fleet alone: on
+/// SQLite the one edge that there is starts anew by itself.
+///
+/// # Errors
+/// The database failed, or is no Postgres.
+pub async fn end_history(tx: &mut Tx, epoch: &str, seen: Rev) -> Result<bool, StoreError> {
+    let ended = match tx.raw() {
+        Raw::Pg(c) => sqlx::query(PG_END_HISTORY).bind(epoch).bind(signed(seen)).execute(c).await?,
+        Raw::Sqlite(_) => return Err(StoreError::Row("a SQLite database serves one process".to_owned())),
+    };
+    let ended = ended.rows_affected() == 1;
+    if ended {
+        edge_leases::end_all(tx).await?;
+    }
+    Ok(ended)
 }
 
 /// The head of a log that was set up.

@@ -24,6 +24,7 @@ pub mod actions;
 pub mod app_users;
 pub mod applications;
 pub mod blobs;
+pub mod calls;
 pub mod claim;
 pub mod collection_members;
 pub mod collections;
@@ -32,6 +33,7 @@ mod conditions;
 pub mod dialect;
 pub mod documents;
 pub mod edge_keys;
+pub mod edge_leases;
 mod facets;
 pub mod files;
 pub mod idempotency;
@@ -67,6 +69,9 @@ pub use self::pool::PoolState;
 
 /// Longest run of a statement (design: push, 8).
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest pause within a transaction: a replica that sleeps in the middle of one holds up nobody for longer.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest wait for a connection: past it the service says that it is busy.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -299,9 +304,12 @@ impl Db {
     /// # Errors
     /// The URL is wrong or nothing answers.
     pub async fn connect_postgres(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
-        let timeout_ms = STATEMENT_TIMEOUT.as_millis().to_string();
-        let mut options =
-            PgConnectOptions::from_str(url)?.options([("statement_timeout", timeout_ms.as_str())]);
+        let [timeout_ms, idle_ms] =
+            [STATEMENT_TIMEOUT, IDLE_TIMEOUT].map(|timeout| timeout.as_millis().to_string());
+        let mut options = PgConnectOptions::from_str(url)?.options([
+            ("statement_timeout", timeout_ms.as_str()),
+            ("idle_in_transaction_session_timeout", idle_ms.as_str()),
+        ]);
         if let Some(schema) = schema {
             options = options.options([("search_path", schema)]);
         }

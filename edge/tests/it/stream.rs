@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shared::{
     short_url::{Scheme, ShortDomain},
+    time::UnixMillis,
     wire::stream::Change,
 };
 
@@ -191,6 +192,36 @@ async fn before_the_first_contact_nothing_is_guessed() {
     for line in ["\nwaymark_edge_applied_rev 1\n", "waymark_edge_responses_total{status=\"307\"} 1", "# EOF"]
     {
         assert!(text.contains(line), "{line} in\n{text}");
+    }
+    edge.stop().await;
+}
+
+/// I10: nothing is ordered, kept or thrown away by the wall clock, wherever it jumps.
+#[tokio::test]
+async fn clock_jump() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.put("HELD", "https://example.com/held")).await;
+    edge.assert_leads("HELD", "https://example.com/held").await;
+    assert_eq!(edge.get("/NONE", &[]).await.status, 404);
+    const YEAR: i64 = 365 * 24 * 60 * 60 * 1_000;
+    let start = 1_790_000_000_000;
+    for (round, now) in
+        [start + YEAR, start - 10 * YEAR, 0, start + 100 * YEAR, start].into_iter().enumerate()
+    {
+        edge.clock.0.set(UnixMillis(now));
+        let reads = control.reads();
+        edge.assert_leads("HELD", "https://example.com/held").await;
+        assert_eq!(edge.get("/NONE", &[]).await.status, 404);
+        assert_eq!(control.reads(), reads, "round {round}: what was held still is");
+        let target = format!("https://example.com/{round}");
+        control.acked(control.put("ABC", &target)).await;
+        edge.assert_leads("ABC", &target).await;
+        assert_eq!(edge.handle.status().state, "LIVE", "round {round}");
+        control.break_streams();
+        control.acked(control.put("ABC", "https://example.com/after-the-cut")).await;
+        edge.assert_leads("ABC", "https://example.com/after-the-cut").await;
+        control.acked(control.delete("ABC")).await;
+        edge.get("/ABC", &[]).await.problem(40403);
     }
     edge.stop().await;
 }

@@ -60,7 +60,12 @@ impl Collector for Readings {
             one("state", "reachable", reachable as f64),
             one("state", "unreachable", (edges.len() - reachable) as f64),
         ];
-        gauge("edges", "Edges that this replica knows, by state", states)?;
+        gauge("edges", "Edges of the fleet, by state", states)?;
+        let id = hub.replica().map(|replica| replica.id());
+        let streams = edges.iter().filter(|edge| edge.reachable && edge.replica.as_ref() == id).count();
+        gauge("streams", "Edges whose stream this replica holds", plain(streams as f64))?;
+        let replicas = hub.replica().map_or(1, |replica| replica.replicas());
+        gauge("replicas", "Replicas of control that run, as this one knows", plain(replicas as f64))?;
         let of_edges = |value: fn(&crate::publish::hub::EdgeStatus) -> f64| {
             edges.iter().map(|edge| one("edge", &*edge.edge_id, value(edge))).collect::<Vec<_>>()
         };

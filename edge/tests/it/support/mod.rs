@@ -4,10 +4,10 @@ mod client;
 mod control;
 mod fleet;
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts, backing::Backing};
-use shared::time::{ManualClock, UnixMillis};
+use shared::time::{Clock, ManualClock, UnixMillis};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -23,12 +23,23 @@ pub(crate) const HOST: &str = "tn.gg";
 /// How long anything may take before a test fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
+/// The wall clock of an edge, which the test sets.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedClock(pub(crate) Arc<ManualClock>);
+
+impl Clock for SharedClock {
+    fn now(&self) -> UnixMillis {
+        self.0.now()
+    }
+}
+
 /// An edge that runs inside the test.
 pub(crate) struct Running {
     pub(crate) plain: SocketAddr,
     pub(crate) tls: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) handle: EdgeHandle,
+    pub(crate) clock: SharedClock,
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), EdgeError>>,
 }
@@ -75,11 +86,11 @@ impl Running {
             tls: tls.is_some().then_some(secure).into_iter().collect(),
             admin: Some(admin),
         };
-        let clock = ManualClock::new(UnixMillis(1_790_000_000_000));
-        let edge = Edge::open(config, backing, tls, clock).unwrap();
+        let clock = SharedClock(Arc::new(ManualClock::new(UnixMillis(1_790_000_000_000))));
+        let edge = Edge::open(config, backing, tls, clock.clone()).unwrap();
         let (handle, shutdown) = (edge.handle(), CancellationToken::new());
         let task = tokio::spawn(edge.serve(listeners, shutdown.clone()));
-        Self { plain: plain_at, tls: tls_at, admin: admin_at, handle, shutdown, task }
+        Self { plain: plain_at, tls: tls_at, admin: admin_at, handle, clock, shutdown, task }
     }
 
     /// Tells the edge to stop; it goes on with requests under way.

@@ -1,0 +1,384 @@
+//! This replica among the others: tells how far its edges are, and knows how far theirs are.
+//!
+//! Leases are written in batches: once a second, and within milliseconds while somebody waits at any replica.
+//! A call between replicas is a wake-up alone: whoever hears it reads the table.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
+
+use shared::wire::stream::Hello;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    hub::Hub,
+    members::{LEASE, Members},
+    spread::surplus,
+};
+use crate::store::{
+    Db, StoreError,
+    calls::{Calls, call},
+    edge_leases::{self, Opened},
+};
+
+/// Time between two rounds: leases are written and read.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// How long a replica counts as running after it said so: four rounds may fail.
+const HELD: Duration = Duration::from_secs(5);
+
+/// So long after a call of one that waits, acknowledgements are told at once.
+const TELL_AT_ONCE: Duration = Duration::from_secs(3);
+
+/// While somebody waits here, the others are asked so often.
+const ASK: Duration = Duration::from_secs(1);
+
+/// Least time between two batches while somebody waits: 500 small transactions a second at most.
+const GAP: Duration = Duration::from_millis(2);
+
+/// Rounds for which a replica must hold too many edges before it sends some away.
+const PATIENCE: u32 = 3;
+
+/// Rounds between two looks for what can be forgotten, and how long that must have been silent.
+const FORGET_EVERY: u64 = 600;
+const FORGET_AFTER: Duration = Duration::from_secs(3_600);
+
+/// Longest pause after a failure.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+
+/// Calls that may wait to be looked at; what is beyond is a wake-up that was lost.
+const HEARD: usize = 64;
+
+/// Attempts to open a session while the same edge opens others.
+const ATTEMPTS: u32 = 3;
+
+/// What replicas call to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    /// Somebody waits: tell acknowledgements at once.
+    Wait,
+    /// Leases were written that somebody may wait for.
+    Told,
+    /// An edge connected: it may have been elsewhere.
+    Edge,
+    /// Something was committed.
+    Log,
+    /// Calls may have been missed.
+    Gap,
+}
+
+impl Call {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Told => "told",
+            Self::Edge => "edge",
+            Self::Log => "log",
+            Self::Gap => "gap",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Wait, Self::Told, Self::Edge, Self::Log].into_iter().find(|call| call.as_str() == text)
+    }
+}
+
+/// This replica among the others.
+#[derive(Debug)]
+pub struct Replica {
+    id: Arc<str>,
+    /// Reads that were asked for, and those that have been made, by their number.
+    asked: watch::Sender<u64>,
+    read: AtomicU64,
+    waiting: AtomicUsize,
+    committed: Notify,
+    /// Replicas that run, this one too, as last read.
+    running: Mutex<Vec<Arc<str>>>,
+}
+
+/// Somebody who waits for edges; ends when dropped.
+pub(super) struct Waiting<'r>(&'r Replica);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, SeqCst);
+    }
+}
+
+/// The replica of a hub, once it takes part in a fleet.
+pub(super) type Joined = OnceLock<Arc<Replica>>;
+
+impl Replica {
+    /// A replica by its name, unlike any other's: a new one for each start.
+    #[must_use]
+    pub fn new(id: &str) -> Self {
+        Self {
+            id: id.into(),
+            asked: watch::Sender::new(0),
+            read: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            committed: Notify::new(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Replicas that run, this one too.
+    #[must_use]
+    pub fn replicas(&self) -> usize {
+        self.running().len().max(1)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
+        // Nothing panics while it is held; a poisoned list is as good as before.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that somebody waits, so that the others tell what they hear at once.
+    pub(super) fn wait(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, SeqCst);
+        Waiting(self)
+    }
+
+    /// Asks for the leases of the whole fleet as they are from now on; gives the number of the read.
+    pub(super) fn ask(&self) -> u64 {
+        let mut number = 0;
+        self.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        number
+    }
+
+    /// Whether a read that began after [`Self::ask`] gave this number has been made.
+    pub(super) fn has_read(&self, number: u64) -> bool {
+        self.read.load(SeqCst) >= number
+    }
+
+    /// Says that this replica committed something.
+    pub(super) fn committed(&self) {
+        self.committed.notify_one();
+    }
+
+    /// Opens a session of an edge, above all that it had at any replica.
+    pub(super) async fn open(&self, db: &Db, hello: &Hello) -> Result<Opened, StoreError> {
+        for _ in 0..ATTEMPTS {
+            let mut tx = db.begin().await?;
+            edge_leases::relax(&mut tx).await?;
+            let opened = edge_leases::open(&mut tx, &self.id, hello, LEASE).await?;
+            if self.replicas() > 1 {
+                call(&mut tx, &self.text(Call::Edge)).await?;
+            }
+            tx.commit().await?;
+            if let Some(opened) = opened {
+                return Ok(opened);
+            }
+        }
+        Err(StoreError::Busy)
+    }
+
+    /// Takes part until `shutdown`; while the database is away, it goes on trying.
+    pub async fn run(self: Arc<Self>, hub: Hub, shutdown: CancellationToken) {
+        let mut pause = ROUND / 10;
+        loop {
+            let begun = Instant::now();
+            let error = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                ended = self.take_part(&hub) => match ended {
+                    Ok(never) => match never {},
+                    Err(error) => error,
+                },
+            };
+            hub.0.members.tell_anew();
+            tracing::warn!(%error, "the edges of other replicas are not known for now");
+            pause = if begun.elapsed() > HELD { ROUND / 10 } else { (pause * 2).min(MAX_PAUSE) };
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        self.leave(&hub).await;
+    }
+
+    async fn take_part(&self, hub: &Hub) -> Result<Infallible, StoreError> {
+        let calls = Calls::listen(&hub.0.db).await?;
+        let (heard, work) = mpsc::channel(HEARD);
+        // Listening is never cut short in the middle of a message.
+        tokio::select! {
+            ended = self.listen(calls, heard) => ended,
+            ended = self.work(hub, work) => ended,
+        }
+    }
+
+    async fn listen(&self, mut calls: Calls, heard: mpsc::Sender<Call>) -> Result<Infallible, StoreError> {
+        loop {
+            let heard_call = match calls.next().await? {
+                None => Some(Call::Gap),
+                Some(text) => match text.split_once(' ') {
+                    Some((who, what)) if who != &*self.id => Call::parse(what),
+                    // One's own, or of a later release.
+                    Some(_) | None => None,
+                },
+            };
+            if let Some(call) = heard_call {
+                // Full: the round that is due mends what is missed.
+                let _ = heard.try_send(call);
+            }
+        }
+    }
+
+    async fn work(&self, hub: &Hub, mut heard: mpsc::Receiver<Call>) -> Result<Infallible, StoreError> {
+        let members = &hub.0.members;
+        let mut rounds = tokio::time::interval(ROUND);
+        rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let (mut count, mut too_many) = (0_u64, 0);
+        let mut asks = self.asked.subscribe();
+        // One that waited before is answered too.
+        asks.mark_changed();
+        let (mut tell_until, mut asked_at) = (None::<Instant>, None::<Instant>);
+        loop {
+            let tells_at_once = tell_until.is_some_and(|until| until > Instant::now());
+            tokio::select! {
+                biased;
+                _ = rounds.tick() => {
+                    self.round(hub, count).await?;
+                    count += 1;
+                    too_many = if self.spread(hub, too_many >= PATIENCE) { too_many + 1 } else { 0 };
+                }
+                Some(call) = heard.recv() => match call {
+                    Call::Wait => {
+                        tell_until = Some(Instant::now() + TELL_AT_ONCE);
+                        self.tell(hub, true).await?;
+                    }
+                    Call::Told if self.waiting.load(SeqCst) == 0 => {}
+                    Call::Told | Call::Edge => self.read_all(hub).await?,
+                    Call::Gap => {
+                        self.read_all(hub).await?;
+                        hub.wake_reader();
+                    }
+                    Call::Log => hub.wake_reader(),
+                },
+                changed = asks.changed() => {
+                    // The sender lives as long as this.
+                    changed.map_err(|_| StoreError::Stopped)?;
+                    if self.knows_others(members) && asked_at.is_none_or(|at| at.elapsed() >= ASK) {
+                        asked_at = Some(Instant::now());
+                        self.call(hub, Call::Wait).await?;
+                    }
+                    let number = *asks.borrow_and_update();
+                    self.read_all(hub).await?;
+                    self.read.fetch_max(number, SeqCst);
+                    members.wake_waiting();
+                }
+                () = self.committed.notified(), if self.replicas() > 1 => self.call(hub, Call::Log).await?,
+                () = members.changed.notified(), if tells_at_once => {
+                    tokio::time::sleep(GAP).await;
+                    self.tell(hub, true).await?;
+                }
+            }
+        }
+    }
+
+    /// Says that this replica runs, tells what is due and reads what the others told.
+    async fn round(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
+        let mut tx = hub.0.db.begin().await?;
+        edge_leases::relax(&mut tx).await?;
+        edge_leases::hold(&mut tx, &self.id, HELD).await?;
+        if count % FORGET_EVERY == 0 {
+            edge_leases::forget(&mut tx, FORGET_AFTER).await?;
+        }
+        tx.commit().await?;
+        self.tell(hub, false).await?;
+        self.read_all(hub).await
+    }
+
+    /// Writes the leases that the others do not know; `calls` says that somebody waits for them.
+    async fn tell(&self, hub: &Hub, calls: bool) -> Result<(), StoreError> {
+        let leases = hub.0.members.take_untold();
+        if leases.is_empty() && !calls {
+            return Ok(());
+        }
+        let mut tx = hub.0.db.begin().await?;
+        edge_leases::relax(&mut tx).await?;
+        if !leases.is_empty() {
+            edge_leases::renew(&mut tx, &self.id, &leases).await?;
+        }
+        if calls {
+            call(&mut tx, &self.text(Call::Told)).await?;
+        }
+        tx.commit().await
+    }
+
+    /// Reads the fleet.
+    async fn read_all(&self, hub: &Hub) -> Result<(), StoreError> {
+        let mut conn = hub.0.db.read().await?;
+        let leases = edge_leases::list(&mut conn).await?;
+        let replicas = edge_leases::list_replicas(&mut conn).await?;
+        drop(conn);
+        *self.running() = replicas;
+        for edge in hub.0.members.read(leases) {
+            tracing::info!(%edge, "an edge moved to another replica");
+        }
+        Ok(())
+    }
+
+    /// Whether others may hold edges: those that run, or that did until a moment ago.
+    fn knows_others(&self, members: &Members) -> bool {
+        self.replicas() > 1 || !members.counts().2.is_empty()
+    }
+
+    /// Sends some edges away if there are too many and it `is_time`; gives whether there are.
+    fn spread(&self, hub: &Hub, is_time: bool) -> bool {
+        let members = &hub.0.members;
+        let (here, leaving, elsewhere) = members.counts();
+        let others: Vec<usize> = self
+            .running()
+            .iter()
+            .filter(|id| **id != self.id)
+            .map(|id| elsewhere.get(id).copied().unwrap_or(0))
+            .collect();
+        let surplus = surplus(here, leaving, &others);
+        if surplus > 0 && is_time {
+            let sent = members.send_away(surplus);
+            tracing::info!(here, ?others, sent, "edges are sent to other replicas, which hold fewer");
+        }
+        surplus > 0
+    }
+
+    async fn call(&self, hub: &Hub, what: Call) -> Result<(), StoreError> {
+        let mut tx = hub.0.db.begin().await?;
+        edge_leases::relax(&mut tx).await?;
+        call(&mut tx, &self.text(what)).await?;
+        tx.commit().await
+    }
+
+    fn text(&self, call: Call) -> String {
+        format!("{} {}", self.id, call.as_str())
+    }
+
+    /// Says that this replica stops, so that nobody counts on it.
+    async fn leave(&self, hub: &Hub) {
+        let left = async {
+            self.tell(hub, false).await?;
+            let mut tx = hub.0.db.begin().await?;
+            edge_leases::leave(&mut tx, &self.id).await?;
+            tx.commit().await
+        };
+        // Otherwise it is no longer counted in some seconds.
+        if let Err(error) = left.await {
+            tracing::debug!(%error, "the others were not told that this replica stops");
+        }
+    }
+}

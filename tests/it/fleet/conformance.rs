@@ -1,0 +1,127 @@
+//! One suite over both backings of an edge, with the real control behind each (design: house, decision 7).
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use anyhow::{Context, Result, ensure};
+use edge::{
+    EdgeKey,
+    backing::{Backing, Changes, Network, NetworkConfig},
+};
+use serde_json::json;
+use shared::{
+    redirect::RedirectKey,
+    wire::{
+        scan::ScanBatch,
+        stream::{Events, Rev, Start, ToControl, ToEdge},
+    },
+};
+use standalone::backing::InProcess;
+use tests::{
+    db::{Engine, TestApp},
+    fleet::Fleet,
+    product::DEADLINE,
+    raw_edge::hello,
+};
+
+use super::replicas::until;
+use crate::store::redirections::{create, product};
+
+/// The next run of events, which begins after `prev`.
+async fn events(stream: &mut impl Changes, prev: Rev) -> Result<Arc<Events>> {
+    let next = async {
+        loop {
+            match stream.next().await? {
+                ToEdge::Events(events) => return Ok(events),
+                ToEdge::Heartbeat { .. } => {}
+                other => anyhow::bail!("{other:?}"),
+            }
+        }
+    };
+    let events: Arc<Events> = tokio::time::timeout(DEADLINE, next).await.context("no events")??;
+    ensure!(events.prev == prev, "{events:?}");
+    Ok(events)
+}
+
+/// What every backing does. `create` makes a link of a short id and gives its revision, the first being 1.
+async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> Result<Rev>) -> Result<()> {
+    let key = |short_id: &str| RedirectKey::new("tn.gg", short_id);
+    ensure!(create("ONE").await? == 1);
+    let mut stream = backing.changes(hello("e1", None, 0)).await?;
+    let ToEdge::Welcome(welcome) = stream.next().await? else { anyhow::bail!("no welcome") };
+    ensure!((welcome.start, welcome.head) == (Start::Snapshot { at_rev: 1 }, 1));
+    ensure!(welcome.domains.len() == 1, "{:?}", welcome.domains);
+    stream.send(ToControl::Ack { applied: 1, rejected: Vec::new() }).await?;
+
+    ensure!(create("TWO").await? == 2);
+    let run = events(&mut stream, 1).await?;
+    ensure!((run.last, run.items.len()) == (2, 1), "{run:?}");
+    stream.send(ToControl::Resync { applied: 1, reason: "test".to_owned() }).await?;
+    ensure!(events(&mut stream, 1).await?.last == 2, "once more");
+
+    let found = backing.lookup(&key("TWO")).await?;
+    ensure!((found.complete, found.watermark) == (true, 2) && found.epoch == welcome.epoch, "{found:?}");
+    ensure!(found.value.is_some_and(|(rev, _)| rev == 2));
+    ensure!(backing.lookup(&key("NONE")).await?.value.is_none());
+    // The view may be behind; what it says of itself is true.
+    until("the view is there", async || {
+        let found = backing.get(&key("ONE")).await;
+        Ok(found.is_ok_and(|found| found.complete && found.watermark == 2))
+    })
+    .await?;
+    ensure!(backing.get(&key("ONE")).await?.value.is_some_and(|(rev, _)| rev == 1));
+    ensure!(backing.get(&key("NONE")).await?.value.is_none());
+
+    let record = json!({"at": 1_760_000_000_000_i64, "domain": "tn.gg", "folded": "ONE", "ip": "192.0.2.1",
+        "userAgent": tests::product::PHONE, "entryUrl": "https://tn.gg/ONE"});
+    let batch: ScanBatch = serde_json::from_value(
+        json!({"edge": "e1", "boot": 1, "firstSeq": 0, "records": [record.clone(), record]}),
+    )?;
+    for _ in 0..2 {
+        ensure!(backing.record_scans(&batch).await?.next_seq == 2, "and a repeat is taken once");
+    }
+
+    drop(stream);
+    let mut stream = backing.changes(hello("e1", Some(welcome.epoch.clone()), 1)).await?;
+    let ToEdge::Welcome(again) = stream.next().await? else { anyhow::bail!("no welcome") };
+    ensure!((again.start, again.epoch) == (Start::Resume, welcome.epoch) && again.rules.is_empty());
+    ensure!(events(&mut stream, 1).await?.last == 2, "what was missed");
+    let mut stream = backing.changes(hello("e1", Some("another".into()), 1)).await?;
+    let ToEdge::Welcome(other) = stream.next().await? else { anyhow::bail!("no welcome") };
+    ensure!(other.start == Start::Snapshot { at_rev: 2 }, "{:?}", other.start);
+    Ok(())
+}
+
+async fn in_process_conforms(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let backing = InProcess::new(made.app.clone());
+    conforms(&backing, async |short_id| {
+        Ok(create(&made, product, "https://example.com/", Some(short_id)).await?.rev)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_network_conforms() -> Result<()> {
+    let fleet = Fleet::start(1).await?;
+    let product = fleet.create_product(0).await?;
+    let key_file = fleet.dir.join("edge.key");
+    std::fs::write(&key_file, fleet.edge_key("e1")?)?;
+    let backing = Network::new(&NetworkConfig {
+        control_urls: vec![fleet.controls[0].internal.clone()],
+        control_ca: None,
+        key: Arc::new(EdgeKey::open(&key_file)?),
+        redis: fleet.redis.url().parse()?,
+        redis_ca: None,
+        shards: 1,
+        lookups_per_second: NonZeroU32::new(1_000).context("zero")?,
+    })?;
+    conforms(&backing, async |short_id| {
+        let (_, body) = fleet.create_redirection(0, &product, Some(short_id), "").await?;
+        ensure!(body["shortId"] == short_id, "{body}");
+        Ok(control::store::log::load_head(&mut fleet.db().read().await?).await?.head)
+    })
+    .await
+}
+
+crate::on_both_engines!(in_process_conforms);
