@@ -250,8 +250,8 @@ impl Replica {
         let (mut tell_until, mut asked_at) = (None::<Instant>, None::<Instant>);
         loop {
             let tells_at_once = tell_until.is_some_and(|until| until > Instant::now());
+            // Whatever is due often must not hold up the others: so by chance, not in this order.
             tokio::select! {
-                biased;
                 _ = rounds.tick() => {
                     self.round(hub, count).await?;
                     count += 1;

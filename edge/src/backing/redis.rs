@@ -1,7 +1,8 @@
 //! The view in Redis: one atomic `MGET meta key` for a read, over one multiplexed connection.
 //!
 //! A connection is proved by a read of the first shard's meta; the user of an edge needs `MGET` alone (in a
-//! cluster `CLUSTER SLOTS` too, which tells where keys are). One that is lost is made again at once; reads
+//! cluster `CLUSTER SLOTS` too, which tells where keys are, and behind sentinels `ROLE`, by which the client
+//! library makes sure that it has the primary). One that is lost is made again at once; reads
 //! wait for that a moment, and fail at once as long as Redis is known to be away.
 
 use std::{

@@ -42,33 +42,34 @@ async fn events(stream: &mut impl Changes, prev: Rev) -> Result<Arc<Events>> {
     Ok(events)
 }
 
-/// What every backing does. `create` makes a link of a short id and gives its revision, the first being 1.
+/// What every backing does. `create` makes a link of a short id and gives its revision.
 async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> Result<Rev>) -> Result<()> {
     let key = |short_id: &str| RedirectKey::new("tn.gg", short_id);
-    ensure!(create("ONE").await? == 1);
+    let one = create("ONE").await?;
+    let two = one + 1;
     let mut stream = backing.changes(hello("e1", None, 0)).await?;
     let ToEdge::Welcome(welcome) = stream.next().await? else { anyhow::bail!("no welcome") };
-    ensure!((welcome.start, welcome.head) == (Start::Snapshot { at_rev: 1 }, 1));
+    ensure!((welcome.start, welcome.head) == (Start::Snapshot { at_rev: one }, one));
     ensure!(welcome.domains.len() == 1, "{:?}", welcome.domains);
-    stream.send(ToControl::Ack { applied: 1, rejected: Vec::new() }).await?;
+    stream.send(ToControl::Ack { applied: one, rejected: Vec::new() }).await?;
 
-    ensure!(create("TWO").await? == 2);
-    let run = events(&mut stream, 1).await?;
-    ensure!((run.last, run.items.len()) == (2, 1), "{run:?}");
-    stream.send(ToControl::Resync { applied: 1, reason: "test".to_owned() }).await?;
-    ensure!(events(&mut stream, 1).await?.last == 2, "once more");
+    ensure!(create("TWO").await? == two);
+    let run = events(&mut stream, one).await?;
+    ensure!((run.last, run.items.len()) == (two, 1), "{run:?}");
+    stream.send(ToControl::Resync { applied: one, reason: "test".to_owned() }).await?;
+    ensure!(events(&mut stream, one).await?.last == two, "once more");
 
     let found = backing.lookup(&key("TWO")).await?;
-    ensure!((found.complete, found.watermark) == (true, 2) && found.epoch == welcome.epoch, "{found:?}");
-    ensure!(found.value.is_some_and(|(rev, _)| rev == 2));
+    ensure!((found.complete, found.watermark) == (true, two) && found.epoch == welcome.epoch, "{found:?}");
+    ensure!(found.value.is_some_and(|(rev, _)| rev == two));
     ensure!(backing.lookup(&key("NONE")).await?.value.is_none());
     // The view may be behind; what it says of itself is true.
     until("the view is there", async || {
         let found = backing.get(&key("ONE")).await;
-        Ok(found.is_ok_and(|found| found.complete && found.watermark == 2))
+        Ok(found.is_ok_and(|found| found.complete && found.watermark == two))
     })
     .await?;
-    ensure!(backing.get(&key("ONE")).await?.value.is_some_and(|(rev, _)| rev == 1));
+    ensure!(backing.get(&key("ONE")).await?.value.is_some_and(|(rev, _)| rev == one));
     ensure!(backing.get(&key("NONE")).await?.value.is_none());
 
     let record = json!({"at": 1_760_000_000_000_i64, "domain": "tn.gg", "folded": "ONE", "ip": "192.0.2.1",
@@ -81,13 +82,13 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     }
 
     drop(stream);
-    let mut stream = backing.changes(hello("e1", Some(welcome.epoch.clone()), 1)).await?;
+    let mut stream = backing.changes(hello("e1", Some(welcome.epoch.clone()), one)).await?;
     let ToEdge::Welcome(again) = stream.next().await? else { anyhow::bail!("no welcome") };
     ensure!((again.start, again.epoch) == (Start::Resume, welcome.epoch) && again.rules.is_empty());
-    ensure!(events(&mut stream, 1).await?.last == 2, "what was missed");
-    let mut stream = backing.changes(hello("e1", Some("another".into()), 1)).await?;
+    ensure!(events(&mut stream, one).await?.last == two, "what was missed");
+    let mut stream = backing.changes(hello("e1", Some("another".into()), one)).await?;
     let ToEdge::Welcome(other) = stream.next().await? else { anyhow::bail!("no welcome") };
-    ensure!(other.start == Start::Snapshot { at_rev: 2 }, "{:?}", other.start);
+    ensure!(other.start == Start::Snapshot { at_rev: two }, "{:?}", other.start);
     Ok(())
 }
 

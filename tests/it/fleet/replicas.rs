@@ -68,7 +68,9 @@ async fn a_wait_counts_the_edges_of_every_replica() -> Result<()> {
     }
     // The third is at the second replica, and is slow: it says that it lives, and nothing of what it got.
     let key = fleet.edge_key("e3")?;
-    let (mut slow, _) = RawEdge::connect(&fleet.controls[1].internal, &key, hello("e3", None, 0)).await?;
+    let (mut slow, welcome) =
+        RawEdge::connect(&fleet.controls[1].internal, &key, hello("e3", None, 0)).await?;
+    let begin = welcome.head;
     for at in [0, 1] {
         slow.ack(Vec::new()).await?;
         let (status, body) = fleet.create_redirection(at, &product, None, "?wait=edges&timeout=4s").await?;
@@ -78,7 +80,7 @@ async fn a_wait_counts_the_edges_of_every_replica() -> Result<()> {
     }
     // It catches up while somebody waits at the replica that it is not at.
     let waiting = fleet.create_redirection(0, &product, None, "?wait=edges&timeout=20s");
-    let (answer, followed) = tokio::join!(waiting, slow.follow(3));
+    let (answer, followed) = tokio::join!(waiting, slow.follow(begin + 3));
     followed?;
     let (status, body) = answer?;
     ensure!(status == StatusCode::CREATED && counts(&body) == (3, 3), "{status} {body}");
@@ -87,12 +89,12 @@ async fn a_wait_counts_the_edges_of_every_replica() -> Result<()> {
     // A rejection that was told to the other replica is no acknowledgement.
     let waiting = fleet.create_redirection(0, &product, Some("BAD"), "?wait=edges&timeout=2s");
     let reject = async {
-        while slow.applied < 4 {
+        while slow.applied < begin + 4 {
             if let ToEdge::Events(events) = slow.next().await? {
                 slow.applied = events.last;
             }
         }
-        slow.ack(vec![Rejected { rev: 4, reason: "test".to_owned() }]).await
+        slow.ack(vec![Rejected { rev: begin + 4, reason: "test".to_owned() }]).await
     };
     let (answer, rejected) = tokio::join!(waiting, reject);
     rejected?;
@@ -100,7 +102,7 @@ async fn a_wait_counts_the_edges_of_every_replica() -> Result<()> {
     ensure!(status == StatusCode::ACCEPTED && body["lagging"] == json!(["e3"]), "{status} {body}");
     let refused = async || {
         let shown = edges(&fleet, 0).await?;
-        Ok(shown.iter().any(|edge| edge["edgeId"] == "e3" && edge["rejected"] == json!([4])))
+        Ok(shown.iter().any(|edge| edge["edgeId"] == "e3" && edge["rejected"] == json!([begin + 4])))
     };
     until("the rejection is shown at the other replica", refused).await?;
 
