@@ -296,7 +296,7 @@ impl Replica {
         let mut tx = hub.0.db.begin().await?;
         edge_leases::relax(&mut tx).await?;
         edge_leases::hold(&mut tx, &self.id, HELD).await?;
-        if count % FORGET_EVERY == 0 {
+        if count.is_multiple_of(FORGET_EVERY) {
             edge_leases::forget(&mut tx, FORGET_AFTER).await?;
         }
         tx.commit().await?;

@@ -1,0 +1,101 @@
+//! The examples of settings: every variable of the binaries, with its default, and a start that takes them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use tests::product::{DEADLINE, built, root, spawn_until};
+
+/// A line `NAME=value` of an example, also behind the sign of a comment.
+struct Setting {
+    value: String,
+    is_default: bool,
+}
+
+fn example(name: &str) -> Result<BTreeMap<String, Setting>> {
+    let path = root().join("deploy/systemd").join(format!("{name}.env.example"));
+    let mut found = BTreeMap::new();
+    for line in std::fs::read_to_string(&path)?.lines() {
+        let is_default = line.starts_with('#');
+        let Some((variable, value)) = line.trim_start_matches('#').split_once('=') else { continue };
+        if variable.is_empty() || !variable.chars().all(|c| c.is_ascii_uppercase() || c == '_') {
+            continue;
+        }
+        let setting = Setting { value: value.to_owned(), is_default };
+        ensure!(found.insert(variable.to_owned(), setting).is_none(), "{variable} stands twice");
+    }
+    Ok(found)
+}
+
+/// What `--help` says of each variable: its default, if it has one.
+fn documented(name: &str, args: &[&str]) -> Result<BTreeMap<String, Option<String>>> {
+    let output = Command::new(built(name)?).args(args).arg("--help").output()?;
+    ensure!(output.status.success(), "{name} --help");
+    let help = String::from_utf8(output.stdout)?;
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut found = BTreeMap::new();
+    // What stands before a variable is the text of its own flag.
+    let mut rest = words.as_str();
+    while let Some((before, after)) = rest.split_once("[env: ") {
+        let end = after.find(['=', ']']).context("no end")?;
+        let flag = before.rsplit_once(" --").map_or(before, |(_, flag)| flag);
+        let default = flag.rsplit_once("[default: ").and_then(|(_, text)| text.split_once(']'));
+        found.insert(after[..end].to_owned(), default.map(|(text, _)| text.to_owned()));
+        rest = &after[end..];
+    }
+    Ok(found)
+}
+
+#[test]
+fn examples_hold_every_variable_with_its_default() -> Result<()> {
+    for (name, args) in [("edge", &[][..]), ("control", &["serve"])] {
+        let (shown, known) = (example(name)?, documented(name, args)?);
+        let names = |keys: &mut dyn Iterator<Item = &String>| keys.cloned().collect::<BTreeSet<_>>();
+        let (have, must) = (names(&mut shown.keys()), names(&mut known.keys()));
+        ensure!(have == must, "{name}: {:?}", have.symmetric_difference(&must).collect::<Vec<_>>());
+        for (variable, setting) in &shown {
+            let default = known.get(variable).context("checked above")?;
+            ensure!(setting.is_default == default.is_some(), "{name}: {variable} is required, or it is not");
+            if setting.is_default && !setting.value.is_empty() {
+                ensure!(*default == Some(setting.value.clone()), "{name}: {variable}: {default:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The command with everything that its example says, defaults too, but on free ports.
+fn loaded(name: &str, args: &[&str]) -> Result<Command> {
+    let mut command = Command::new(built(name)?);
+    command.args(args);
+    for (variable, setting) in example(name)?.into_iter().filter(|(_, setting)| !setting.value.is_empty()) {
+        let is_address = variable.ends_with("_LISTEN") && setting.value != "off";
+        command.env(variable, if is_address { "127.0.0.1:0".to_owned() } else { setting.value });
+    }
+    Ok(command)
+}
+
+#[test]
+fn the_binaries_take_their_examples() -> Result<()> {
+    // A folder in the place of a bucket, and a server that refuses at once.
+    let folder = tempfile::tempdir()?;
+    let mut control = loaded("control", &["serve"])?;
+    control
+        .env("WAYMARK_FILES_URL", folder.path().join("files"))
+        .env("DATABASE_URL", "postgres://waymark:PASSWORD@127.0.0.1:1/waymark");
+    let output = control.output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    // Not 64: the settings are right, but nobody is there.
+    ensure!(output.status.code() == Some(1) && error.contains("Postgres does not answer"), "{error}");
+
+    let key_file = folder.path().join("key");
+    std::fs::write(&key_file, tests::product::random_key()?)?;
+    let mut edge = loaded("edge", &[])?;
+    edge.env("WAYMARK_EDGE_KEY_FILE", key_file).env("WAYMARK_DATA_DIR", folder.path().join("data"));
+    let (mut child, _) = spawn_until(&mut edge, "Edge", DEADLINE)?;
+    child.kill()?;
+    child.wait()?;
+    Ok(())
+}
