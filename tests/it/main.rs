@@ -10,6 +10,7 @@ mod decode;
 mod fleet;
 mod geo;
 mod http;
+mod jobs;
 mod kill;
 mod model;
 mod openapi;

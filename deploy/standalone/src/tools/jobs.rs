@@ -49,7 +49,7 @@ enum Command {
 enum Ids {
     /// Ids of Thngs
     Platform,
-    /// Identifiers of Thngs; with --key their values alone
+    /// Identifiers of Thngs; with --id-key their values alone
     External,
     /// Short ids of redirections of Thngs
     Short,
@@ -78,7 +78,7 @@ struct Submit {
     ids: Ids,
     /// Key of the identifiers [default: each line is KEY:VALUE]
     #[arg(long, value_name = "KEY")]
-    key: Option<String>,
+    id_key: Option<String>,
     /// Domain of the short ids [default: the account's first]
     #[arg(long, value_name = "HOST")]
     short_domain: Option<String>,
@@ -217,7 +217,7 @@ fn input(args: &Submit, location: &str) -> Value {
         },
         "location": location,
         // What does not fit the kind of ids is for the service to refuse.
-        "key": args.key,
+        "key": args.id_key,
         "shortDomain": args.short_domain,
     })
 }

@@ -5,6 +5,7 @@
 mod config;
 mod harness;
 mod import;
+mod jobs;
 mod keys;
 mod tools;
 mod up;

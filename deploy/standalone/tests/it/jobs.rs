@@ -1,0 +1,69 @@
+//! `waymark jobs submit` against a running service.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::{DOMAIN, Waymark};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_submitted_and_its_failures_are_printed() {
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "J1"});
+    assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
+    let write = |name: &str, text: &str| fs::write(service.folder.path().join(name), text).unwrap();
+    write("good.csv", &format!("thng\r\n{thng}\r\n{thng}\r\n"));
+    write("some.csv", &format!("{thng}\nnone\n\"open\n"));
+    write("short.csv", "j1\nJ1\nNONE\n");
+    write("no.zip", "no archive");
+    for (args, code, parts) in [
+        (vec!["good.csv", "--type", "scans"], 0, vec!["COMPLETED: 2 actions created, 0 operations failed"]),
+        (
+            vec!["some.csv", "--type", "scans", "--payload", r#"{"tags":["batch 7"]}"#],
+            1,
+            vec![
+                "none\tAn id has 24",
+                "\"open\tThe file, line 3: has a quote that is not closed.",
+                "COMPLETED_WITH_FAILURES: 1 actions created, 2 operations failed",
+            ],
+        ),
+        (
+            vec![
+                "short.csv",
+                "--type",
+                "checkins",
+                "--ids",
+                "short",
+                "--short-domain",
+                DOMAIN,
+                "--no-reactions",
+            ],
+            1,
+            vec!["NONE\tThe short id NONE was not found", "2 actions created, 1 operations failed"],
+        ),
+        (
+            vec!["no.zip", "--type", "scans"],
+            2,
+            vec!["FAILED: 0 actions created", "The archive is no ZIP archive"],
+        ),
+        (vec!["good.csv", "--type", "_unknown"], 1, vec!["400", "payload.type: there is no type _unknown"]),
+        (vec!["good.csv", "--type", "scans", "--id-key", "sn"], 1, vec!["input.key is for the contentType"]),
+        (vec!["absent.csv", "--type", "scans"], 64, vec!["absent.csv cannot be read"]),
+        (vec!["good.csv", "--type", "scans", "--payload", "[]"], 64, vec!["--payload: it is no JSON object"]),
+        (vec!["good.csv"], 64, vec!["--type"]),
+    ] {
+        let (found, out, error) = service.run_tool(&[vec!["jobs", "submit"], args.clone()].concat()).await;
+        assert_eq!(found, code, "{args:?}: {out}{error}");
+        for part in parts {
+            assert!(format!("{out}{error}").contains(part), "{args:?}: no {part:?} in {out}{error}");
+        }
+    }
+    let (code, out, error) =
+        service.run_tool(&["jobs", "submit", "good.csv", "--type", "shares", "--no-wait"]).await;
+    assert!(code == 0 && out.trim().len() == 24, "{out}{error}");
+    let (_, scans) = service.call("GET", &format!("/thngs/{thng}/actions/scans"), None).await;
+    assert_eq!(scans.as_array().map(Vec::len), Some(3), "{scans}");
+    assert_eq!(scans[0]["tags"], json!(["batch 7"]), "{scans}");
+    service.stop().await;
+}
