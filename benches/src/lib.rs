@@ -18,6 +18,7 @@ mod rounds;
 mod rules;
 mod run;
 mod scripts;
+mod things;
 mod update;
 mod waymark;
 
@@ -25,4 +26,5 @@ pub use self::{
     push::{PushArgs, run_push},
     rules::{RulesArgs, run_rules},
     run::{Args, run},
+    things::{ThingsArgs, run_things},
 };

@@ -39,6 +39,10 @@ pub(crate) struct Waymark {
     admin: SocketAddr,
     /// A city database, if it shall have one.
     pub(crate) geoip: Option<PathBuf>,
+    /// A Postgres database, if it shall have one; else SQLite.
+    pub(crate) database: Option<String>,
+    /// MQTT, if it shall be spoken.
+    pub(crate) mqtt: Option<SocketAddr>,
 }
 
 /// Scans since the start of the process, by the edge's own count.
@@ -74,7 +78,18 @@ impl Waymark {
         let mut rng = Rng::new(seed ^ 0x6b65_7973);
         let key = (0..80).map(|_| alphabet[rng.below(alphabet.len())]).collect();
         let [api, edge, admin] = free_addresses()?;
-        Ok(Self { binary, folder: folder.to_owned(), core, key, api, edge, admin, geoip: None })
+        Ok(Self {
+            binary,
+            folder: folder.to_owned(),
+            core,
+            key,
+            api,
+            edge,
+            admin,
+            geoip: None,
+            database: None,
+            mqtt: None,
+        })
     }
 
     /// `waymark up` over the data of earlier starts.
@@ -96,6 +111,13 @@ impl Waymark {
         };
         for name in ["WAYMARK_CONFIG", "WAYMARK_SHORT_DOMAINS", "DATABASE_URL", "REDIS_URL", "RUST_LOG"] {
             command.env_remove(name);
+        }
+        if let Some(database) = &self.database {
+            // A load generator is one key.
+            command.env("DATABASE_URL", database).env("WAYMARK_REQUESTS_PER_KEY", "0");
+        }
+        if let Some(mqtt) = self.mqtt {
+            command.env("WAYMARK_MQTT_LISTEN", mqtt.to_string());
         }
         Server::spawn(&mut command)
     }

@@ -11,11 +11,13 @@ use shared::{
 use crate::{
     metrics::Metrics,
     publish::{
+        feed::Feed,
         hub::Hub,
         writer::{self, WriterTask},
     },
     service::{
         App, Random, Secrets,
+        connections::Connections,
         edge_keys::EdgeKeys,
         intake::Counters,
         limiter::{Limiter, Limits, Ticks},
@@ -58,6 +60,8 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
     let app = App {
+        feed: Feed::new(parts.db.clone(), parts.clock.clone()),
+        connections: Connections::default(),
         db: parts.db,
         clock: parts.clock,
         random: parts.random,

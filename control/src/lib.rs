@@ -12,6 +12,7 @@ pub mod failure;
 mod follow;
 pub mod geo;
 pub mod http;
+pub mod live;
 pub mod metrics;
 pub mod publish;
 pub mod run;

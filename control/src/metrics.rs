@@ -191,6 +191,62 @@ impl StreamMetrics {
     }
 }
 
+/// The feed of subscribers.
+#[derive(Debug)]
+pub struct FeedMetrics {
+    pub(crate) delay_seconds: Histogram,
+    pub(crate) told: Counter,
+    pub(crate) lost: Counter,
+    pub(crate) read_failures: Counter,
+}
+
+impl Default for FeedMetrics {
+    fn default() -> Self {
+        Self {
+            delay_seconds: Histogram::new(PUSH_BOUNDS),
+            told: Counter::default(),
+            lost: Counter::default(),
+            read_failures: Counter::default(),
+        }
+    }
+}
+
+impl FeedMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let delay = self.delay_seconds.clone();
+        registry.register("feed_delay_seconds", "From the writing of an event to its subscribers", delay);
+        for (name, help, counter) in [
+            ("feed_messages", "Messages that were handed to connections", &self.told),
+            ("feed_messages_lost", "Messages whose connection was too slow, and was ended", &self.lost),
+            ("feed_read_failures", "Times the events could not be read", &self.read_failures),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+    }
+}
+
+/// The broker.
+#[derive(Debug, Default)]
+pub struct BrokerMetrics {
+    pub(crate) connected: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) published: Counter,
+    pub(crate) failed: Counter,
+}
+
+impl BrokerMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        for (name, help, counter) in [
+            ("broker_connects", "Connections that were let in", &self.connected),
+            ("broker_refused", "Connections that were not let in", &self.refused),
+            ("broker_published", "Messages that clients published and that were written", &self.published),
+            ("broker_publish_failures", "Messages that were not written", &self.failed),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use prometheus_client::encoding::text;

@@ -17,6 +17,7 @@ use crate::{
     failure::Failure,
     geo::GeoDatabase,
     http::{self, ApiListeners, internal},
+    live::{self, BrokerListeners},
     publish::{
         publisher::{Publisher, PublisherConfig},
         publisher_stats::PublisherStats,
@@ -36,6 +37,10 @@ pub struct Addresses {
     pub api: SocketAddr,
     /// The API over TLS.
     pub api_tls: Option<SocketAddr>,
+    /// MQTT.
+    pub mqtt: Option<SocketAddr>,
+    /// MQTT over TLS.
+    pub mqtt_tls: Option<SocketAddr>,
     /// Edges.
     pub internal: SocketAddr,
     /// Edges over TLS.
@@ -65,11 +70,17 @@ impl Running {
     /// # Errors
     /// The output is closed.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let Addresses { api, api_tls, internal, internal_tls, admin } = self.addresses;
+        let Addresses { api, api_tls, mqtt, mqtt_tls, internal, internal_tls, admin } = self.addresses;
         writeln!(out, "Waymark's control is up.")?;
         writeln!(out, "  API           http://{api}")?;
         if let Some(address) = api_tls {
             writeln!(out, "  API, TLS      https://{address}")?;
+        }
+        if let Some(address) = mqtt {
+            writeln!(out, "  MQTT          mqtt://{address}")?;
+        }
+        if let Some(address) = mqtt_tls {
+            writeln!(out, "  MQTT, TLS     mqtts://{address}")?;
         }
         writeln!(out, "  Internal      http://{internal}")?;
         if let Some(address) = internal_tls {
@@ -153,6 +164,8 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
 struct Sockets {
     api: TcpListener,
     api_tls: Option<TcpListener>,
+    mqtt: Option<TcpListener>,
+    mqtt_tls: Option<TcpListener>,
     internal: TcpListener,
     internal_tls: Option<TcpListener>,
     admin: TcpListener,
@@ -162,6 +175,7 @@ struct Sockets {
 struct Servers {
     internal: (JoinHandle<io::Result<()>>, CancellationToken),
     api: (JoinHandle<io::Result<()>>, CancellationToken),
+    broker: (JoinHandle<io::Result<()>>, CancellationToken),
     admin: (JoinHandle<io::Result<()>>, CancellationToken),
 }
 
@@ -172,7 +186,7 @@ impl Servers {
         sockets: Sockets,
         certificates: Option<&Certificates>,
     ) -> Result<Self, Failure> {
-        let Sockets { api, api_tls, internal, internal_tls, admin } = sockets;
+        let Sockets { api, api_tls, mqtt, mqtt_tls, internal, internal_tls, admin } = sockets;
         let listeners = |plain, tls: Option<TcpListener>, protocols: &[&[u8]]| {
             let tls = match tls.zip(certificates) {
                 None => None,
@@ -186,9 +200,18 @@ impl Servers {
             Ok::<_, ConfigError>(ApiListeners { plain: vec![plain], tls })
         };
         let api = listeners(api, api_tls, &[b"h2", b"http/1.1"])?;
+        let tls_of = |tls: Option<TcpListener>| match tls.zip(certificates) {
+            None => Ok(None),
+            Some((listener, certificates)) => certificates
+                .server_config(&[])
+                .map(|config| Some((listener, Arc::new(config))))
+                .map_err(|error| ConfigError::new("WAYMARK_TLS_DIR", error.to_string())),
+        };
+        let broker = BrokerListeners { plain: mqtt, tls: tls_of(mqtt_tls)? };
         // The upgrade to the stream is of HTTP/1.1.
         let internal = listeners(internal, internal_tls, &[b"http/1.1"])?;
-        let [stop_api, stop_internal, stop_admin] = std::array::from_fn(|_| CancellationToken::new());
+        let [stop_api, stop_internal, stop_admin, stop_broker] =
+            std::array::from_fn(|_| CancellationToken::new());
         let shown = http::Admin::new(app.clone(), Some(stats));
         let answer = move |method: &::http::Method, path: &str| shown.answer(method, path);
         Ok(Self {
@@ -197,6 +220,7 @@ impl Servers {
                 stop_internal,
             ),
             api: (tokio::spawn(http::run(api, app.clone(), stop_api.clone())), stop_api),
+            broker: (tokio::spawn(live::run(broker, app.clone(), stop_broker.clone())), stop_broker),
             admin: (tokio::spawn(http::run_admin(admin, answer, stop_admin.clone())), stop_admin),
         })
     }
@@ -212,6 +236,7 @@ impl Servers {
             () = shutdown.cancelled() => {}
             end = &mut self.internal.0 => (ended, result) = (Some("internal"), unasked("the internal listener", end)),
             end = &mut self.api.0 => (ended, result) = (Some("api"), unasked("the API", end)),
+            end = &mut self.broker.0 => (ended, result) = (Some("broker"), unasked("the broker", end)),
             end = &mut self.admin.0 => (ended, result) = (Some("admin"), unasked("the admin listener", end)),
             failure = core.failed() => result = Err(failure),
         }
@@ -219,9 +244,13 @@ impl Servers {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         tracing::info!("stopping: edges are sent away, requests are finished");
         self.internal.1.cancel();
+        self.broker.1.cancel();
         self.api.1.cancel();
         if ended != Some("internal") {
             result = result.and(joined("the internal listener", self.internal.0.await));
+        }
+        if ended != Some("broker") {
+            result = result.and(joined("the broker", self.broker.0.await));
         }
         if ended != Some("api") {
             result = result.and(joined("the API", self.api.0.await));
@@ -255,14 +284,18 @@ fn bind_all(config: &Config) -> Result<(Sockets, Addresses), Failure> {
     };
     let (api, api_at) = bind("WAYMARK_API_LISTEN", config.api_listen)?;
     let (api_tls, api_tls_at) = maybe("WAYMARK_API_TLS_LISTEN", config.api_tls_listen)?;
+    let (mqtt, mqtt_at) = maybe("WAYMARK_MQTT_LISTEN", config.mqtt_listen)?;
+    let (mqtt_tls, mqtt_tls_at) = maybe("WAYMARK_MQTT_TLS_LISTEN", config.mqtt_tls_listen)?;
     let (internal, internal_at) = bind("WAYMARK_INTERNAL_LISTEN", config.internal_listen)?;
     let (internal_tls, internal_tls_at) = maybe("WAYMARK_INTERNAL_TLS_LISTEN", config.internal_tls_listen)?;
     let (admin, admin_at) = bind("WAYMARK_ADMIN_LISTEN", config.admin_listen)?;
     Ok((
-        Sockets { api, api_tls, internal, internal_tls, admin },
+        Sockets { api, api_tls, mqtt, mqtt_tls, internal, internal_tls, admin },
         Addresses {
             api: api_at,
             api_tls: api_tls_at,
+            mqtt: mqtt_at,
+            mqtt_tls: mqtt_tls_at,
             internal: internal_at,
             internal_tls: internal_tls_at,
             admin: admin_at,

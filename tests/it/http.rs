@@ -21,6 +21,7 @@ mod properties_model;
 mod properties_refused;
 mod resources;
 mod scoping;
+mod series;
 mod serve;
 mod users;
 mod walk;

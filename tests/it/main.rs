@@ -4,6 +4,7 @@
 
 mod attacks;
 mod bad_input;
+mod broker;
 mod clients;
 mod conventions;
 mod decode;

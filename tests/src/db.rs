@@ -159,7 +159,8 @@ impl TestApp {
         if let Some(task) = made.writer.take() {
             let shutdown = tokio_util::sync::CancellationToken::new();
             tokio::spawn(task.run(made.app.db.clone(), made.app.hub.clone(), shutdown.clone()));
-            tokio::spawn(made.app.hub.clone().run(shutdown));
+            tokio::spawn(made.app.hub.clone().run(shutdown.clone()));
+            tokio::spawn(made.app.feed.clone().run(shutdown));
         }
         Ok(made)
     }

@@ -48,6 +48,8 @@ pub async fn fingerprint(location: &Location) -> Result<BTreeMap<String, Vec<Str
             conn.close().await?;
         }
     }
+    // A process says that it is there whatever is asked of it.
+    tables.remove("replicas");
     ensure!(tables.len() > 10, "tables are missing: {:?}", tables.keys());
     Ok(tables)
 }

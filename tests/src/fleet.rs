@@ -40,6 +40,8 @@ pub struct Fleet {
 pub struct Control {
     /// Base of the API: `http://127.0.0.1:port`.
     pub api: String,
+    /// MQTT without TLS, as `127.0.0.1:port`.
+    pub mqtt: String,
     /// Base of the listener of edges.
     pub internal: String,
     /// Base of the admin listener.
@@ -114,6 +116,7 @@ impl Fleet {
         command
             .arg("serve")
             .env("WAYMARK_API_LISTEN", api)
+            .env("WAYMARK_MQTT_LISTEN", "127.0.0.1:0")
             .env("WAYMARK_INTERNAL_LISTEN", internal)
             .env("WAYMARK_ADMIN_LISTEN", admin)
             .env("WAYMARK_FILES_URL", self.dir.join("files"))
@@ -124,7 +127,8 @@ impl Fleet {
                 said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned());
             found.with_context(|| format!("no line {label:?} in {said:?}"))
         };
-        Ok(Control { api: must("API ")?, internal: must("Internal ")?, admin: must("Admin ")?, child })
+        let mqtt = must("MQTT ")?.trim_start_matches("mqtt://").to_owned();
+        Ok(Control { api: must("API ")?, mqtt, internal: must("Internal ")?, admin: must("Admin ")?, child })
     }
 
     /// The `control` binary over the fleet's schema, without a subcommand.

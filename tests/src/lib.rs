@@ -6,6 +6,7 @@ pub mod fingerprint;
 pub mod fleet;
 pub mod fleet_edge;
 pub mod mmdb;
+pub mod mqtt;
 pub mod product;
 pub mod raw_edge;
 pub mod redis;

@@ -45,6 +45,10 @@ pub struct Product {
     pub api: String,
     /// The API over TLS, if it is on.
     pub api_tls: Option<String>,
+    /// MQTT without TLS, as `127.0.0.1:port`.
+    pub mqtt: String,
+    /// MQTT over TLS, if TLS is on.
+    pub mqtt_tls: Option<String>,
     /// Base of the edge: `http://127.0.0.1:port`.
     pub edge: String,
     /// The edge over TLS, if it is on.
@@ -129,9 +133,11 @@ impl Product {
         command
             .env("WAYMARK_API_LISTEN", "127.0.0.1:0")
             .env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0")
+            .env("WAYMARK_MQTT_LISTEN", "127.0.0.1:0")
             .env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
         if options.dev_tls {
             command
+                .env("WAYMARK_MQTT_TLS_LISTEN", "127.0.0.1:0")
                 .env("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")
                 .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
         }
@@ -144,6 +150,8 @@ impl Product {
         Ok(Self {
             api: must("API ")?,
             api_tls: of("API, TLS "),
+            mqtt: must("MQTT ")?.trim_start_matches("mqtt://").to_owned(),
+            mqtt_tls: of("MQTT, TLS ").map(|url| url.trim_start_matches("mqtts://").to_owned()),
             edge: must("Edge ")?,
             edge_tls: of("Edge, TLS "),
             admin: must("Admin ")?,
@@ -167,6 +175,7 @@ impl Product {
         command
             .env("WAYMARK_API_LISTEN", host(&self.api))
             .env("WAYMARK_EDGE_LISTEN", host(&self.edge))
+            .env("WAYMARK_MQTT_LISTEN", &self.mqtt)
             .env("WAYMARK_ADMIN_LISTEN", host(&self.admin));
         if let (Some(api), Some(edge)) = (&self.api_tls, &self.edge_tls) {
             command.env("WAYMARK_API_TLS_LISTEN", host(api)).env("WAYMARK_EDGE_TLS_LISTEN", host(edge));

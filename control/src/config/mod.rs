@@ -81,6 +81,10 @@ pub struct Config {
     pub api_listen: SocketAddr,
     /// TLS listener of the API.
     pub api_tls_listen: Option<SocketAddr>,
+    /// Plain listener of MQTT.
+    pub mqtt_listen: Option<SocketAddr>,
+    /// TLS listener of MQTT.
+    pub mqtt_tls_listen: Option<SocketAddr>,
     /// Plain listener of edges.
     pub internal_listen: SocketAddr,
     /// TLS listener of edges.
@@ -131,6 +135,12 @@ impl Config {
                 settings.api_tls_listen.as_deref(),
                 None,
             )?,
+            mqtt_listen: listen_or_off("WAYMARK_MQTT_LISTEN", settings.mqtt_listen.as_deref(), None)?,
+            mqtt_tls_listen: listen_or_off(
+                "WAYMARK_MQTT_TLS_LISTEN",
+                settings.mqtt_tls_listen.as_deref(),
+                None,
+            )?,
             internal_listen: listen("WAYMARK_INTERNAL_LISTEN", settings.internal_listen, loopback(8083))?,
             internal_tls_listen: listen_or_off(
                 "WAYMARK_INTERNAL_TLS_LISTEN",
@@ -171,8 +181,10 @@ impl Config {
         let tls = [
             ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
             ("WAYMARK_INTERNAL_TLS_LISTEN", self.internal_tls_listen),
+            ("WAYMARK_MQTT_TLS_LISTEN", self.mqtt_tls_listen),
         ];
-        for (key, address) in plain {
+        let mqtt = ("WAYMARK_MQTT_LISTEN", self.mqtt_listen);
+        for (key, address) in plain.into_iter().chain(mqtt.1.map(|address| (mqtt.0, address))) {
             check_plain(key, address, self.behind_tls_proxy)?;
         }
         match (&self.tls_dir, tls.iter().find(|(_, address)| address.is_some())) {
@@ -181,7 +193,7 @@ impl Config {
                 return Err(ConfigError::new(key, reason));
             }
             (Some(_), None) => {
-                let reason = "certificates are of no use without WAYMARK_API_TLS_LISTEN or WAYMARK_INTERNAL_TLS_LISTEN";
+                let reason = "certificates are of no use without WAYMARK_API_TLS_LISTEN, WAYMARK_MQTT_TLS_LISTEN or WAYMARK_INTERNAL_TLS_LISTEN";
                 return Err(ConfigError::new("WAYMARK_TLS_DIR", reason));
             }
             (Some(dir), Some(_)) => check_certificates(dir)?,
@@ -189,7 +201,7 @@ impl Config {
         }
         check_geoip(self.geoip_db.as_deref())?;
         let plain = plain.map(|(key, address)| (key, Some(address)));
-        check_twins(&[plain.as_slice(), tls.as_slice()].concat())
+        check_twins(&[plain.as_slice(), tls.as_slice(), &[mqtt]].concat())
     }
 }
 

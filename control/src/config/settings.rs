@@ -70,6 +70,17 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub internal_tls_listen: Option<String>,
 
+    /// Where MQTT is spoken without TLS, such as 127.0.0.1:1883; over WebSockets it is at /mqtt of the API
+    /// [default: off]
+    #[arg(long, env = "WAYMARK_MQTT_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_listen: Option<String>,
+
+    /// Where MQTT is spoken with TLS, such as 0.0.0.0:8883 [default: off]
+    #[arg(long, env = "WAYMARK_MQTT_TLS_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_tls_listen: Option<String>,
+
     /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
     #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
     #[serde(deserialize_with = "text")]
@@ -173,6 +184,8 @@ impl Settings {
             migrate: or(self.migrate, file.migrate),
             api_listen: or(self.api_listen, file.api_listen),
             api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
+            mqtt_listen: or(self.mqtt_listen, file.mqtt_listen),
+            mqtt_tls_listen: or(self.mqtt_tls_listen, file.mqtt_tls_listen),
             internal_listen: or(self.internal_listen, file.internal_listen),
             internal_tls_listen: or(self.internal_tls_listen, file.internal_tls_listen),
             admin_listen: or(self.admin_listen, file.admin_listen),

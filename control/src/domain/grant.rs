@@ -32,6 +32,21 @@ pub enum Limit {
     Itself(String),
 }
 
+impl Limit {
+    /// Whether a resource is within it.
+    #[must_use]
+    pub fn admits(&self, id: &str, scopes: Option<&Scopes>) -> bool {
+        match self {
+            Self::Account => true,
+            Self::Project(project) => {
+                scopes.is_some_and(|scopes| scopes.projects.iter().any(|id| id == project.as_str()))
+            }
+            Self::User(user) => id == user || scopes.is_some_and(|scopes| scopes.users.contains(user)),
+            Self::Itself(itself) => id == itself,
+        }
+    }
+}
+
 impl Grant {
     /// The grant of a caller whose permission reaches so far; `None` when its key names no project.
     #[must_use]
@@ -55,14 +70,7 @@ impl Grant {
     /// Whether a resource exists for the caller.
     #[must_use]
     pub fn admits(&self, id: &str, scopes: Option<&Scopes>) -> bool {
-        match &self.limit {
-            Limit::Account => true,
-            Limit::Project(project) => {
-                scopes.is_some_and(|scopes| scopes.projects.iter().any(|id| id == project.as_str()))
-            }
-            Limit::User(user) => id == user || scopes.is_some_and(|scopes| scopes.users.contains(user)),
-            Limit::Itself(itself) => id == itself,
-        }
+        self.limit.admits(id, scopes)
     }
 
     /// The scopes of what the caller makes: a confined key's are its own project and user, whatever it asks for.

@@ -31,7 +31,7 @@ pub const MAX_SHOWN_LENGTH: u32 = 64 * 1024;
 pub const MAX_TIME_MS: i64 = 8_640_000_000_000_000;
 
 /// What has properties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// A Thng.
     Thng,

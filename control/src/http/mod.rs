@@ -40,6 +40,7 @@ mod router;
 mod rules;
 mod serve;
 mod service_info;
+mod sockets;
 mod status;
 mod tenants;
 mod thng_keys;

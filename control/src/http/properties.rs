@@ -12,7 +12,7 @@ use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    listing::{Listing, time},
+    listing::{Listing, number, time},
     middleware::RequestInfo,
     openapi::PageParams,
 };
@@ -22,6 +22,7 @@ use crate::{
         permission::Verb,
         property::{Owner, Point, PropertyKey},
         property_body,
+        series::{Bucket, DEFAULT_POINTS, MAX_POINTS, Series},
     },
     service::{App, properties as service},
 };
@@ -55,9 +56,67 @@ impl From<Point> for PropertyDocument {
     }
 }
 
+/// The numbers of a history, for a plot.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SeriesDocument {
+    /// First millisecond that it covers; absent without numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 1_767_225_600_000_i64)]
+    from: Option<i64>,
+    /// Last millisecond that it covers; absent without numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 1_767_229_199_999_i64)]
+    to: Option<i64>,
+    /// Milliseconds of each bucket; absent without numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 7_200)]
+    width: Option<i64>,
+    /// Those that hold numbers, by time.
+    buckets: Vec<BucketDocument>,
+}
+
+/// The numbers of one part of a series.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct BucketDocument {
+    /// Its first millisecond.
+    #[schema(example = 1_767_225_600_000_i64)]
+    timestamp: i64,
+    /// The smallest.
+    #[schema(example = 20.5)]
+    min: f64,
+    /// The largest.
+    #[schema(example = 22.0)]
+    max: f64,
+    /// Their mean.
+    #[schema(example = 21.25)]
+    mean: f64,
+    /// How many there are.
+    #[schema(example = 12)]
+    count: u64,
+}
+
+impl From<Series> for SeriesDocument {
+    fn from(series: Series) -> Self {
+        let bucket = |bucket: Bucket| BucketDocument {
+            timestamp: bucket.timestamp.0,
+            min: bucket.min,
+            max: bucket.max,
+            mean: bucket.mean,
+            count: bucket.count,
+        };
+        Self {
+            from: series.span.map(|span| span.from.0),
+            to: series.span.map(|span| span.to.0),
+            width: series.span.map(|span| span.width_ms),
+            buckets: series.buckets.into_iter().map(bucket).collect(),
+        }
+    }
+}
+
 /// The operations of `/thngs/{id}/properties` and `/products/{id}/properties`.
 macro_rules! properties {
-    ($module:ident, $owner:expr, $path:literal, $one:literal, $name:literal) => {
+    ($module:ident, $owner:expr, $path:literal, $one:literal, $series:literal, $name:literal) => {
         pub(super) mod $module {
             use super::*;
 
@@ -157,6 +216,34 @@ macro_rules! properties {
                 Ok(listing.answer(&app, page, PropertyDocument::from))
             }
 
+            #[doc = concat!("Gives the numbers of a property of a ", $name, " for a plot.")]
+            #[utoipa::path(get, path = $series, summary = concat!("Gives the numbers of a property of a ", $name, " for a plot."),
+                description = "The time from `from` to `to` is cut into buckets of one width; values that are no numbers \
+                    do not count, and buckets without numbers are left out.",
+                tag = "Properties", operation_id = concat!("read-", $name, "-property-series"),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`"),
+                    ("key" = String, Path, description = "Name of the property, in any case", example = "temp_celsius"),
+                    ("from" = Option<i64>, Query, description = "Earliest timestamp, inclusive; that of the first number if left out"),
+                    ("to" = Option<i64>, Query, description = "Latest timestamp, inclusive; that of the last number if left out"),
+                    ("points" = Option<u32>, Query, description = "Most buckets, 1 to 2,000; 500 if left out")),
+                responses((status = 200, description = "The series", body = SeriesDocument)),
+                extensions(("x-maturity" = json!("Beta"))))]
+            pub(in crate::http) async fn read_series(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                Path((id, key)): Path<(String, String)>,
+                query: Query,
+            ) -> Result<Json<SeriesDocument>, ApiError> {
+                let mut faults = Vec::new();
+                let range = (time(&query, "from", &mut faults), time(&query, "to", &mut faults));
+                let points = number(&query, "points", MAX_POINTS, DEFAULT_POINTS, &mut faults);
+                if !faults.is_empty() {
+                    return Err(ApiError::faults(Code::InvalidParameter, faults));
+                }
+                let key = parse_key(&key)?;
+                Ok(Json(service::series(&app, &actor, ($owner, &id), &key, range, points).await?.into()))
+            }
+
             #[doc = concat!("Writes values of a property of a ", $name, ".")]
             #[utoipa::path(put, path = $one, summary = concat!("Writes values of a property of a ", $name, "."),
                 description = "The body is an array of `{value, timestamp}`, one such object, or the value itself. \
@@ -204,12 +291,20 @@ macro_rules! properties {
     };
 }
 
-properties!(of_thng, Owner::Thng, "/thngs/{id}/properties", "/thngs/{id}/properties/{key}", "thng");
+properties!(
+    of_thng,
+    Owner::Thng,
+    "/thngs/{id}/properties",
+    "/thngs/{id}/properties/{key}",
+    "/thngs/{id}/properties/{key}/series",
+    "thng"
+);
 properties!(
     of_product,
     Owner::Product,
     "/products/{id}/properties",
     "/products/{id}/properties/{key}",
+    "/products/{id}/properties/{key}/series",
     "product"
 );
 

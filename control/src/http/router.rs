@@ -116,6 +116,8 @@ fn table() -> OpenApiRouter<Arc<App>> {
             properties::of_thng::update_one,
             properties::of_thng::delete_one
         ))
+        .routes(routes!(properties::of_thng::read_series))
+        .routes(routes!(properties::of_product::read_series))
         .routes(routes!(
             properties::of_product::list,
             properties::of_product::create,
@@ -150,6 +152,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
         .layer(from_fn_with_state(creates, super::once::once))
+        .layer(from_fn_with_state(app.clone(), super::sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(app.clone());
     // The prefix is cut before routing: the outer router has no routes, only the layer.

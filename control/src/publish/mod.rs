@@ -1,5 +1,7 @@
-//! From a committed change to every edge: the writer, the change stream and who follows it.
+//! From a committed change to who follows it: edges by the writer and the change stream, subscribers by the feed.
 
+pub mod channels;
+pub mod feed;
 pub mod hub;
 mod link;
 mod members;

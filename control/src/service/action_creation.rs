@@ -102,6 +102,7 @@ pub async fn create(
     let ids: Vec<ActionId> = new.iter().map(|action| action.id).collect();
     outbox::insert(&mut tx, actor.account, &outbox::Kind::ALL, &ids, now).await?;
     tx.commit().await?;
+    app.feed.wake();
     Ok(new.into_iter().map(|action| created(action, now)).collect())
 }
 

@@ -98,6 +98,22 @@ pub async fn delete(
     Ok(tx.commit().await?)
 }
 
+/// What actions a subscription is about: the channel's parts, as far as they exist for the caller.
+///
+/// # Errors
+/// The type, Thng, product or collection is not there, or the database failed.
+pub(super) async fn find_channel(
+    app: &App,
+    actor: &Actor,
+    grant: &Grant,
+    scope: Scope<'_>,
+    kind: &str,
+) -> Result<(About, Option<String>), ServiceError> {
+    let mut conn = app.db.read().await?;
+    let kind = action_type(&mut conn, actor, kind).await?.name().map(str::to_owned);
+    Ok((about(&mut conn, actor, grant, scope).await?, kind))
+}
+
 async fn find(
     conn: &mut Conn,
     actor: &Actor,

@@ -221,6 +221,7 @@ impl Making<'_> {
         // Edges hear of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
         tx.commit().await?;
+        app.feed.wake();
         if followed {
             app.hub.wake();
         }

@@ -7,12 +7,14 @@ pub mod actions;
 pub mod applications;
 pub mod collections;
 pub mod commissioning;
+pub mod connections;
 pub mod edge_keys;
 pub mod files;
 pub mod idempotency;
 pub mod intake;
 pub mod jobs;
 pub mod limiter;
+pub mod live;
 pub mod locations;
 mod named;
 pub mod passwords;
@@ -34,11 +36,11 @@ use std::sync::Arc;
 
 use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Clock};
 
-use self::{intake::Counters, passwords::Passwords};
+use self::{connections::Connections, intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
     metrics::Metrics,
-    publish::{hub::Hub, writer::Writer},
+    publish::{feed::Feed, hub::Hub, writer::Writer},
     store::{Db, blobs::Blobs, log, secrets},
 };
 
@@ -91,6 +93,10 @@ pub struct App {
     pub writer: Writer,
     /// The change stream.
     pub hub: Hub,
+    /// What subscribers hear.
+    pub feed: Feed,
+    /// Connections to the broker.
+    pub connections: Connections,
     /// Geography of addresses.
     pub geo_ip: Arc<dyn GeoIp>,
     /// Proxies before the API that may name the client of a request.

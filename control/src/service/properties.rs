@@ -14,6 +14,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        event::Event,
         grant::{Grant, Limit},
         limits,
         listing::ListRequest,
@@ -22,10 +23,11 @@ use crate::{
         property::{NewPoint, Owner, Point, PropertyKey, settle},
         redirection::Scopes,
         resource::{Product, Thng},
+        series::{Series, Span},
     },
     error::ServiceError,
     store::{
-        Conn, StoreError, Tx, documents,
+        self, Conn, StoreError, Tx, documents, events,
         listing::Selection,
         properties::{self, Hold, Removal},
     },
@@ -55,8 +57,10 @@ pub async fn write(
     // After the owner is held, so that the later of two writes also has the later time.
     let points = settle(points, app.clock.now());
     properties::write(&mut tx, actor.account, &id, &points).await?;
+    let kept = record(&mut tx, actor.account, (owner.0, id), points).await?;
     tx.commit().await?;
-    Ok(points)
+    app.feed.wake();
+    Ok(kept)
 }
 
 /// Writes the properties of a Thng or product that is being made.
@@ -75,7 +79,36 @@ pub(super) async fn write_initial(
     }
     let _ = require(actor, Verb::Create, Properties)?;
     refuse_system(points.iter().map(|point| &point.key))?;
-    Ok(properties::write(tx, actor.account, resource, &settle(points, now)).await?)
+    let points = settle(points, now);
+    properties::write(tx, actor.account, resource, &points).await?;
+    Ok(())
+}
+
+/// Records for subscribers what was written; gives it back.
+async fn record(
+    tx: &mut Tx,
+    account: AccountId,
+    (owner, resource): (Owner, String),
+    points: Vec<Point>,
+) -> Result<Vec<Point>, StoreError> {
+    let Some(now) = points.first().map(|point| point.created_at) else { return Ok(points) };
+    let event = Event::Properties { owner, resource, points };
+    let events = [(account, event)];
+    events::record(tx, now, &events).await?;
+    let [(_, event)] = events;
+    Ok(match event {
+        Event::Properties { points, .. } => points,
+        Event::Action(_) => Vec::new(),
+    })
+}
+
+/// The id of a Thng or product whose properties the caller may read.
+///
+/// # Errors
+/// The key may not, the owner is not there, or the database failed.
+pub async fn find_owner(app: &App, actor: &Actor, owner: (Owner, &str)) -> Result<String, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    resolved(&mut app.db.read().await?, actor, &grant, owner).await
 }
 
 /// What the document of a Thng or product shows of its properties; nothing to who may not read them.
@@ -143,6 +176,37 @@ pub async fn history(
     let within = [("resource", id.as_str()), ("key", key.as_str())];
     let selection = Selection { account: actor.account, limit: &Limit::Account, request, within: &within };
     Ok(properties::list_history(&mut conn, &selection).await?)
+}
+
+/// The numbers of a property's history for a plot; nothing when there are none.
+///
+/// Without `from` and `to` it covers all of them.
+///
+/// # Errors
+/// The key may not, the owner is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn series(
+    app: &App,
+    actor: &Actor,
+    owner: (Owner, &str),
+    key: &PropertyKey,
+    (from, to): (Option<UnixMillis>, Option<UnixMillis>),
+    points: u32,
+) -> Result<Series, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    let mut conn = app.db.read().await?;
+    let id = resolved(&mut conn, actor, &grant, owner).await?;
+    let ends = match (from, to) {
+        (Some(from), Some(to)) => Some((from, to)),
+        (from, to) => store::series::find_ends(&mut conn, actor.account, &id, key)
+            .await?
+            .map(|(first, last)| (from.unwrap_or(first), to.unwrap_or(last))),
+    };
+    let Some(span) = ends.and_then(|(from, to)| Span::cut(from, to, points)) else {
+        return Ok(Series { span: None, buckets: Vec::new() });
+    };
+    let buckets = store::series::list_buckets(&mut conn, actor.account, &id, key, span).await?;
+    Ok(Series { span: Some(span), buckets })
 }
 
 /// Removes a property, or its values before a time; no such property is no error.

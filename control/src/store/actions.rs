@@ -8,8 +8,11 @@ use shared::{
 
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, facets::ACTIONS, on_db};
-use crate::domain::facets;
+use super::{Conn, StoreError, Tx, dialect, events, facets::ACTIONS, on_db};
+use crate::domain::{
+    event::{ActionEvent, Event},
+    facets,
+};
 
 const DELETE: &str = "DELETE FROM actions WHERE account_id = $1 AND id = $2";
 
@@ -72,7 +75,7 @@ pub struct AlikeAction {
     pub doc: usize,
 }
 
-/// Adds actions that are alike.
+/// Adds actions that are alike; those of jobs, which subscribers do not hear one by one.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
@@ -121,12 +124,27 @@ pub async fn insert_alike(
     Ok(())
 }
 
-/// Adds actions, all created at one moment.
+/// Adds actions, all created at one moment, and records them for subscribers.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
 pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
-    dialect::insert_actions(tx, created_at.0, actions).await
+    dialect::insert_actions(tx, created_at.0, actions).await?;
+    let happened: Vec<(AccountId, Event)> =
+        actions.iter().map(|action| (action.account, event(action))).collect();
+    events::record(tx, created_at, &happened).await
+}
+
+fn event(action: &NewAction) -> Event {
+    let id = |text: &str| action.doc.get(text).and_then(Value::as_str).map(str::to_owned);
+    Event::Action(ActionEvent {
+        id: action.id,
+        kind: action.kind.clone(),
+        thng: action.thng.map(|id| id.to_string()),
+        product: action.product.map(|id| id.to_string()),
+        collection: id("collection"),
+        scopes: action.doc.get("scopes").and_then(|scopes| serde_json::from_value(scopes.clone()).ok()),
+    })
 }
 
 /// Removes an action; gives whether it was there.

@@ -73,6 +73,9 @@ const SQLITE_SHOWN: &str = "SELECT p.resource_id, p.key, p.value FROM json_each(
 const FIND: &str =
     "SELECT seq, timestamp FROM properties WHERE account_id = $1 AND resource_id = $2 AND key = $3";
 
+const LATEST_OF: &str = "SELECT seq, key, value, timestamp, written_at, created_at FROM properties \
+    WHERE account_id = $1 AND resource_id = $2 AND key = $3";
+
 const NOTE_ONE: &str = "INSERT INTO properties_dropped (property) \
     SELECT seq FROM properties WHERE account_id = $1 AND resource_id = $2 AND key = $3";
 const DROP_ONE: &str = "DELETE FROM properties WHERE account_id = $1 AND resource_id = $2 AND key = $3";
@@ -200,6 +203,33 @@ pub async fn list_latest(
         Ok((place, point))
     };
     rows.into_iter().map(read).collect()
+}
+
+/// The latest value of one property.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_latest(
+    conn: &mut Conn,
+    account: AccountId,
+    resource: &str,
+    key: &PropertyKey,
+) -> Result<Option<Point>, StoreError> {
+    let row: Option<LatestRow> = on_db!(conn, |c| sqlx::query_as(LATEST_OF)
+        .bind(account.as_str())
+        .bind(resource)
+        .bind(key.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(|row| {
+        Ok(Point {
+            value: read_value(&row.value)?,
+            key: PropertyKey::stored(row.key),
+            timestamp: UnixMillis(row.timestamp),
+            created_at: UnixMillis(row.written_at),
+        })
+    })
+    .transpose()
 }
 
 #[derive(sqlx::FromRow)]

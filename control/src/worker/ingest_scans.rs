@@ -50,6 +50,7 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
     let (count, stored) = (fresh.len() as u64, store(app, &mut tx, fresh).await?);
     scans::move_cursor(&mut tx, &batch.edge, batch.boot, next, end).await?;
     tx.commit().await?;
+    app.feed.wake();
     if missing > 0 {
         tracing::error!(edge = %batch.edge, boot = batch.boot, missing, "scans are missing before a batch");
     }

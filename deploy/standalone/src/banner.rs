@@ -23,6 +23,12 @@ pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: 
     if let Some(address) = addresses.api_tls {
         line("API, TLS", &format!("https://{}", reachable(address)))?;
     }
+    if let Some(address) = addresses.mqtt {
+        line("MQTT", &format!("mqtt://{}", reachable(address)))?;
+    }
+    if let Some(address) = addresses.mqtt_tls {
+        line("MQTT, TLS", &format!("mqtts://{}", reachable(address)))?;
+    }
     line("Docs", &running.docs_url)?;
     for domain in &running.seeded.domains {
         line("Short URLs", &format!("{}://{}", domain.scheme.as_str(), domain.host))?;

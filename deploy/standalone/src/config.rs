@@ -48,6 +48,10 @@ pub struct Config {
     pub api_listen: SocketAddr,
     /// TLS listener of the API.
     pub api_tls_listen: Option<SocketAddr>,
+    /// Plain listener of MQTT.
+    pub mqtt_listen: Option<SocketAddr>,
+    /// TLS listener of MQTT.
+    pub mqtt_tls_listen: Option<SocketAddr>,
     /// Plain listener of short URLs.
     pub edge_listen: SocketAddr,
     /// TLS listener of short URLs.
@@ -87,6 +91,8 @@ impl Config {
         Self {
             api_listen: loopback(8080),
             api_tls_listen: None,
+            mqtt_listen: None,
+            mqtt_tls_listen: None,
             edge_listen: loopback(8081),
             edge_tls_listen: None,
             admin_listen: loopback(8082),
@@ -140,6 +146,12 @@ impl Config {
                 settings.api_tls_listen.as_deref(),
                 dev(8444),
             )?,
+            mqtt_listen: listen_or_off("WAYMARK_MQTT_LISTEN", settings.mqtt_listen.as_deref(), None)?,
+            mqtt_tls_listen: listen_or_off(
+                "WAYMARK_MQTT_TLS_LISTEN",
+                settings.mqtt_tls_listen.as_deref(),
+                None,
+            )?,
             edge_listen: listen("WAYMARK_EDGE_LISTEN", settings.edge_listen, defaults.edge_listen)?,
             edge_tls_listen: listen_or_off(
                 "WAYMARK_EDGE_TLS_LISTEN",
@@ -175,15 +187,18 @@ impl Config {
     /// The first setting that does not go with the others.
     pub fn check(&self) -> Result<(), ConfigError> {
         for (key, address) in [
-            ("WAYMARK_API_LISTEN", self.api_listen),
-            ("WAYMARK_EDGE_LISTEN", self.edge_listen),
-            ("WAYMARK_ADMIN_LISTEN", self.admin_listen),
+            ("WAYMARK_API_LISTEN", Some(self.api_listen)),
+            ("WAYMARK_EDGE_LISTEN", Some(self.edge_listen)),
+            ("WAYMARK_ADMIN_LISTEN", Some(self.admin_listen)),
+            ("WAYMARK_MQTT_LISTEN", self.mqtt_listen),
         ] {
+            let Some(address) = address else { continue };
             check_plain(key, address, self.behind_tls_proxy)?;
         }
         for (key, address) in [
             ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
             ("WAYMARK_EDGE_TLS_LISTEN", self.edge_tls_listen),
+            ("WAYMARK_MQTT_TLS_LISTEN", self.mqtt_tls_listen),
         ] {
             if address.is_some() && self.tls == Tls::Off {
                 return Err(ConfigError::new(
@@ -192,11 +207,12 @@ impl Config {
                 ));
             }
         }
-        let tls_listens = self.api_tls_listen.is_some() || self.edge_tls_listen.is_some();
+        let listeners = [self.api_tls_listen, self.edge_tls_listen, self.mqtt_tls_listen];
+        let tls_listens = listeners.iter().any(Option::is_some);
         if matches!(self.tls, Tls::Dir(_)) && !tls_listens {
             return Err(ConfigError::new(
                 "WAYMARK_TLS_DIR",
-                "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN or WAYMARK_API_TLS_LISTEN",
+                "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN, WAYMARK_API_TLS_LISTEN or WAYMARK_MQTT_TLS_LISTEN",
             ));
         }
         if let Tls::Dir(dir) = &self.tls {
@@ -209,6 +225,8 @@ impl Config {
             ("WAYMARK_ADMIN_LISTEN", Some(self.admin_listen)),
             ("WAYMARK_EDGE_TLS_LISTEN", self.edge_tls_listen),
             ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
+            ("WAYMARK_MQTT_LISTEN", self.mqtt_listen),
+            ("WAYMARK_MQTT_TLS_LISTEN", self.mqtt_tls_listen),
         ])
     }
 

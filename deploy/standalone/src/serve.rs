@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use control::{failure::Failure, http::ApiListeners, service::App, system::SystemClock};
+use control::{
+    failure::Failure, http::ApiListeners, live::BrokerListeners, service::App, system::SystemClock,
+};
 use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, GeoDatabase, Listeners, TlsCerts};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +46,29 @@ pub(crate) fn api(
     let app = app.clone();
     Ok(tokio::spawn(async move {
         control::http::run(listeners, app, shutdown).await.map_err(|error| Failure::Failed(error.to_string()))
+    }))
+}
+
+/// Serves MQTT on its listeners, and ends the WebSockets of the API at the shutdown.
+///
+/// # Errors
+/// A certificate cannot be used.
+pub(crate) fn broker(
+    app: &Arc<App>,
+    plain: Option<TcpListener>,
+    tls: Option<(TcpListener, &TlsCerts)>,
+    shutdown: CancellationToken,
+) -> Result<JoinHandle<Result<(), Failure>>, Failure> {
+    let tls = match tls {
+        None => None,
+        Some((listener, certificates)) => {
+            let config = certificates.server_config().map_err(|error| Failure::Failed(error.to_string()))?;
+            Some((listener, Arc::new(config)))
+        }
+    };
+    let (listeners, app) = (BrokerListeners { plain, tls }, app.clone());
+    Ok(tokio::spawn(async move {
+        control::live::run(listeners, app, shutdown).await.map_err(|error| Failure::Failed(error.to_string()))
     }))
 }
 

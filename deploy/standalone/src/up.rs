@@ -41,6 +41,10 @@ pub struct Addresses {
     pub api: SocketAddr,
     /// The API over TLS.
     pub api_tls: Option<SocketAddr>,
+    /// MQTT.
+    pub mqtt: Option<SocketAddr>,
+    /// MQTT over TLS.
+    pub mqtt_tls: Option<SocketAddr>,
     /// Short URLs.
     pub edge: SocketAddr,
     /// Short URLs over TLS.
@@ -53,6 +57,8 @@ pub struct Addresses {
 pub(crate) struct Sockets {
     pub(crate) api: TcpListener,
     pub(crate) api_tls: Option<TcpListener>,
+    pub(crate) mqtt: Option<TcpListener>,
+    pub(crate) mqtt_tls: Option<TcpListener>,
     pub(crate) edge: TcpListener,
     pub(crate) edge_tls: Option<TcpListener>,
     pub(crate) admin: TcpListener,
@@ -156,6 +162,7 @@ struct Files {
 struct Parts {
     edge: (JoinHandle<Result<(), Failure>>, CancellationToken),
     api: (JoinHandle<Result<(), Failure>>, CancellationToken),
+    broker: (JoinHandle<Result<(), Failure>>, CancellationToken),
     core: Core,
 }
 
@@ -171,20 +178,21 @@ impl Parts {
         addresses: &Addresses,
         files: Files,
     ) -> Result<Self, Failure> {
-        let [stop_edge, stop_api] = [CancellationToken::new(), CancellationToken::new()];
+        let [stop_edge, stop_api, stop_broker] = std::array::from_fn(|_| CancellationToken::new());
         if let Some(geo) = files.geo {
             core.spawn(geo.follow(core.stopping()));
         }
         let certificates = files.certificates.as_ref();
-        let Sockets { api, api_tls, edge, edge_tls, admin } = sockets;
+        let Sockets { api, api_tls, mqtt, mqtt_tls, edge, edge_tls, admin } = sockets;
         let api = serve::api(app, api, api_tls.zip(certificates), stop_api.clone())?;
+        let broker = serve::broker(app, mqtt, mqtt_tls.zip(certificates), stop_broker.clone())?;
         let listeners = Listeners { plain: vec![edge], tls: edge_tls.into_iter().collect(), admin: None };
         let upstream = serve::Upstream { api: addresses.api, key: edge_key };
         let (edge, handle) =
             serve::edge(config, data_dir, app, &upstream, listeners, certificates, stop_edge.clone())?;
         serve::ready(&handle).await?;
         core.spawn(admin::run(app.clone(), handle, admin, core.stopping()));
-        Ok(Self { edge: (edge, stop_edge), api: (api, stop_api), core })
+        Ok(Self { edge: (edge, stop_edge), api: (api, stop_api), broker: (broker, stop_broker), core })
     }
 
     /// Waits for the stop, or for a part that ends by itself; then stops the rest in order.
@@ -204,12 +212,20 @@ impl Parts {
                 ended = Some("the API");
                 result = unasked("the API", end);
             }
+            end = &mut self.broker.0 => {
+                ended = Some("the broker");
+                result = unasked("the broker", end);
+            }
             failure = self.core.failed() => result = Err(failure),
         }
         tracing::info!("stopping: the edge drains");
         self.edge.1.cancel();
         if ended != Some("the edge") {
             result = result.and(joined("the edge", self.edge.0.await));
+        }
+        self.broker.1.cancel();
+        if ended != Some("the broker") {
+            result = result.and(joined("the broker", self.broker.0.await));
         }
         self.api.1.cancel();
         if ended != Some("the API") {
@@ -247,12 +263,22 @@ fn bind(config: &Config) -> Result<(Sockets, Addresses), Failure> {
     };
     let (api, api_at) = one("WAYMARK_API_LISTEN", config.api_listen)?;
     let (api_tls, api_tls_at) = maybe("WAYMARK_API_TLS_LISTEN", config.api_tls_listen)?;
+    let (mqtt, mqtt_at) = maybe("WAYMARK_MQTT_LISTEN", config.mqtt_listen)?;
+    let (mqtt_tls, mqtt_tls_at) = maybe("WAYMARK_MQTT_TLS_LISTEN", config.mqtt_tls_listen)?;
     let (edge, edge_at) = one("WAYMARK_EDGE_LISTEN", config.edge_listen)?;
     let (edge_tls, edge_tls_at) = maybe("WAYMARK_EDGE_TLS_LISTEN", config.edge_tls_listen)?;
     let (admin, admin_at) = one("WAYMARK_ADMIN_LISTEN", config.admin_listen)?;
     Ok((
-        Sockets { api, api_tls, edge, edge_tls, admin },
-        Addresses { api: api_at, api_tls: api_tls_at, edge: edge_at, edge_tls: edge_tls_at, admin: admin_at },
+        Sockets { api, api_tls, mqtt, mqtt_tls, edge, edge_tls, admin },
+        Addresses {
+            api: api_at,
+            api_tls: api_tls_at,
+            mqtt: mqtt_at,
+            mqtt_tls: mqtt_tls_at,
+            edge: edge_at,
+            edge_tls: edge_tls_at,
+            admin: admin_at,
+        },
     ))
 }
 

@@ -20,6 +20,8 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     app.metrics.register(registry);
     app.writer.metrics().register(registry);
     app.hub.metrics().register(registry);
+    app.feed.metrics().register(registry);
+    app.connections.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 
@@ -72,6 +74,11 @@ impl Collector for Readings {
         gauge("edge_lag_revs", "Revisions that an edge is behind", of_edges(|edge| edge.lag as f64))?;
         let silence = of_edges(|edge| edge.silent_ms as f64 / 1e3);
         gauge("edge_silence_seconds", "Time since the last sign of life of an edge", silence)?;
+        gauge(
+            "broker_connections",
+            "Connections of MQTT and WebSockets that are open",
+            plain(app.connections.count() as f64),
+        )?;
         let (mut connections, mut most) = (Vec::new(), Vec::new());
         for pool in app.db.pools() {
             for (state, count) in [("busy", pool.open - pool.idle), ("idle", pool.idle)] {

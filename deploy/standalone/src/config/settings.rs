@@ -37,6 +37,17 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub edge_tls_listen: Option<String>,
 
+    /// Where MQTT is spoken without TLS, such as 127.0.0.1:1883; over WebSockets it is at /mqtt of the API
+    /// [default: off]
+    #[arg(long, env = "WAYMARK_MQTT_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_listen: Option<String>,
+
+    /// Where MQTT is spoken with TLS, such as 0.0.0.0:8883 [default: off]
+    #[arg(long, env = "WAYMARK_MQTT_TLS_LISTEN", value_name = "ADDR:PORT|off")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_tls_listen: Option<String>,
+
     /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
     #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
     #[serde(deserialize_with = "text")]
@@ -173,6 +184,8 @@ impl Settings {
             short_domains: or(self.short_domains, file.short_domains),
             operator_key: or(self.operator_key, file.operator_key),
             api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
+            mqtt_listen: or(self.mqtt_listen, file.mqtt_listen),
+            mqtt_tls_listen: or(self.mqtt_tls_listen, file.mqtt_tls_listen),
             tls_dir: or(self.tls_dir, file.tls_dir),
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             dev_tls: or(self.dev_tls, file.dev_tls),

@@ -1,0 +1,87 @@
+//! WebSockets on the API's listeners: MQTT at `/mqtt`, and plain ones on the paths that are topics (issue 5).
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRequestParts, Request, State, WebSocketUpgrade},
+    http::{HeaderMap, Method, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use shared::problem::Code;
+
+use super::{
+    access::{Caller, find_key},
+    api_error::ApiError,
+    middleware::RequestInfo,
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        limits::MAX_BODY_BYTES,
+        permission::{Subject, Verb},
+        topic::Topic,
+    },
+    live::{self, FromWebSocket, Limits},
+    service::{App, access::require, live as service},
+};
+
+/// Where MQTT is spoken.
+const MQTT_PATH: &str = "/mqtt";
+
+/// The subprotocols of MQTT, as clients name them.
+const PROTOCOLS: [&str; 2] = ["mqtt", "mqttv3.1"];
+
+/// Takes requests for a WebSocket on paths that have one; all others go on.
+pub(super) async fn open(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if *request.method() != Method::GET || !asks_for_socket(request.headers()) {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    match upgrade(&app, &mut parts).await {
+        Ok(Some(response)) => response,
+        Ok(None) => next.run(Request::from_parts(parts, body)).await,
+        Err(error) => error.into_response(),
+    }
+}
+
+fn asks_for_socket(headers: &HeaderMap) -> bool {
+    let asked = headers.get(header::UPGRADE).and_then(|value| value.to_str().ok());
+    asked.is_some_and(|name| name.eq_ignore_ascii_case("websocket"))
+}
+
+async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, ApiError> {
+    let Ok(info) = RequestInfo::from_request_parts(parts, app).await;
+    let client = info.client;
+    let key = find_key(&parts.headers, parts.uri.query());
+    let sessions = app.connections.sessions.clone();
+    if &*info.path == MQTT_PATH {
+        let socket = take(app, parts).await?.protocols(PROTOCOLS);
+        let (app, limits) = (app.clone(), Limits { ip: client, token: key });
+        let serve = move |socket| sessions.track_future(live::serve(app, FromWebSocket(socket), limits));
+        return Ok(Some(socket.on_upgrade(serve)));
+    }
+    let Ok(topic) = Topic::parse(&info.path) else { return Ok(None) };
+    let Caller(actor) = Caller::from_request_parts(parts, app).await?;
+    if let Err(error) = service::channel(app, &actor, &topic).await {
+        // Public keys of applications write scans and hear none.
+        let may_write = matches!(topic, Topic::Actions(..))
+            && require(&actor, Verb::Create, Subject::Actions).is_ok()
+            && error.code() == Code::Forbidden;
+        if !may_write {
+            return Err(error.into());
+        }
+    }
+    let socket = take(app, parts).await?;
+    let caller = (actor, hash_key(&key.unwrap_or_default()), client);
+    let (app, topic) = (app.clone(), (topic, info.path.to_string()));
+    let serve = move |socket| sessions.track_future(live::serve_socket(app, socket, caller, topic));
+    Ok(Some(socket.on_upgrade(serve)))
+}
+
+async fn take(app: &Arc<App>, parts: &mut Parts) -> Result<WebSocketUpgrade, ApiError> {
+    let socket = WebSocketUpgrade::from_request_parts(parts, app).await.map_err(|error| {
+        ApiError::refused(Code::Invalid, format!("No WebSocket can be opened: {}.", error.body_text()))
+    })?;
+    Ok(socket.max_message_size(MAX_BODY_BYTES).max_frame_size(MAX_BODY_BYTES))
+}

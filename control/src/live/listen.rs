@@ -1,0 +1,120 @@
+//! Accepts MQTT over TCP and TLS, and counts every connection that stays.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::session::{self, Limits};
+use crate::service::App;
+
+/// Longest TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Most connections of a listener at once, handshakes included; further clients wait in the kernel's queue.
+const MAX_CONNECTIONS: usize = 16_384;
+
+/// Pause after the system could not accept, mostly for want of file handles.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest time that connections have to end; what is left then is closed by other replicas or the next start.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The bound sockets of the broker.
+#[derive(Debug, Default)]
+pub struct BrokerListeners {
+    /// Plain MQTT: loopback, or behind a proxy that ends TLS.
+    pub plain: Option<std::net::TcpListener>,
+    /// MQTT over TLS, with the certificates to present.
+    pub tls: Option<(std::net::TcpListener, Arc<rustls::ServerConfig>)>,
+}
+
+/// Serves clients until `shutdown`, then sends them away; waits without listeners.
+///
+/// # Errors
+/// A socket cannot be used.
+pub async fn run(listeners: BrokerListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
+    let mut accepting = JoinSet::new();
+    if let Some(listener) = listeners.plain {
+        let doors = Doors::new(listener, None, &app)?;
+        accepting.spawn(doors.open());
+    }
+    if let Some((listener, config)) = listeners.tls {
+        // Clients may name protocols that are not those of HTTP.
+        let mut config = (*config).clone();
+        config.alpn_protocols.clear();
+        let doors = Doors::new(listener, Some(TlsAcceptor::from(Arc::new(config))), &app)?;
+        accepting.spawn(doors.open());
+    }
+    shutdown.cancelled().await;
+    accepting.shutdown().await;
+    // Those of WebSockets too, which came in by the API's listeners.
+    app.connections.stopping.cancel();
+    let sessions = &app.connections.sessions;
+    sessions.close();
+    if timeout(DRAIN, sessions.wait()).await.is_err() {
+        tracing::warn!(left = sessions.len(), "connections were dropped at the end of the drain");
+    }
+    Ok(())
+}
+
+struct Doors {
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    app: Arc<App>,
+    places: Arc<Semaphore>,
+}
+
+impl Doors {
+    fn new(
+        listener: std::net::TcpListener,
+        acceptor: Option<TlsAcceptor>,
+        app: &Arc<App>,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            listener: TcpListener::from_std(listener)?,
+            acceptor,
+            app: app.clone(),
+            places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+        })
+    }
+
+    async fn open(self) {
+        loop {
+            // Nobody closes the semaphore.
+            let Ok(place) = self.places.clone().acquire_owned().await else { return };
+            match self.listener.accept().await {
+                Ok((stream, peer)) => self.enter(stream, peer, place),
+                Err(error) => {
+                    tracing::warn!(%error, "accept");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn enter(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        // Messages are small: they must not wait for more.
+        let _ = stream.set_nodelay(true);
+        let limits = Limits { ip: Some(peer.ip()), token: None };
+        let (app, acceptor) = (self.app.clone(), self.acceptor.clone());
+        self.app.connections.sessions.spawn(async move {
+            match acceptor {
+                None => session::serve(app, stream, limits).await,
+                Some(acceptor) => {
+                    if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+                        session::serve(app, stream, limits).await;
+                    }
+                }
+            }
+            drop(place);
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! Messages on their way to one client: those of QoS 1 that it has not yet acknowledged are bounded.
+
+use std::collections::HashSet;
+
+/// Most messages of QoS 1 that one client has not acknowledged.
+const MAX_IN_FLIGHT: u16 = 100;
+
+/// The packet ids of what was sent and not acknowledged.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    ids: HashSet<u16>,
+    last: u16,
+    max: u16,
+}
+
+impl InFlight {
+    /// Nothing in flight; `receive_maximum` is what the client takes at once.
+    pub(super) fn new(receive_maximum: Option<u16>) -> Self {
+        let max = receive_maximum.unwrap_or(u16::MAX).clamp(1, MAX_IN_FLIGHT);
+        Self { ids: HashSet::new(), last: 0, max }
+    }
+
+    /// Whether another message of QoS 1 may go out.
+    pub(super) fn has_room(&self) -> bool {
+        self.ids.len() < usize::from(self.max)
+    }
+
+    /// The id of the next message.
+    pub(super) fn take(&mut self) -> u16 {
+        loop {
+            self.last = self.last.checked_add(1).unwrap_or(1);
+            // Fewer than 65,535 are in flight, so one is free.
+            if self.ids.insert(self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    /// The client has it; an id that is not in flight is no fault.
+    pub(super) fn acknowledge(&mut self, id: u16) {
+        self.ids.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_free_and_few() {
+        let mut all = InFlight::new(Some(2));
+        assert_eq!((all.take(), all.has_room(), all.take(), all.has_room()), (1, true, 2, false));
+        all.acknowledge(1);
+        all.acknowledge(9);
+        assert!(all.has_room());
+        all.last = u16::MAX;
+        assert_eq!(all.take(), 1);
+        assert_eq!(InFlight::new(Some(0)).max, 1);
+        assert_eq!(InFlight::new(None).max, MAX_IN_FLIGHT);
+    }
+}

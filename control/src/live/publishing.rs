@@ -1,0 +1,150 @@
+//! What an MQTT connection writes.
+
+use std::time::Duration;
+
+use mqtt5::{
+    QoS, WillMessage,
+    packet::{puback::PubAckPacket, publish::PublishPacket, pubrec::PubRecPacket},
+    protocol::v5::reason_codes::ReasonCode,
+};
+use serde_json::{Value, json};
+use shared::problem::{Code, Problem};
+
+use super::{
+    link::Link,
+    session::{End, MAX_UNRELEASED, Session},
+};
+use crate::{domain::topic::Topic, error::ServiceError, service::live};
+
+/// Pause of a connection whose key has used up its requests.
+const TURN: Duration = Duration::from_millis(20);
+
+/// Longest reason, in characters.
+const MAX_REASON: usize = 1_000;
+
+impl<L: Link> Session<L> {
+    pub(super) async fn published(&mut self, message: PublishPacket) -> Result<(), End> {
+        if message.properties.get_topic_alias().is_some() {
+            return Err(End::Ours(ReasonCode::TopicAliasInvalid));
+        }
+        if message.retain && self.version == 5 {
+            return Err(End::Ours(ReasonCode::RetainNotSupported));
+        }
+        let id = match (message.qos, message.packet_id) {
+            (QoS::AtMostOnce, _) => 0,
+            (_, Some(id)) if id > 0 => id,
+            (_, _) => return Err(End::Ours(ReasonCode::ProtocolError)),
+        };
+        if message.qos == QoS::ExactlyOnce {
+            // Sent again, as the client does not know that it came: it was written then.
+            if self.unreleased.contains(&id) {
+                return self.send(&PubRecPacket::new(id)).await;
+            }
+            if self.unreleased.len() >= usize::from(MAX_UNRELEASED) {
+                return Err(End::Ours(ReasonCode::ReceiveMaximumExceeded));
+            }
+        }
+        self.wait_for_turn().await;
+        let written = self.write_message(&message.topic_name, &message.payload).await;
+        let metrics = &self.app.connections.metrics;
+        let reason = match &written {
+            Ok(()) => {
+                metrics.published.inc();
+                ReasonCode::Success
+            }
+            Err((error, reason)) => {
+                metrics.failed.inc();
+                if error.code().status() >= 500 {
+                    tracing::error!(%error, "a message was not written");
+                    // MQTT 3.1.1 can only not acknowledge: the client sends it again.
+                    if self.version != 5 && message.qos != QoS::AtMostOnce {
+                        return Err(End::Gone);
+                    }
+                }
+                *reason
+            }
+        };
+        if let Err((error, _)) = &written {
+            let problem = problem(error, &message.topic_name, &self.app.docs_url);
+            self.tell_error(&problem).await?;
+        }
+        let text = written.err().map(|(error, _)| reason_text(&error)).filter(|_| self.explains);
+        let reason = if self.version == 5 { reason } else { ReasonCode::Success };
+        match message.qos {
+            QoS::AtMostOnce => Ok(()),
+            QoS::AtLeastOnce => {
+                let mut answer = PubAckPacket::new_with_reason(id, reason);
+                if let (Some(text), 5) = (text, self.version) {
+                    answer.properties.set_reason_string(text);
+                }
+                self.send(&answer).await
+            }
+            QoS::ExactlyOnce => {
+                let mut answer = PubRecPacket::new_with_reason(id, reason);
+                if let (Some(text), 5) = (text, self.version) {
+                    answer.properties.set_reason_string(text);
+                }
+                // After an error the id is free again (MQTT 5, 4.3.3).
+                if reason == ReasonCode::Success {
+                    self.unreleased.insert(id);
+                }
+                self.send(&answer).await
+            }
+        }
+    }
+
+    /// Publishes the will of a client that went without a good-bye.
+    pub(super) async fn publish_will(&mut self, will: &WillMessage) {
+        if let Err((error, _)) = self.write_message(&will.topic, &will.payload).await {
+            tracing::debug!(%error, "a will was not written");
+        }
+    }
+
+    async fn write_message(&mut self, topic: &str, payload: &[u8]) -> Result<(), (ServiceError, ReasonCode)> {
+        let topic =
+            Topic::parse(topic).map_err(|fault| (live::refused(fault), ReasonCode::TopicNameInvalid))?;
+        live::publish(&self.app, &self.sender(), &topic, payload).await.map_err(|error| {
+            let reason = reason(error.code());
+            (error, reason)
+        })
+    }
+
+    /// A key that has used up its requests is not read from until it has more: nothing is lost.
+    async fn wait_for_turn(&mut self) {
+        while self.app.limiter.request(&self.key).is_some_and(|verdict| !verdict.is_allowed) {
+            tokio::time::sleep(TURN).await;
+        }
+    }
+}
+
+/// The error as HTTP would answer it, with the topic.
+pub(super) fn problem(error: &ServiceError, topic: &str, docs_url: &str) -> Value {
+    let errors = match error {
+        ServiceError::Refused { errors, .. } => errors.clone(),
+        ServiceError::Store(_) | ServiceError::Internal(_) => Vec::new(),
+    };
+    let mut problem = json!(Problem::new(error.code(), errors, docs_url));
+    if let Value::Object(members) = &mut problem {
+        members.insert("topic".to_owned(), json!(topic));
+    }
+    problem
+}
+
+fn reason_text(error: &ServiceError) -> String {
+    let text = match error {
+        ServiceError::Refused { errors, .. } if !errors.is_empty() => errors.join(" "),
+        _ => error.code().text().to_owned(),
+    };
+    text.chars().take(MAX_REASON).collect()
+}
+
+/// The nearest of the reasons that MQTT 5 has.
+fn reason(code: Code) -> ReasonCode {
+    match code.status() {
+        400 | 413 | 415 => ReasonCode::PayloadFormatInvalid,
+        401 | 403 | 404 => ReasonCode::NotAuthorized,
+        429 => ReasonCode::QuotaExceeded,
+        status if status < 500 => ReasonCode::ImplementationSpecificError,
+        _ => ReasonCode::UnspecifiedError,
+    }
+}

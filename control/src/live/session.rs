@@ -1,0 +1,452 @@
+//! The life of one MQTT connection, from its CONNECT to its end.
+
+use std::{
+    collections::{HashMap, HashSet},
+    future::Future,
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
+use mqtt5::{
+    Packet, WillMessage,
+    packet::{
+        MqttPacket, connack::ConnAckPacket, connect::ConnectPacket, disconnect::DisconnectPacket,
+        pubcomp::PubCompPacket,
+    },
+    protocol::v5::reason_codes::ReasonCode,
+};
+use shared::problem::Code;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    link::Link,
+    outbox::InFlight,
+    packets::{self, Broken, MAX_CONNECT, MAX_PACKET},
+    subscribing::Heard,
+};
+use crate::{
+    domain::{
+        access::{Actor, hash_key},
+        context::Origin,
+    },
+    error::ServiceError,
+    publish::channels::{Delivery, Ear},
+    service::{
+        App, access,
+        connections::{self, Connection, Ended},
+        live::{self, Sender},
+    },
+};
+
+/// Longest wait for the CONNECT.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest time that one write may take: a client that does not read is gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest keep-alive: also of clients that ask for none, so that a dead one is noticed.
+const MAX_KEEP_ALIVE_SECS: u16 = 1_200;
+
+/// Longest client id, in bytes.
+const MAX_CLIENT_ID: usize = 256;
+
+/// Messages that may wait for one client; one that falls behind further is disconnected.
+const WAITING: usize = 1_000;
+
+/// Messages of QoS 2 whose release a client may leave open.
+pub(super) const MAX_UNRELEASED: u16 = 100;
+
+/// Time between two signs of life below MQTT, where silence would end the connection.
+const KNOCK: Duration = Duration::from_secs(30);
+
+/// Messages that go out in one write.
+const BURST: usize = 64;
+
+/// What is known of a connection before it says anything.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The client's address.
+    pub ip: Option<IpAddr>,
+    /// The key in the URL of a WebSocket; that of the CONNECT comes first.
+    pub token: Option<String>,
+}
+
+/// Why a connection ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The client said good-bye.
+    Normal,
+    /// The client wants its will published.
+    WithWill,
+    /// The network, or silence beyond the keep-alive.
+    Gone,
+    /// We end it, and say why to who can hear it.
+    Ours(ReasonCode),
+}
+
+impl From<Broken> for End {
+    fn from(error: Broken) -> Self {
+        tracing::debug!(%error, "a connection broke the protocol");
+        Self::Ours(match error {
+            Broken::TooLarge => ReasonCode::PacketTooLarge,
+            Broken::Malformed(_) => ReasonCode::MalformedPacket,
+        })
+    }
+}
+
+/// One connection that was let in.
+pub(super) struct Session<L> {
+    pub(super) app: Arc<App>,
+    pub(super) link: L,
+    pub(super) buffer: BytesMut,
+    pub(super) version: u8,
+    pub(super) actor: Actor,
+    pub(super) key: [u8; 32],
+    pub(super) ip: Option<IpAddr>,
+    pub(super) connection: Connection,
+    pub(super) ear: Ear,
+    pub(super) subscriptions: HashMap<String, Heard>,
+    pub(super) filters: HashMap<u64, String>,
+    pub(super) next_subscription: u64,
+    pub(super) in_flight: InFlight,
+    pub(super) unreleased: HashSet<u16>,
+    /// Whether reasons may be spelled out.
+    pub(super) explains: bool,
+    pub(super) max_message: usize,
+    keep_alive: Duration,
+    will: Option<WillMessage>,
+}
+
+/// Serves one connection until it ends.
+pub async fn serve<L: Link>(app: Arc<App>, mut link: L, limits: Limits) {
+    let mut buffer = BytesMut::new();
+    let first = async {
+        loop {
+            if let Some(packet) = packets::take(&mut buffer, MAX_CONNECT, 5)? {
+                return Ok(Some(packet));
+            }
+            if link.read(&mut buffer).await.unwrap_or(0) == 0 {
+                return Ok::<_, Broken>(None);
+            }
+        }
+    };
+    let connect = match timeout(CONNECT_TIMEOUT, first).await {
+        Ok(Ok(Some(Packet::Connect(connect)))) => *connect,
+        Ok(Ok(_) | Err(_)) | Err(_) => return link.close().await,
+    };
+    let version = connect.protocol_version;
+    match admit(&app, &connect, &limits).await {
+        Ok(admitted) => run(app, link, buffer, connect, admitted, limits).await,
+        Err((reason, text)) => {
+            app.connections.metrics.refused.inc();
+            let mut answer = connack(version, reason);
+            if version == 5 && connect.properties.get_request_problem_information() != Some(false) {
+                answer.properties.set_reason_string(text);
+            }
+            if let Ok(bytes) = packets::encode(&answer) {
+                let _ = timeout(WRITE_TIMEOUT, link.write(bytes)).await;
+            }
+            link.close().await;
+        }
+    }
+}
+
+fn connack(version: u8, reason: ReasonCode) -> ConnAckPacket {
+    if version == 5 { ConnAckPacket::new(false, reason) } else { ConnAckPacket::new_v311(false, reason) }
+}
+
+struct Admitted {
+    actor: Actor,
+    key: [u8; 32],
+    connection: Connection,
+    assigned: Option<String>,
+}
+
+/// Lets a client in, or says why not.
+async fn admit(
+    app: &App,
+    connect: &ConnectPacket,
+    limits: &Limits,
+) -> Result<Admitted, (ReasonCode, String)> {
+    let refuse = |reason, text: &str| Err((reason, text.to_owned()));
+    if !matches!(connect.protocol_version, 4 | 5) {
+        return refuse(ReasonCode::UnsupportedProtocolVersion, "The versions are 3.1.1 and 5.");
+    }
+    if connect.properties.get_authentication_method().is_some() {
+        return refuse(ReasonCode::BadAuthenticationMethod, "The only way in is the key as the password.");
+    }
+    if connect.client_id.len() > MAX_CLIENT_ID
+        || (connect.client_id.is_empty() && !connect.clean_start && connect.protocol_version == 4)
+    {
+        return refuse(ReasonCode::ClientIdentifierNotValid, "The client id must have 1 to 256 bytes.");
+    }
+    if connect.will.as_ref().is_some_and(|will| will.retain) && connect.protocol_version == 5 {
+        return refuse(ReasonCode::RetainNotSupported, "Nothing is retained: the API has the latest values.");
+    }
+    let password = connect.password.as_deref().and_then(|password| std::str::from_utf8(password).ok());
+    let key = password.filter(|key| !key.is_empty()).or(limits.token.as_deref());
+    let Some(key) = key else {
+        return refuse(ReasonCode::BadUsernameOrPassword, "No API key was sent: it is the password.");
+    };
+    let actor = match access::identify(app, key).await {
+        Ok(actor) => actor,
+        Err(error) if error.code() == Code::KeyUnknown => {
+            if app.limiter.refusal(limits.ip).is_some_and(|verdict| !verdict.is_allowed) {
+                return refuse(
+                    ReasonCode::ConnectionRateExceeded,
+                    "Too many connections without a known key.",
+                );
+            }
+            return refuse(ReasonCode::BadUsernameOrPassword, "The API key is not known.");
+        }
+        Err(error) => return Err(unavailable(&error)),
+    };
+    if !live::may_connect(&actor) {
+        return refuse(ReasonCode::NotAuthorized, "A key of this kind has nothing to hear or to say here.");
+    }
+    let key = hash_key(key);
+    let assigned = connect.client_id.is_empty().then(|| app.random16().map(hex)).transpose();
+    let assigned = assigned.map_err(|error| unavailable(&error.into()))?;
+    let client = assigned.as_deref().unwrap_or(&connect.client_id);
+    let connection =
+        connections::open(app, &actor, key, Some(client)).await.map_err(|error| match error.code() {
+            Code::NotFound => (ReasonCode::NotAuthorized, "The Thng is not there.".to_owned()),
+            _ => unavailable(&error),
+        })?;
+    Ok(Admitted { actor, key, connection, assigned })
+}
+
+fn unavailable(error: &ServiceError) -> (ReasonCode, String) {
+    tracing::error!(%error, "a connection could not be let in");
+    (ReasonCode::ServerUnavailable, "The service is not available; try again.".to_owned())
+}
+
+fn hex(bytes: [u8; 16]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn run<L: Link>(
+    app: Arc<App>,
+    link: L,
+    buffer: BytesMut,
+    connect: ConnectPacket,
+    admitted: Admitted,
+    limits: Limits,
+) {
+    let Admitted { actor, key, connection, assigned } = admitted;
+    let (ear, waiting) = Ear::new(WAITING);
+    let wanted = connect.keep_alive;
+    let keep_alive = if (1..=MAX_KEEP_ALIVE_SECS).contains(&wanted) { wanted } else { MAX_KEEP_ALIVE_SECS };
+    let max_message = connect.properties.get_maximum_packet_size();
+    let id = connection.id.clone();
+    let mut session = Session {
+        app: app.clone(),
+        link,
+        buffer,
+        version: connect.protocol_version,
+        actor: actor.clone(),
+        key,
+        ip: limits.ip,
+        connection,
+        ear,
+        subscriptions: HashMap::new(),
+        filters: HashMap::new(),
+        next_subscription: 0,
+        in_flight: InFlight::new(connect.properties.get_receive_maximum()),
+        unreleased: HashSet::new(),
+        explains: connect.properties.get_request_problem_information() != Some(false),
+        max_message: max_message.map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX)),
+        keep_alive: Duration::from_secs(u64::from(keep_alive)),
+        will: connect.will.clone(),
+    };
+    app.connections.metrics.connected.inc();
+    // A panic must not leave the connection behind.
+    let told = (wanted != keep_alive).then_some(keep_alive);
+    let life = AssertUnwindSafe(session.live(&connect, assigned, told, waiting));
+    let end = life.catch_unwind().await.unwrap_or(End::Ours(ReasonCode::UnspecifiedError));
+    tracing::debug!(?end, "a connection ended");
+    session.subscriptions.clear();
+    if let (Some(will), false) = (session.will.take(), matches!(end, End::Normal)) {
+        session.publish_will(&will).await;
+    }
+    session.farewell(&end).await;
+    connections::close(&app, &actor, &id).await;
+}
+
+impl<L: Link> Session<L> {
+    /// Everything between the CONNECT and the end.
+    async fn live(
+        &mut self,
+        connect: &ConnectPacket,
+        assigned: Option<String>,
+        keep_alive: Option<u16>,
+        mut waiting: mpsc::Receiver<Delivery>,
+    ) -> End {
+        let app = self.app.clone();
+        let welcome = self.welcome(connect, assigned, keep_alive);
+        match self.send(&welcome).await {
+            Ok(()) => {}
+            Err(end) => return end,
+        }
+        let mut heard_at = Instant::now();
+        let mut knock = tokio::time::interval(KNOCK);
+        loop {
+            loop {
+                match packets::take(&mut self.buffer, MAX_PACKET, self.version) {
+                    Ok(Some(packet)) => {
+                        if let Err(end) = self.handle(packet).await {
+                            return end;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => return error.into(),
+                }
+            }
+            let silent = heard_at + self.keep_alive + self.keep_alive / 2;
+            tokio::select! {
+                read = self.link.read(&mut self.buffer) => match read {
+                    Ok(1..) => heard_at = Instant::now(),
+                    Ok(0) | Err(_) => return End::Gone,
+                },
+                Some(delivery) = waiting.recv(), if self.in_flight.has_room() => {
+                    if let Err(end) = self.deliver(delivery, &mut waiting).await {
+                        return end;
+                    }
+                }
+                () = self.connection.ends.cancelled() => return self.ended(),
+                () = self.ear.overflow.cancelled() => return End::Ours(ReasonCode::QuotaExceeded),
+                () = app.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
+                () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
+                _ = knock.tick() => if self.write_with(|link| link.knock()).await.is_err() {
+                    return End::Gone;
+                },
+            }
+        }
+    }
+
+    fn welcome(
+        &self,
+        connect: &ConnectPacket,
+        assigned: Option<String>,
+        keep_alive: Option<u16>,
+    ) -> ConnAckPacket {
+        let mut answer = connack(self.version, ReasonCode::Success);
+        if self.version != 5 {
+            return answer;
+        }
+        let properties = &mut answer.properties;
+        properties.set_receive_maximum(MAX_UNRELEASED);
+        properties.set_retain_available(false);
+        properties.set_shared_subscription_available(false);
+        properties.set_maximum_packet_size(u32::try_from(MAX_PACKET).unwrap_or(u32::MAX));
+        if connect.properties.get_session_expiry_interval().is_some_and(|interval| interval > 0) {
+            properties.set_session_expiry_interval(0);
+        }
+        if let Some(id) = assigned {
+            properties.set_assigned_client_identifier(id);
+        }
+        if let Some(seconds) = keep_alive {
+            properties.set_server_keep_alive(seconds);
+        }
+        answer
+    }
+
+    fn ended(&self) -> End {
+        End::Ours(match self.app.connections.why(&self.connection.id) {
+            Some(Ended::TakenOver) => ReasonCode::SessionTakenOver,
+            Some(Ended::KeyRevoked) => ReasonCode::NotAuthorized,
+            Some(Ended::Lost) | None => ReasonCode::ServerBusy,
+        })
+    }
+
+    async fn handle(&mut self, packet: Packet) -> Result<(), End> {
+        match packet {
+            Packet::Publish(message) => self.published(message).await,
+            Packet::PubRel(release) => {
+                let mut answer = PubCompPacket::new(release.packet_id);
+                if !self.unreleased.remove(&release.packet_id) && self.version == 5 {
+                    answer.reason_code = ReasonCode::PacketIdentifierNotFound;
+                }
+                self.send(&answer).await
+            }
+            Packet::PubAck(ack) => {
+                self.in_flight.acknowledge(ack.packet_id);
+                Ok(())
+            }
+            Packet::Subscribe(request) => self.subscribe(request).await,
+            Packet::Unsubscribe(request) => self.unsubscribe(&request).await,
+            Packet::PingReq => self.write(packets::pong()).await,
+            Packet::Disconnect(good_bye) => Err(match good_bye.reason_code {
+                ReasonCode::DisconnectWithWillMessage => End::WithWill,
+                _ => End::Normal,
+            }),
+            Packet::Connect(_)
+            | Packet::ConnAck(_)
+            | Packet::PubRec(_)
+            | Packet::PubComp(_)
+            | Packet::SubAck(_)
+            | Packet::UnsubAck(_)
+            | Packet::PingResp
+            | Packet::Auth(_) => Err(End::Ours(ReasonCode::ProtocolError)),
+        }
+    }
+
+    /// Sends a message and those that wait behind it, in one write.
+    async fn deliver(&mut self, first: Delivery, waiting: &mut mpsc::Receiver<Delivery>) -> Result<(), End> {
+        let mut bytes = BytesMut::new();
+        let (mut next, mut count) = (Some(first), 0);
+        while let Some(delivery) = next.take() {
+            if let Some(message) = self.message(&delivery)? {
+                bytes.extend_from_slice(&message);
+            }
+            count += 1;
+            if count < BURST && self.in_flight.has_room() {
+                next = waiting.try_recv().ok();
+            }
+        }
+        if bytes.is_empty() { Ok(()) } else { self.write(bytes.freeze()).await }
+    }
+
+    pub(super) fn sender(&self) -> Sender<'_> {
+        let origin = Origin { ip: self.ip, user_agent: None, referer: None };
+        Sender { actor: &self.actor, connection: &self.connection.id, origin }
+    }
+
+    pub(super) async fn send(&mut self, packet: &impl MqttPacket) -> Result<(), End> {
+        let bytes = packets::encode(packet)?;
+        self.write(bytes).await
+    }
+
+    pub(super) async fn write(&mut self, bytes: Bytes) -> Result<(), End> {
+        match timeout(WRITE_TIMEOUT, self.link.write(bytes)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    async fn write_with<'a, F: Future<Output = std::io::Result<()>> + 'a>(
+        &'a mut self,
+        run: impl FnOnce(&'a mut L) -> F,
+    ) -> Result<(), End> {
+        match timeout(WRITE_TIMEOUT, run(&mut self.link)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    /// Says why the connection ends, to who can hear it, and ends it.
+    async fn farewell(&mut self, end: &End) {
+        if let (End::Ours(reason), 5) = (end, self.version) {
+            // The client may be gone.
+            let _ = self.send(&DisconnectPacket::new(*reason)).await;
+        }
+        let _ = timeout(WRITE_TIMEOUT, self.link.close()).await;
+    }
+}

@@ -1,0 +1,129 @@
+//! A plain WebSocket on a path of the API: what is written to the path is heard, and what is sent is written.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use shared::problem::Code;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::publishing::problem;
+use crate::{
+    domain::{access::Actor, context::Origin, topic::Topic},
+    error::ServiceError,
+    publish::channels::Ear,
+    service::{
+        App,
+        connections::{self, Ended},
+        live::{self, Sender},
+    },
+};
+
+/// Messages that may wait for one client.
+const WAITING: usize = 1_000;
+
+/// Time between two pings.
+const PING: Duration = Duration::from_secs(25);
+
+/// Longest silence: two pings that were not answered.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Longest time that one message may take to go out.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pause of a connection whose key has used up its requests.
+const TURN: Duration = Duration::from_millis(20);
+
+/// Serves a WebSocket of a caller until it ends.
+///
+/// The first thing that goes wrong with the topic itself is answered before the upgrade: see [`live::channel`].
+pub async fn serve(
+    app: Arc<App>,
+    mut socket: WebSocket,
+    caller: (Actor, [u8; 32], Option<IpAddr>),
+    (topic, name): (Topic, String),
+) {
+    let (actor, key, ip) = caller;
+    let connection = match connections::open(&app, &actor, key, None).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            tracing::warn!(%error, "a WebSocket could not be opened");
+            return close(&mut socket, close_code::AGAIN, "try again").await;
+        }
+    };
+    app.connections.metrics.connected.inc();
+    let (ear, mut waiting) = Ear::new(WAITING);
+    let subscribed = live::channel(&app, &actor, &topic).await;
+    let _subscription = match subscribed {
+        Ok((channel, limit)) => {
+            Some(app.feed.channels().subscribe(actor.account, channel, limit, 0, ear.clone()))
+        }
+        // It may only write.
+        Err(error) if error.code() == Code::Forbidden => None,
+        Err(_) => {
+            close(&mut socket, close_code::POLICY, "there is nothing to hear").await;
+            return connections::close(&app, &actor, &connection.id).await;
+        }
+    };
+    let mut heard_at = Instant::now();
+    let mut ping = tokio::time::interval(PING);
+    let (code, reason) = loop {
+        tokio::select! {
+            message = socket.recv() => {
+                heard_at = Instant::now();
+                let payload = match message {
+                    Some(Ok(Message::Text(text))) => text.as_bytes().to_vec(),
+                    Some(Ok(Message::Binary(bytes))) => bytes.to_vec(),
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => break (close_code::NORMAL, ""),
+                };
+                while app.limiter.request(&key).is_some_and(|verdict| !verdict.is_allowed) {
+                    tokio::time::sleep(TURN).await;
+                }
+                let origin = Origin { ip, user_agent: None, referer: None };
+                let sender = Sender { actor: &actor, connection: &connection.id, origin };
+                if let Err(error) = live::publish(&app, &sender, &topic, &payload).await
+                    && !refuse(&app, &mut socket, &error, &name).await
+                {
+                    break (close_code::NORMAL, "");
+                }
+            }
+            Some(delivery) = waiting.recv() => {
+                // What goes out is JSON, and so text.
+                let text = String::from_utf8_lossy(&delivery.heard.payload).into_owned();
+                if !send(&mut socket, Message::Text(text.into())).await {
+                    break (close_code::NORMAL, "");
+                }
+            }
+            _ = ping.tick() => if !send(&mut socket, Message::Ping(bytes::Bytes::new())).await {
+                break (close_code::NORMAL, "");
+            },
+            () = sleep_until(heard_at + SILENCE) => break (close_code::AWAY, "no answer to a ping"),
+            () = ear.overflow.cancelled() => break (close_code::POLICY, "messages were not taken in time"),
+            () = app.connections.stopping.cancelled() => break (close_code::RESTART, "the service stops here"),
+            () = connection.ends.cancelled() => break match app.connections.why(&connection.id) {
+                Some(Ended::KeyRevoked) => (close_code::POLICY, "the key is not valid any more"),
+                Some(Ended::TakenOver | Ended::Lost) | None => (close_code::AGAIN, "connect again"),
+            },
+        }
+    };
+    close(&mut socket, code, reason).await;
+    connections::close(&app, &actor, &connection.id).await;
+}
+
+/// Answers a message that was not written as HTTP would; gives whether the client is there.
+async fn refuse(app: &App, socket: &mut WebSocket, error: &ServiceError, name: &str) -> bool {
+    app.connections.metrics.failed.inc();
+    if error.code().status() >= 500 {
+        tracing::error!(%error, "a message was not written");
+    }
+    send(socket, Message::Text(problem(error, name, &app.docs_url).to_string().into())).await
+}
+
+async fn send(socket: &mut WebSocket, message: Message) -> bool {
+    matches!(timeout(WRITE_TIMEOUT, socket.send(message)).await, Ok(Ok(())))
+}
+
+async fn close(socket: &mut WebSocket, code: u16, reason: &str) {
+    let frame = CloseFrame { code, reason: reason.to_owned().into() };
+    let _ = timeout(WRITE_TIMEOUT, socket.send(Message::Close(Some(frame)))).await;
+}

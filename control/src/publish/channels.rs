@@ -1,0 +1,241 @@
+//! Who hears what: subscriptions by what they are about.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use shared::id::AccountId;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::{grant::Limit, property::Owner, redirection::Scopes};
+
+/// What a subscription is about, in an account; ids are those of resources that the subscriber sees.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// All that one request wrote of a resource's properties.
+    Properties(Owner, String),
+    /// One property.
+    Property(Owner, String, String),
+    /// Every property, each by itself.
+    EachProperty(Owner, String),
+    /// Actions of a type, or of all types.
+    Actions(About, Option<String>),
+}
+
+/// What actions are about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum About {
+    /// Anything in the account.
+    Anything,
+    /// A Thng.
+    Thng(String),
+    /// A product.
+    Product(String),
+    /// A collection.
+    Collection(String),
+}
+
+/// What one event says on one channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// The key or type that it is about: the last level of its topic.
+    pub last: Arc<str>,
+    /// JSON.
+    pub payload: Bytes,
+    /// The connection that caused it.
+    pub origin: Option<Arc<str>>,
+}
+
+/// A message on its way to a connection.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The number that the connection gave its subscription.
+    pub subscription: u64,
+    /// What it says.
+    pub heard: Arc<Heard>,
+}
+
+/// The receiving end of a connection.
+#[derive(Debug, Clone)]
+pub struct Ear {
+    sender: mpsc::Sender<Delivery>,
+    /// Cancelled when the connection did not take its messages in time: one was lost.
+    pub overflow: CancellationToken,
+}
+
+impl Ear {
+    /// An ear that so many messages may wait for.
+    #[must_use]
+    pub fn new(waiting: usize) -> (Self, mpsc::Receiver<Delivery>) {
+        let (sender, receiver) = mpsc::channel(waiting);
+        (Self { sender, overflow: CancellationToken::new() }, receiver)
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    subscription: u64,
+    limit: Limit,
+    ear: Ear,
+}
+
+type Table = HashMap<(AccountId, Channel), Vec<Entry>>;
+
+/// The subscriptions of a process; clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Channels(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    table: Mutex<Table>,
+    next: AtomicU64,
+}
+
+/// A subscription; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Subscription {
+    inner: Weak<Inner>,
+    id: u64,
+    key: (AccountId, Channel),
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        let mut table = inner.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entries) = table.get_mut(&self.key) {
+            entries.retain(|entry| entry.id != self.id);
+            if entries.is_empty() {
+                table.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl Channels {
+    /// Adds a subscription of an account.
+    ///
+    /// `limit` holds back actions that the subscriber does not see; `subscription` is the subscriber's own name.
+    #[must_use]
+    pub fn subscribe(
+        &self,
+        account: AccountId,
+        channel: Channel,
+        limit: Limit,
+        subscription: u64,
+        ear: Ear,
+    ) -> Subscription {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let key = (account, channel);
+        let entry = Entry { id, subscription, limit, ear };
+        self.lock().entry(key.clone()).or_default().push(entry);
+        Subscription { inner: Arc::downgrade(&self.0), id, key }
+    }
+
+    /// Whether nobody listens.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Whether somebody listens to one of these channels of an account.
+    #[must_use]
+    pub fn has_any(&self, account: AccountId, channels: &[Channel]) -> bool {
+        let table = self.lock();
+        channels.iter().any(|channel| table.contains_key(&(account, channel.clone())))
+    }
+
+    /// Hands what was heard to everybody on a channel; gives how many got it and how many could not take it.
+    pub fn tell(
+        &self,
+        account: AccountId,
+        channel: Channel,
+        whose: Option<(&str, Option<&Scopes>)>,
+        heard: impl FnOnce() -> Heard,
+    ) -> (u64, u64) {
+        let table = self.lock();
+        let Some(entries) = table.get(&(account, channel)) else { return (0, 0) };
+        let heard = Arc::new(heard());
+        let (mut told, mut lost) = (0, 0);
+        for entry in entries {
+            if whose.is_some_and(|(thng, scopes)| !entry.limit.admits(thng, scopes)) {
+                continue;
+            }
+            let delivery = Delivery { subscription: entry.subscription, heard: heard.clone() };
+            match entry.ear.sender.try_send(delivery) {
+                Ok(()) => told += 1,
+                Err(mpsc::error::TrySendError::Closed(_)) => {}
+                Err(mpsc::error::TrySendError::Full(_)) => {
+                    lost += 1;
+                    entry.ear.overflow.cancel();
+                }
+            }
+        }
+        (told, lost)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
+        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard() -> Heard {
+        Heard { last: "a".into(), payload: Bytes::from_static(b"[]"), origin: None }
+    }
+
+    #[test]
+    fn a_channel_is_of_one_account_and_ends_with_its_subscription() {
+        let channels = Channels::default();
+        let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
+        let (ear, mut heard_by) = Ear::new(2);
+        let actions = || Channel::Actions(About::Anything, Some("scans".to_owned()));
+        let kept = channels.subscribe(one, actions(), Limit::Account, 7, ear.clone());
+        assert_eq!(channels.tell(other, actions(), Some(("", None)), heard), (0, 0));
+        let all = Channel::Actions(About::Anything, None);
+        assert_eq!(channels.tell(one, all, Some(("", None)), heard), (0, 0));
+        assert_eq!(channels.tell(one, actions(), Some(("", None)), heard), (1, 0));
+        assert_eq!(heard_by.try_recv().unwrap().subscription, 7);
+        drop(kept);
+        assert!(channels.is_empty());
+        assert_eq!(channels.tell(one, actions(), None, heard), (0, 0));
+    }
+
+    #[test]
+    fn who_does_not_take_its_messages_is_told_so() {
+        let channels = Channels::default();
+        let account = AccountId::new(1, [1; 16]);
+        let channel = || Channel::Properties(Owner::Thng, "t".to_owned());
+        let (slow, _heard_by) = Ear::new(1);
+        let (quick, mut heard_by) = Ear::new(10);
+        let _kept = [
+            channels.subscribe(account, channel(), Limit::Account, 1, slow.clone()),
+            channels.subscribe(account, channel(), Limit::Account, 2, quick.clone()),
+        ];
+        assert_eq!(channels.tell(account, channel(), None, heard), (2, 0));
+        assert_eq!(channels.tell(account, channel(), None, heard), (1, 1));
+        assert!(slow.overflow.is_cancelled() && !quick.overflow.is_cancelled());
+        assert!(heard_by.try_recv().is_ok() && heard_by.try_recv().is_ok());
+    }
+
+    #[test]
+    fn an_action_out_of_reach_is_not_heard() {
+        let channels = Channels::default();
+        let account = AccountId::new(1, [1; 16]);
+        let channel = || Channel::Actions(About::Anything, None);
+        let (ear, _heard_by) = Ear::new(10);
+        let _kept = channels.subscribe(account, channel(), Limit::Itself("ME".to_owned()), 1, ear);
+        assert_eq!(channels.tell(account, channel(), Some(("OTHER", None)), heard), (0, 0));
+        assert_eq!(channels.tell(account, channel(), Some(("ME", None)), heard), (1, 0));
+    }
+}

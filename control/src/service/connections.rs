@@ -1,0 +1,325 @@
+//! Connections to the broker: who is connected, and `~connected`, which tells it (contract: PropertyDocument).
+//!
+//! A connection of a Thng is a row under the lease of its replica. `~connected` changes in the transaction
+//! that adds the first row of a Thng or removes its last one, so it is what the rows say; rows of a replica
+//! whose lease ran out are removed by the others, or by the next start.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::Value;
+use shared::{
+    id::{AccountId, ActionId},
+    time::UnixMillis,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::instrument;
+
+use super::App;
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        event::Event,
+        property::{Owner, Point, PropertyKey},
+    },
+    error::ServiceError,
+    metrics::BrokerMetrics,
+    store::{
+        StoreError, Tx, connections as store, events,
+        properties::{self, Hold},
+    },
+};
+
+/// How long a replica is believed to be there after its last word.
+pub const LEASE: Duration = Duration::from_secs(10);
+
+/// Time between two words of a replica.
+pub const HEARTBEAT: Duration = Duration::from_secs(3);
+
+/// Orphans that one round closes.
+const ROUND: u32 = 500;
+
+/// Keys that one statement checks.
+const KEYS: usize = 1_000;
+
+/// The system property that tells whether a Thng is connected.
+const CONNECTED: &str = "~connected";
+
+/// Why a connection is ended by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Another connection came with the same client id.
+    TakenOver,
+    /// Its key is not valid any more.
+    KeyRevoked,
+    /// The replica was given up, or the row could not be kept: the client must connect anew.
+    Lost,
+}
+
+/// A connection as this process holds it.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Its name, which no other has.
+    pub id: String,
+    /// Cancelled when it shall end.
+    pub ends: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Held {
+    ends: CancellationToken,
+    why: Option<Ended>,
+    key: [u8; 32],
+    client: Option<(AccountId, String, String)>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// This replica's name, once it is registered.
+    replica: Option<String>,
+    held: HashMap<String, Held>,
+    by_client: HashMap<(AccountId, String, String), String>,
+}
+
+/// The connections of this process.
+#[derive(Debug, Default)]
+pub struct Connections {
+    table: Mutex<Table>,
+    /// Cancelled when connections shall go elsewhere, as the process stops.
+    pub stopping: CancellationToken,
+    /// The tasks that serve them.
+    pub sessions: TaskTracker,
+    /// What the broker counted.
+    pub metrics: BrokerMetrics,
+}
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.lock().held.len()
+    }
+
+    /// Why a connection shall end, once it shall.
+    #[must_use]
+    pub fn why(&self, id: &str) -> Option<Ended> {
+        self.lock().held.get(id).and_then(|held| held.why)
+    }
+
+    fn end(&self, ids: impl Iterator<Item = String>, why: Ended) {
+        let mut table = self.lock();
+        for id in ids {
+            if let Some(held) = table.held.get_mut(&id) {
+                held.why.get_or_insert(why);
+                held.ends.cancel();
+            }
+        }
+    }
+}
+
+/// Takes a new connection in; one of the same caller with the same client id ends.
+///
+/// # Errors
+/// The Thng is not there, the replica is not registered, or the database failed.
+#[instrument(skip_all)]
+pub async fn open(
+    app: &App,
+    actor: &Actor,
+    key: [u8; 32],
+    client: Option<&str>,
+) -> Result<Connection, ServiceError> {
+    let id = ActionId::new(app.clock.now().0, app.random16()?).to_string();
+    let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
+    let client = client.map(|client| (actor.account, actor.id.clone(), client.to_owned()));
+    {
+        let mut table = app.connections.lock();
+        if let Some(client) = &client
+            && let Some(before) = table.by_client.insert(client.clone(), id.clone())
+            && let Some(held) = table.held.get_mut(&before)
+        {
+            held.why.get_or_insert(Ended::TakenOver);
+            held.ends.cancel();
+        }
+        let held = Held { ends: connection.ends.clone(), why: None, key, client };
+        table.held.insert(id.clone(), held);
+    }
+    if actor.kind == ActorKind::Thng {
+        let replica = app.connections.lock().replica.clone();
+        let added = match replica {
+            Some(replica) => add(app, actor, &id, &replica).await,
+            None => Err(StoreError::Busy.into()),
+        };
+        if let Err(error) = added {
+            forget(app, &id);
+            return Err(error);
+        }
+    }
+    Ok(connection)
+}
+
+/// Lets a connection go; what cannot be written now is done when the replica is given up.
+#[instrument(skip_all)]
+pub async fn close(app: &App, actor: &Actor, id: &str) {
+    if actor.kind == ActorKind::Thng {
+        let mut pause = Duration::from_millis(100);
+        for _ in 0..5 {
+            match remove(app, actor.account, &actor.id, id).await {
+                Ok(()) => break,
+                Err(error) => tracing::warn!(%error, "the end of a connection was not written yet"),
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+    }
+    forget(app, id);
+}
+
+fn forget(app: &App, id: &str) {
+    let mut table = app.connections.lock();
+    let Some(held) = table.held.remove(id) else { return };
+    if let Some(client) = held.client
+        && table.by_client.get(&client).is_some_and(|current| current == id)
+    {
+        table.by_client.remove(&client);
+    }
+}
+
+async fn add(app: &App, actor: &Actor, id: &str, replica: &str) -> Result<(), ServiceError> {
+    let mut tx = app.db.begin().await?;
+    if !properties::hold(&mut tx, actor.account, Owner::Thng, &actor.id, Hold::Alone).await? {
+        return Err(ServiceError::not_found("thng", &actor.id));
+    }
+    if !store::open(&mut tx, id, replica, actor.account, &actor.id).await? {
+        return Err(StoreError::Busy.into());
+    }
+    note(app, &mut tx, actor.account, &actor.id, true).await?;
+    tx.commit().await?;
+    app.feed.wake();
+    Ok(())
+}
+
+async fn remove(app: &App, account: AccountId, thng: &str, id: &str) -> Result<(), StoreError> {
+    let mut tx = app.db.begin().await?;
+    // A Thng that is gone took its properties along.
+    let is_there = properties::hold(&mut tx, account, Owner::Thng, thng, Hold::Alone).await?;
+    if store::close(&mut tx, id).await? && is_there && !store::is_connected(&mut tx, thng).await? {
+        note(app, &mut tx, account, thng, false).await?;
+    }
+    tx.commit().await?;
+    app.feed.wake();
+    Ok(())
+}
+
+/// Writes `~connected` of a Thng that the transaction holds alone, if it changes.
+async fn note(
+    app: &App,
+    tx: &mut Tx,
+    account: AccountId,
+    thng: &str,
+    is_connected: bool,
+) -> Result<(), StoreError> {
+    let key = PropertyKey::stored(CONNECTED.to_owned());
+    let now = app.clock.now();
+    let timestamp = match properties::find_latest(tx, account, thng, &key).await? {
+        Some(point) if point.value == Value::Bool(is_connected) => return Ok(()),
+        // Another replica's clock may be ahead: the change is later all the same.
+        Some(point) => UnixMillis(now.0.max(point.timestamp.0.saturating_add(1))),
+        None => now,
+    };
+    let points = vec![Point { key, value: Value::Bool(is_connected), timestamp, created_at: now }];
+    properties::write(tx, account, thng, &points).await?;
+    let event = Event::Properties { owner: Owner::Thng, resource: thng.to_owned(), points };
+    events::record(tx, now, &[(account, event)]).await
+}
+
+/// Says that this replica is there, closes what others left, and ends connections whose key is gone.
+///
+/// # Errors
+/// The database failed; the next word comes soon.
+pub async fn beat(app: &App) -> Result<(), ServiceError> {
+    let own = app.connections.lock().replica.clone();
+    let own = match own {
+        None => register(app).await?,
+        Some(own) => {
+            let mut tx = app.db.begin().await?;
+            let is_renewed = store::renew(&mut tx, &own, LEASE).await?;
+            tx.commit().await?;
+            if is_renewed {
+                own
+            } else {
+                tracing::error!("this replica was given up by the others: its connections end");
+                let ids: Vec<String> = {
+                    let mut table = app.connections.lock();
+                    table.replica = None;
+                    table.held.keys().cloned().collect()
+                };
+                app.connections.end(ids.into_iter(), Ended::Lost);
+                register(app).await?
+            }
+        }
+    };
+    reap(app, &own).await?;
+    check_keys(app).await
+}
+
+async fn register(app: &App) -> Result<String, ServiceError> {
+    let name = ActionId::new(app.clock.now().0, app.random16()?).to_string();
+    let mut tx = app.db.begin().await?;
+    store::register(&mut tx, &name, LEASE).await?;
+    tx.commit().await?;
+    app.connections.lock().replica = Some(name.clone());
+    Ok(name)
+}
+
+/// Closes connections of replicas that are gone.
+async fn reap(app: &App, own: &str) -> Result<(), ServiceError> {
+    let mut tx = app.db.begin().await?;
+    store::bury(&mut tx, own).await?;
+    store::forget(&mut tx).await?;
+    tx.commit().await?;
+    loop {
+        let orphans = store::list_orphans(&mut app.db.read().await?, ROUND).await?;
+        for orphan in &orphans {
+            let account = orphan.account_id.parse().map_err(|_| StoreError::Row("account_id".to_owned()))?;
+            remove(app, account, &orphan.thng_id, &orphan.id).await?;
+        }
+        if orphans.len() < ROUND as usize {
+            return Ok(());
+        }
+        // The own lease comes first.
+        let mut tx = app.db.begin().await?;
+        store::renew(&mut tx, own, LEASE).await?;
+        tx.commit().await?;
+    }
+}
+
+async fn check_keys(app: &App) -> Result<(), ServiceError> {
+    let all: Vec<(String, [u8; 32])> =
+        app.connections.lock().held.iter().map(|(id, held)| (id.clone(), held.key)).collect();
+    for some in all.chunks(KEYS) {
+        let hashes: Vec<[u8; 32]> = some.iter().map(|(_, key)| *key).collect();
+        let valid = store::list_valid_keys(&mut app.db.read().await?, &hashes).await?;
+        let valid: std::collections::HashSet<[u8; 32]> = valid.into_iter().collect();
+        let gone = some.iter().filter(|(_, key)| !valid.contains(key)).map(|(id, _)| id.clone());
+        app.connections.end(gone, Ended::KeyRevoked);
+    }
+    Ok(())
+}
+
+/// Gives this replica up, as it stops: what it still holds is closed by the others, or by the next start.
+///
+/// # Errors
+/// The database failed; the lease runs out then.
+pub async fn leave(app: &App) -> Result<(), StoreError> {
+    let Some(own) = app.connections.lock().replica.take() else { return Ok(()) };
+    let mut tx = app.db.begin().await?;
+    store::leave(&mut tx, &own).await?;
+    tx.commit().await
+}

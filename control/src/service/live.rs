@@ -1,0 +1,153 @@
+//! Publish and subscribe: what connections write and hear, with the permissions and errors of HTTP (issue 5).
+
+use serde_json::Value;
+use shared::problem::Code;
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    action_creation::{self, Circumstances},
+    actions::{self, Scope},
+    properties,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        action_draft::Drafts,
+        context::Origin,
+        grant::Limit,
+        permission::{
+            Subject::{Actions, Properties},
+            Verb,
+        },
+        property_body,
+        topic::{ActionScope, Topic, TopicFault},
+    },
+    error::ServiceError,
+    publish::channels::{About, Channel},
+    store::events,
+};
+
+/// What a message is written with.
+#[derive(Debug, Clone, Copy)]
+pub struct Sender<'a> {
+    /// Who writes.
+    pub actor: &'a Actor,
+    /// The connection, by a name that no other has.
+    pub connection: &'a str,
+    /// Where it comes from.
+    pub origin: Origin<'a>,
+}
+
+/// Writes a message that was published to a topic: the same as the HTTP request to the path.
+///
+/// # Errors
+/// As those of the HTTP API: the key may not, something is not there, or the message is wrong.
+#[instrument(skip_all)]
+pub async fn publish(
+    app: &App,
+    sender: &Sender<'_>,
+    topic: &Topic,
+    payload: &[u8],
+) -> Result<(), ServiceError> {
+    let body: Value = serde_json::from_slice(payload).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let fault = format!("The message is not well-formed JSON at line {line}, column {column}.");
+        ServiceError::refused(Code::MalformedJson, fault)
+    })?;
+    events::with_origin(sender.connection.to_owned(), write(app, sender, topic, &body)).await
+}
+
+async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> Result<(), ServiceError> {
+    match topic {
+        Topic::Properties(owner, id) => {
+            let points = property_body::parse_many(body).map_err(invalid)?;
+            properties::write(app, sender.actor, Verb::Update, (*owner, id), points).await?;
+        }
+        Topic::Property(owner, id, key) => {
+            let key = key.as_ref().ok_or_else(|| refused(TopicFault::Wildcard))?;
+            let points = property_body::parse_values(key, body).map_err(invalid)?;
+            properties::write(app, sender.actor, Verb::Update, (*owner, id), points).await?;
+        }
+        Topic::Actions(scope, kind) => {
+            let drafts = match Drafts::parse(body).map_err(invalid)? {
+                Drafts::One(draft) => vec![*draft],
+                Drafts::Many(drafts) => drafts,
+            };
+            let around = Circumstances { origin: sender.origin, project: None };
+            action_creation::create(app, sender.actor, of(scope), kind, &drafts, around).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What somebody may listen to: the channel, and what is held back of it.
+///
+/// # Errors
+/// The key may not read it, or what it names is not there.
+#[instrument(skip_all)]
+pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel, Limit), ServiceError> {
+    match topic {
+        Topic::Properties(owner, reference) => {
+            let id = properties::find_owner(app, actor, (*owner, reference)).await?;
+            Ok((Channel::Properties(*owner, id), Limit::Account))
+        }
+        Topic::Property(owner, reference, key) => {
+            let id = properties::find_owner(app, actor, (*owner, reference)).await?;
+            let channel = match key {
+                Some(key) => Channel::Property(*owner, id, key.to_string()),
+                None => Channel::EachProperty(*owner, id),
+            };
+            Ok((channel, Limit::Account))
+        }
+        Topic::Actions(scope, kind) => {
+            let grant = require(actor, Verb::Read, Actions)?;
+            let (about, kind) = actions::find_channel(app, actor, &grant, of(scope), kind).await?;
+            Ok((Channel::Actions(about.into(), kind), grant.limit().clone()))
+        }
+    }
+}
+
+/// Whether a kind of key may listen to anything at all; tells public keys before they connect.
+#[must_use]
+pub fn may_connect(actor: &Actor) -> bool {
+    require(actor, Verb::Read, Properties).is_ok()
+        || require(actor, Verb::Read, Actions).is_ok()
+        || require(actor, Verb::Create, Actions).is_ok()
+}
+
+/// What a topic that cannot be is answered with.
+#[must_use]
+pub fn refused(fault: TopicFault) -> ServiceError {
+    let code = match fault {
+        TopicFault::Unknown => Code::NoSuchPath,
+        TopicFault::Wildcard | TopicFault::Invalid => Code::InvalidParameter,
+    };
+    ServiceError::refused(code, fault.to_string())
+}
+
+fn invalid(faults: Vec<String>) -> ServiceError {
+    ServiceError::Refused { code: Code::Invalid, errors: faults }
+}
+
+fn of(scope: &ActionScope) -> Scope<'_> {
+    match scope {
+        ActionScope::Account => Scope::Account,
+        ActionScope::Thng(id) => Scope::Thng(id),
+        ActionScope::Product(id) => Scope::Product(id),
+        ActionScope::Collection(id) => Scope::Collection(id),
+    }
+}
+
+impl From<crate::store::action_lists::About> for About {
+    fn from(about: crate::store::action_lists::About) -> Self {
+        use crate::store::action_lists::About as Found;
+        match about {
+            Found::Anything => Self::Anything,
+            Found::Thng(id) => Self::Thng(id.to_string()),
+            Found::Product(id) => Self::Product(id.to_string()),
+            Found::Collection(id) => Self::Collection(id.to_string()),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Connections of Thngs and the replicas that hold them, by leases (issue 5).
+//!
+//! Times are the database's own, so that no clock of a replica decides who is gone.
+
+use std::time::Duration;
+
+use shared::id::AccountId;
+
+use super::{Conn, StoreError, Tx, dialect, on_db};
+
+/// Now in milliseconds, on either engine.
+macro_rules! pg_now {
+    () => {
+        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    };
+}
+macro_rules! sqlite_now {
+    () => {
+        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    };
+}
+macro_rules! register {
+    ($now:expr) => {
+        concat!("INSERT INTO replicas (id, lease_until, gone) VALUES ($1, ", $now, " + $2, FALSE)")
+    };
+}
+macro_rules! renew {
+    ($now:expr) => {
+        concat!("UPDATE replicas SET lease_until = ", $now, " + $2 WHERE id = $1 AND NOT gone")
+    };
+}
+
+const PG_REGISTER: &str = register!(pg_now!());
+const SQLITE_REGISTER: &str = register!(sqlite_now!());
+const PG_RENEW: &str = renew!(pg_now!());
+const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const PG_BURY: &str =
+    concat!("UPDATE replicas SET gone = TRUE WHERE id <> $1 AND NOT gone AND lease_until <= ", pg_now!());
+const SQLITE_BURY_OTHERS: &str = "UPDATE replicas SET gone = TRUE WHERE id <> $1";
+const LEAVE: &str = "UPDATE replicas SET gone = TRUE WHERE id = $1";
+const PG_HOLD: &str = "SELECT id FROM replicas WHERE id = $1 AND NOT gone FOR KEY SHARE";
+const HOLD: &str = "SELECT id FROM replicas WHERE id = $1 AND NOT gone";
+const OPEN: &str = "INSERT INTO connections (id, replica, account_id, thng_id) VALUES ($1, $2, $3, $4)";
+const CLOSE: &str = "DELETE FROM connections WHERE id = $1";
+const HAS: &str = "SELECT 1 FROM connections WHERE thng_id = $1 LIMIT 1";
+const ORPHANS: &str = "SELECT c.id, c.account_id, c.thng_id FROM connections c JOIN replicas r ON r.id = c.replica \
+    WHERE r.gone ORDER BY c.replica, c.id LIMIT $1";
+const FORGET: &str = "DELETE FROM replicas WHERE gone AND NOT EXISTS \
+    (SELECT 1 FROM connections c WHERE c.replica = replicas.id)";
+const PG_VALID: &str = "SELECT k.hash FROM api_keys k LEFT JOIN applications p ON p.id = k.app_id \
+    WHERE k.hash = ANY($1) AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
+const SQLITE_VALID: &str = "SELECT k.hash FROM json_each($1) j JOIN api_keys k ON k.hash = unhex(j.value) \
+    LEFT JOIN applications p ON p.id = k.app_id \
+    WHERE k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
+
+/// A connection of a Thng whose replica is gone.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Orphan {
+    /// Its name.
+    pub id: String,
+    /// The account.
+    pub account_id: String,
+    /// The Thng.
+    pub thng_id: String,
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Registers a replica under a name that was never used.
+///
+/// # Errors
+/// The database failed.
+pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_REGISTER, SQLITE_REGISTER);
+    on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(replica)
+        .bind(milliseconds(lease))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Renews a lease; `false` when the replica was given up: its connections are being closed by others.
+///
+/// # Errors
+/// The database failed.
+pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, StoreError> {
+    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let renewed = on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(replica)
+        .bind(milliseconds(lease))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(renewed == 1)
+}
+
+/// Gives up the replicas whose lease ran out; SQLite serves one process, so there every other one is gone.
+///
+/// # Errors
+/// The database failed.
+pub async fn bury(tx: &mut Tx, own: &str) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_BURY, SQLITE_BURY_OTHERS);
+    on_db!(&mut **tx, |c| sqlx::query(sql).bind(own).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Gives up the own replica, as it stops.
+///
+/// # Errors
+/// The database failed.
+pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(replica).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Adds a connection of a Thng that the transaction holds; `false` when the replica was given up.
+///
+/// # Errors
+/// The database failed.
+pub async fn open(
+    tx: &mut Tx,
+    id: &str,
+    replica: &str,
+    account: AccountId,
+    thng: &str,
+) -> Result<bool, StoreError> {
+    // A lock that does not hold up the renewal of the lease. A connection that comes as the replica is given up
+    // is closed in a later round: rows of a replica that is gone are looked for until there are none.
+    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
+    let held: Option<(String,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(replica).fetch_optional(c).await)?;
+    if held.is_none() {
+        return Ok(false);
+    }
+    on_db!(&mut **tx, |c| sqlx::query(OPEN)
+        .bind(id)
+        .bind(replica)
+        .bind(account.as_str())
+        .bind(thng)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(true)
+}
+
+/// Removes a connection; `false` when somebody did before.
+///
+/// # Errors
+/// The database failed.
+pub async fn close(tx: &mut Tx, id: &str) -> Result<bool, StoreError> {
+    let gone =
+        on_db!(&mut **tx, |c| sqlx::query(CLOSE).bind(id).execute(c).await.map(|done| done.rows_affected()))?;
+    Ok(gone == 1)
+}
+
+/// Whether a Thng has a connection.
+///
+/// # Errors
+/// The database failed.
+pub async fn is_connected(conn: &mut Conn, thng: &str) -> Result<bool, StoreError> {
+    let row: Option<(i32,)> = on_db!(conn, |c| sqlx::query_as(HAS).bind(thng).fetch_optional(c).await)?;
+    Ok(row.is_some())
+}
+
+/// Connections of replicas that are gone.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_orphans(conn: &mut Conn, limit: u32) -> Result<Vec<Orphan>, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_as(ORPHANS).bind(i64::from(limit)).fetch_all(c).await)?)
+}
+
+/// Forgets replicas that are gone and have no connections left.
+///
+/// # Errors
+/// The database failed.
+pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(FORGET).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Those of some keys, by their SHA-256, that are still valid.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_valid_keys(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<Vec<[u8; 32]>, StoreError> {
+    let rows: Vec<(Vec<u8>,)> = match conn.raw() {
+        super::Raw::Pg(c) => {
+            let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
+            sqlx::query_as(PG_VALID).bind(hashes).fetch_all(c).await?
+        }
+        super::Raw::Sqlite(c) => {
+            let hex = |hash: &[u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let hashes: Vec<String> = hashes.iter().map(hex).collect();
+            sqlx::query_as(SQLITE_VALID).bind(sqlx::types::Json(hashes)).fetch_all(c).await?
+        }
+    };
+    Ok(rows.into_iter().filter_map(|(hash,)| hash.try_into().ok()).collect())
+}

@@ -1,0 +1,209 @@
+//! What happened, for subscribers: written with what it tells of, read by every replica, kept for minutes.
+//!
+//! On Postgres numbers are given before they can be seen: 6 may be there before 5. A lock would make all
+//! commits wait for each other, so the reader watches for gaps instead: see [`Snapshot`].
+
+use serde_json::{Value, json};
+use shared::{id::AccountId, time::UnixMillis};
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, on_db, parse};
+use crate::domain::event::{Event, Recorded};
+
+tokio::task_local! {
+    static ORIGIN: String;
+}
+
+const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, body) \
+    SELECT $1, account_id, kind, $2, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
+    WITH ORDINALITY AS t (account_id, kind, body, n) ORDER BY n";
+const SQLITE_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, body) \
+    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]' FROM json_each($3) ORDER BY key";
+const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, body FROM events \
+    WHERE seq > $1 OR seq = ANY($3::bigint[]) ORDER BY seq LIMIT $2";
+const SQLITE_AFTER: &str =
+    "SELECT seq, at, account_id, kind, origin, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
+const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM events";
+const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint \
+    FROM pg_current_snapshot() s";
+const TRIM: &str =
+    "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < $1 ORDER BY seq LIMIT $2)";
+const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
+const PG_NOTIFY: &str = "SELECT pg_notify('waymark_events_' || current_schema(), '')";
+
+/// Runs what a connection asks for that also hears: its own events carry its name.
+pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
+    ORIGIN.scope(origin, run).await
+}
+
+/// Records what happened, in the transaction that made it happen and after what it tells of.
+///
+/// The order matters on Postgres: whoever holds a number must have begun to write, so that the number of its
+/// transaction is older than any snapshot that sees the gap.
+///
+/// # Errors
+/// The database failed.
+pub async fn record(tx: &mut Tx, at: UnixMillis, events: &[(AccountId, Event)]) -> Result<(), StoreError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let origin = ORIGIN.try_with(Clone::clone).ok();
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_RECORD)
+                .bind(at.0)
+                .bind(origin)
+                .bind(events.iter().map(|(account, _)| account.to_string()).collect::<Vec<_>>())
+                .bind(events.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
+                .bind(events.iter().map(|(_, event)| event.to_body().to_string()).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> = events
+                .iter()
+                .map(|(account, event)| json!([account, event.kind(), event.to_body().to_string()]))
+                .collect();
+            sqlx::query(SQLITE_RECORD).bind(at.0).bind(origin).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => {
+            return Err(StoreError::Row("an event outside of a transaction".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Which transactions of Postgres are over: all below `oldest`; none from `next` on has begun.
+///
+/// A number that is missing while the snapshot's `next` is N was taken by a transaction below N. Once a later
+/// snapshot has `oldest >= N` and the number is still missing, it was rolled back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The oldest transaction that still runs.
+    pub oldest: i64,
+    /// The number that the next transaction gets.
+    pub next: i64,
+}
+
+/// The transactions of now; `None` on SQLite, where numbers are seen in their order.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_snapshot(conn: &mut Conn) -> Result<Option<Snapshot>, StoreError> {
+    let (oldest, next): (i64, i64) = match conn {
+        Conn::Pg(c) => sqlx::query_as(PG_SNAPSHOT).fetch_one(&mut **c).await?,
+        Conn::PgTx(c) => sqlx::query_as(PG_SNAPSHOT).fetch_one(&mut **c).await?,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => return Ok(None),
+    };
+    Ok(Some(Snapshot { oldest, next }))
+}
+
+type Row = (i64, i64, String, String, Option<String>, String);
+
+/// Up to `limit` events after a number, and those of `missing` that are there by now, in order.
+///
+/// # Errors
+/// The database failed, or a row cannot be read.
+pub async fn list_after(
+    conn: &mut Conn,
+    after: i64,
+    missing: &[i64],
+    limit: u32,
+) -> Result<Vec<(i64, Option<Recorded>)>, StoreError> {
+    let limit = i64::from(limit);
+    let rows: Vec<Row> = match conn.raw() {
+        super::Raw::Pg(c) => {
+            sqlx::query_as(PG_AFTER).bind(after).bind(limit).bind(missing).fetch_all(c).await?
+        }
+        super::Raw::Sqlite(c) => sqlx::query_as(SQLITE_AFTER).bind(after).bind(limit).fetch_all(c).await?,
+    };
+    rows.into_iter()
+        .map(|(seq, at, account, kind, origin, body)| {
+            let account = parse("account_id", &account)?;
+            // A kind of a newer release is passed over: it has subscribers there only.
+            let event = Event::read(&kind, &body);
+            let recorded = event.map(|event| Recorded { seq, at: UnixMillis(at), account, origin, event });
+            Ok((seq, recorded))
+        })
+        .collect()
+}
+
+/// The greatest number that can be seen.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_head(conn: &mut Conn) -> Result<i64, StoreError> {
+    let (head,): (i64,) = on_db!(conn, |c| sqlx::query_as(HEAD).fetch_one(c).await)?;
+    Ok(head)
+}
+
+/// Removes events that are older than a time, oldest first; gives how many, fewer than `step` at the end.
+///
+/// # Errors
+/// The database failed.
+pub async fn trim(tx: &mut Tx, before: UnixMillis, step: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(TRIM)
+        .bind(before.0)
+        .bind(i64::from(step))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}
+
+/// The channel by which replicas wake each other; `None` on SQLite.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_channel(conn: &mut Conn) -> Result<Option<String>, StoreError> {
+    match conn {
+        Conn::Pg(c) => Ok(sqlx::query_scalar(PG_CHANNEL).fetch_one(&mut **c).await?),
+        Conn::PgTx(c) => Ok(sqlx::query_scalar(PG_CHANNEL).fetch_one(&mut **c).await?),
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => Ok(None),
+    }
+}
+
+/// Wakes the readers of all replicas; nothing on SQLite.
+///
+/// # Errors
+/// The database failed.
+pub async fn notify(conn: &mut Conn) -> Result<(), StoreError> {
+    match conn {
+        Conn::Pg(c) => sqlx::query(PG_NOTIFY).execute(&mut **c).await?,
+        Conn::PgTx(c) => sqlx::query(PG_NOTIFY).execute(&mut **c).await?,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => return Ok(()),
+    };
+    Ok(())
+}
+
+/// Hears the wake-ups of all replicas.
+pub struct Wakes(sqlx::postgres::PgListener);
+
+impl std::fmt::Debug for Wakes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wakes")
+    }
+}
+
+impl Wakes {
+    /// Listens on a connection of its own; `None` on SQLite, where there is one process.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn open(db: &super::Db) -> Result<Option<Self>, StoreError> {
+        let super::Db::Pg(pool) = db else { return Ok(None) };
+        let channel = find_channel(&mut db.read().await?).await?;
+        let Some(channel) = channel else { return Ok(None) };
+        let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
+        listener.listen(&channel).await?;
+        Ok(Some(Self(listener)))
+    }
+
+    /// Waits for the next one; also returns when the connection was made anew, as one may be lost then.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn next(&mut self) -> Result<(), StoreError> {
+        self.0.try_recv().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! The heartbeat of a replica that holds connections of Thngs.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::service::{
+    App,
+    connections::{self, HEARTBEAT},
+};
+
+/// Renews the lease and closes what other replicas left, until `shutdown`; then gives the replica up.
+pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+    let mut ticks = tokio::time::interval(HEARTBEAT);
+    // After a pause one word is enough.
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = shutdown.cancelled() => break,
+        }
+        if let Err(error) = connections::beat(&app).await {
+            tracing::warn!(%error, "the lease of this replica was not renewed yet");
+        }
+    }
+    if let Err(error) = connections::leave(&app).await {
+        tracing::warn!(%error, "this replica was not given up: its lease runs out");
+    }
+}

@@ -1,0 +1,147 @@
+//! The broker: what connections write and hear, on both engines, and real clients of MQTT.
+
+mod clients;
+mod connected;
+mod flaps;
+mod isolation;
+mod sockets;
+mod topics;
+
+use std::{net::TcpListener, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+use control::{domain::access::ActorKind, http::ApiListeners, live::BrokerListeners, store::keys, worker};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use shared::{
+    id::{AccountId, OperatorId},
+    short_url::{Scheme, ShortDomain},
+};
+use tests::{
+    db::{Engine, TestApp, random16},
+    mqtt::{Client, Hello},
+    product::client,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait for something that must come.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A broker and an API over one database, with two accounts.
+struct Broker {
+    _made: TestApp,
+    api: String,
+    mqtt: String,
+    key: String,
+    other_key: String,
+    http: reqwest::Client,
+    shutdown: CancellationToken,
+}
+
+impl Broker {
+    async fn new(engine: Engine) -> Result<Self> {
+        let made = TestApp::new(engine).await?;
+        let now = made.app.clock.now().0;
+        let (key, other_key) = ("A".repeat(80), "B".repeat(80));
+        let (other, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
+        let mut tx = made.app.db.begin().await?;
+        control::store::accounts::insert(&mut tx, other, "Other", true, now).await?;
+        let name = ("X", "Y");
+        control::store::accounts::insert_operator(&mut tx, operator, other, "x@example.com", name, now)
+            .await?;
+        let domain = ShortDomain::new(Scheme::Https, "other.gg")?;
+        control::store::accounts::insert_domain(&mut tx, other, &domain).await?;
+        for (key, account, operator) in [(&key, made.account, made.operator), (&other_key, other, operator)] {
+            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+            keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
+        }
+        tx.commit().await?;
+        let shutdown = CancellationToken::new();
+        let (api, mqtt) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+        let (api_at, mqtt_at) = (api.local_addr()?, mqtt.local_addr()?);
+        control::service::connections::beat(&made.app).await?;
+        tokio::spawn(worker::connections::run(made.app.clone(), shutdown.clone()));
+        let listeners = BrokerListeners { plain: Some(mqtt), tls: None };
+        tokio::spawn(control::live::run(listeners, made.app.clone(), shutdown.clone()));
+        let listeners = ApiListeners { plain: vec![api], tls: None };
+        tokio::spawn(control::http::run(listeners, made.app.clone(), shutdown.clone()));
+        let (api, mqtt) = (format!("http://{api_at}"), mqtt_at.to_string());
+        Ok(Self { _made: made, api, mqtt, key, other_key, http: client()?, shutdown })
+    }
+
+    async fn call_as(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<(u16, Value)> {
+        let mut request =
+            self.http.request(method, format!("{}{path}", self.api)).header("authorization", key);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let bytes = response.bytes().await?;
+        Ok((status, if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? }))
+    }
+
+    async fn ok(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
+        let (status, body) = self.call_as(&self.key, method, path, body).await?;
+        ensure!(StatusCode::from_u16(status)?.is_success(), "{path}: {status} {body}");
+        Ok(body)
+    }
+
+    async fn put(&self, path: &str, body: Value) -> Result<Value> {
+        self.ok(Method::PUT, path, Some(body)).await
+    }
+
+    /// Makes a Thng for a key; gives its id.
+    async fn thng_of(&self, key: &str) -> Result<String> {
+        let body = json!({"name": "t", "identifiers": {"gs1:21": format!("S{}", &key[..1])}});
+        let (_, made) = self.call_as(key, Method::POST, "/thngs", Some(body)).await?;
+        Ok(made["id"].as_str().context("no id")?.to_owned())
+    }
+
+    async fn thng(&self) -> Result<String> {
+        self.thng_of(&self.key).await
+    }
+
+    /// The key of a Thng.
+    async fn key_of(&self, thng: &str) -> Result<String> {
+        let made = self.ok(Method::POST, "/auth/evrythng/thngs", Some(json!({"thngId": thng}))).await?;
+        Ok(made["thngApiKey"].as_str().context("no key")?.to_owned())
+    }
+
+    async fn operator(&self, id: &str) -> Result<Client> {
+        Client::enter(&self.mqtt, &Hello::new(id, &self.key)).await
+    }
+
+    /// The values of `~connected`, oldest first.
+    async fn connected(&self, thng: &str) -> Result<Vec<Value>> {
+        let path = format!("/thngs/{thng}/properties/~connected?sortOrder=ASCENDING&perPage=100");
+        let all = self.ok(Method::GET, &path, None).await?;
+        Ok(all.as_array().context("no list")?.iter().map(|point| point["value"].clone()).collect())
+    }
+
+    /// Waits until `~connected` has had these values.
+    async fn until_connected(&self, thng: &str, expected: &[bool]) -> Result<()> {
+        let deadline = tokio::time::Instant::now() + DEADLINE;
+        loop {
+            let values = self.connected(thng).await?;
+            if values == expected.iter().map(|value| json!(value)).collect::<Vec<_>>() {
+                return Ok(());
+            }
+            ensure!(tokio::time::Instant::now() < deadline, "{values:?} instead of {expected:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}

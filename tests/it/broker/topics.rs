@@ -1,0 +1,181 @@
+//! Topics and payloads: what is written is what HTTP writes, and what is heard is what HTTP answers.
+
+use anyhow::Result;
+use mqtt5::{QoS, packet::suback::SubAckReasonCode};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::{
+    db::Engine,
+    mqtt::{Client, Hello},
+};
+
+use super::Broker;
+
+async fn what_http_writes_is_heard(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    for (version, qos) in [(5, QoS::AtLeastOnce), (4, QoS::AtLeastOnce), (4, QoS::AtMostOnce)] {
+        let id = format!("c{version}{}", qos as u8);
+        let hello = Hello { version, ..Hello::new(&id, &broker.key) };
+        let mut client = Client::enter(&broker.mqtt, &hello).await?;
+        let all = format!("/thngs/{thng}/properties");
+        let granted = if qos == QoS::AtMostOnce {
+            SubAckReasonCode::GrantedQoS0
+        } else {
+            SubAckReasonCode::GrantedQoS1
+        };
+        assert_eq!(client.subscribe(&all, qos).await?, granted);
+        let written = broker
+            .put(
+                &all,
+                json!([{"key": "Temp", "value": 1.5, "timestamp": 5}, {"key": "on", "value": {"a": [true]}}]),
+            )
+            .await?;
+        let heard = client.hear().await?;
+        assert_eq!((heard.topic.as_str(), &heard.body), (all.as_str(), &written));
+        client.unsubscribe(&all).await?;
+        // Of one property, by whatever name the client gave the topic.
+        let one = "/v2/thngs/gs1%3A21%3ASA/properties/TEMP";
+        client.subscribe(one, qos).await?;
+        broker.put(&format!("{all}/other"), json!(1)).await?;
+        let written =
+            broker.put(&format!("{all}/temp"), json!([{"value": 2}, {"value": 3, "timestamp": 9}])).await?;
+        let heard = client.hear().await?;
+        assert_eq!((heard.topic.as_str(), &heard.body), (one, &written));
+        // Of each property by itself.
+        let each = format!("/thngs/{thng}/properties/+");
+        client.unsubscribe(one).await?;
+        client.subscribe(&each, qos).await?;
+        broker.put(&all, json!([{"key": "b/c", "value": 1}, {"key": "a", "value": 2}])).await?;
+        let (first, second) = (client.hear().await?, client.hear().await?);
+        assert_eq!(first.topic, format!("/thngs/{thng}/properties/a"));
+        assert_eq!(second.topic, format!("/thngs/{thng}/properties/b%2Fc"));
+        assert_eq!((&first.body[0]["value"], &second.body[0]["value"]), (&json!(2), &json!(1)));
+        client.leave().await?;
+    }
+    Ok(())
+}
+
+async fn actions_are_heard_by_type_and_by_what_they_are_about(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    let mut client = broker.operator("c").await?;
+    for filter in ["/actions/scans".to_owned(), format!("/thngs/{thng}/actions/all")] {
+        assert_eq!(client.subscribe(&filter, QoS::AtLeastOnce).await?, SubAckReasonCode::GrantedQoS1);
+    }
+    broker.ok(Method::POST, "/actions/checkins", Some(json!({}))).await?;
+    let body = json!({"thng": thng, "customFields": {"a": 1}, "timestamp": 7});
+    let made = broker.ok(Method::POST, "/actions/scans", Some(body)).await?;
+    let id = made["id"].as_str().unwrap_or_default();
+    let read = broker.ok(Method::GET, &format!("/actions/scans/{id}"), None).await?;
+    let mut topics = Vec::new();
+    for _ in 0..2 {
+        let heard = client.hear().await?;
+        assert_eq!(heard.body, read, "{}", heard.topic);
+        topics.push(heard.topic);
+    }
+    topics.sort();
+    assert_eq!(topics, ["/actions/scans".to_owned(), format!("/thngs/{thng}/actions/all")]);
+    client.unsubscribe("/actions/scans").await?;
+    client.unsubscribe(&format!("/thngs/{thng}/actions/all")).await?;
+    client.subscribe("/actions/+", QoS::AtMostOnce).await?;
+    broker.ok(Method::POST, "/actions/checkins", Some(json!({"thng": thng}))).await?;
+    assert_eq!(client.hear().await?.topic, "/actions/checkins");
+    Ok(())
+}
+
+async fn what_is_published_is_written_as_http_writes_it(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    let base = format!("/thngs/{thng}/properties");
+    for (version, qos) in
+        [(5, QoS::AtLeastOnce), (4, QoS::AtLeastOnce), (5, QoS::ExactlyOnce), (4, QoS::ExactlyOnce)]
+    {
+        let id = format!("p{version}{}", qos as u8);
+        let hello = Hello { version, ..Hello::new(&id, &broker.key) };
+        let mut client = Client::enter(&broker.mqtt, &hello).await?;
+        assert_eq!(client.publish(&base, r#"[{"key": "Temp", "value": 1, "timestamp": 3}]"#, qos).await?, 0);
+        assert_eq!(client.publish(&format!("{base}/one"), "21.5", qos).await?, 0);
+        let read = broker.ok(Method::GET, &format!("{base}/temp"), None).await?;
+        assert_eq!((&read[0]["value"], &read[0]["timestamp"]), (&json!(1), &json!(3)));
+        assert_eq!(broker.ok(Method::GET, &format!("{base}/one"), None).await?[0]["value"], json!(21.5));
+        assert_eq!(client.publish(&format!("/thngs/{thng}/actions/scans"), "{}", qos).await?, 0);
+        let actions = broker.ok(Method::GET, &format!("/thngs/{thng}/actions/scans"), None).await?;
+        let last = &actions[0];
+        assert_eq!((&last["thng"], &last["type"]), (&json!(thng), &json!("scans")));
+        client.leave().await?;
+    }
+    let all = broker.ok(Method::GET, &format!("/thngs/{thng}/actions/scans"), None).await?;
+    assert_eq!(all.as_array().map(Vec::len), Some(4), "each message is written once");
+    Ok(())
+}
+
+async fn what_is_wrong_is_told_as_http_tells_it(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    let base = format!("/thngs/{thng}/properties");
+    for version in [5, 4] {
+        let id = format!("e{version}");
+        let hello = Hello { version, ..Hello::new(&id, &broker.key) };
+        let mut client = Client::enter(&broker.mqtt, &hello).await?;
+        assert_eq!(client.subscribe("/errors", QoS::AtLeastOnce).await?, SubAckReasonCode::GrantedQoS1);
+        for (topic, payload, status, reason) in [
+            (base.clone(), "{", 400, 0x99),
+            (base.clone(), r#"[{"key": "a"}]"#, 400, 0x99),
+            (format!("{base}/~connected"), "true", 403, 0x87),
+            ("/thngs/UKXAGyEf8SQ5eTDmVgGpHqAa/properties/a".to_owned(), "1", 404, 0x87),
+            ("/actions/none".to_owned(), "{}", 404, 0x87),
+            ("/other".to_owned(), "{}", 404, 0x90),
+        ] {
+            let said = client.publish(&topic, payload, QoS::AtLeastOnce).await?;
+            assert_eq!(said, if version == 5 { reason } else { 0 }, "{topic} {payload}");
+            let told = client.hear().await?;
+            assert_eq!(told.topic, "/errors");
+            assert_eq!(
+                (&told.body["status"], &told.body["topic"]),
+                (&json!(status), &json!(topic)),
+                "{told:?}"
+            );
+            // The words are those of HTTP.
+            if payload == r#"[{"key": "a"}]"# {
+                let body = Some(serde_json::from_str::<Value>(payload)?);
+                let (_, same) = broker.call_as(&broker.key, Method::PUT, &base, body).await?;
+                assert_eq!(same["errors"], told.body["errors"]);
+                assert_eq!(same["code"], told.body["code"]);
+            }
+        }
+        client.leave().await?;
+    }
+    assert_eq!(broker.ok(Method::GET, &base, None).await?, json!([]));
+    Ok(())
+}
+
+async fn only_what_may_be_is_subscribed_to(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    let mut client = broker.operator("c").await?;
+    for (filter, expected) in [
+        ("#".to_owned(), SubAckReasonCode::WildcardSubscriptionsNotSupported),
+        ("+/+".to_owned(), SubAckReasonCode::WildcardSubscriptionsNotSupported),
+        ("/thngs/+/properties".to_owned(), SubAckReasonCode::WildcardSubscriptionsNotSupported),
+        (format!("/thngs/{thng}/#"), SubAckReasonCode::WildcardSubscriptionsNotSupported),
+        ("$share/g/actions/scans".to_owned(), SubAckReasonCode::SharedSubscriptionsNotSupported),
+        ("$SYS/broker".to_owned(), SubAckReasonCode::TopicFilterInvalid),
+        ("/actions/none".to_owned(), SubAckReasonCode::NotAuthorized),
+        ("/thngs/UKXAGyEf8SQ5eTDmVgGpHqAa/properties".to_owned(), SubAckReasonCode::NotAuthorized),
+        (format!("/thngs/{thng}/properties/~connected"), SubAckReasonCode::GrantedQoS1),
+        (format!("/thngs/{thng}/properties"), SubAckReasonCode::GrantedQoS1),
+    ] {
+        assert_eq!(client.subscribe(&filter, QoS::ExactlyOnce).await?, expected, "{filter}");
+    }
+    client.ping().await?;
+    client.leave().await
+}
+
+crate::on_both_engines!(
+    what_http_writes_is_heard,
+    actions_are_heard_by_type_and_by_what_they_are_about,
+    what_is_published_is_written_as_http_writes_it,
+    what_is_wrong_is_told_as_http_tells_it,
+    only_what_may_be_is_subscribed_to,
+);
