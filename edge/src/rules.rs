@@ -156,6 +156,9 @@ impl Facts for Scene<'_> {
             Text::CommissionState => record
                 .thng_id
                 .map(|_| record.standing.commission.unwrap_or(CommissionState::NotCommissioned).as_str()),
+            Text::Assessment => Some(record.standing.verdict?.authentication.as_str()),
+            Text::Counterfeit => Some(record.standing.verdict?.counterfeit.as_str()),
+            Text::GrayMarket => Some(record.standing.verdict?.gray_market.as_str()),
             Text::ActionType => Some(ACTION_TYPE),
             Text::Country => self.place().country_code.as_deref(),
             Text::City => self.place().city.as_deref(),

@@ -6,7 +6,7 @@
 //! no condition, so `country!=DE` holds where the country is not known.
 //!
 //! Of the resources only what travels with a redirection can be asked for: not tags, identifiers or custom
-//! fields. The state of an assessment is a reserved name.
+//! fields. How the Thng behind stands travels, too: its commissioning and its last assessment.
 
 mod compile;
 mod field;

@@ -2,6 +2,8 @@
 
 mod action_types;
 mod actions;
+mod assessment_settings;
+mod authentication;
 mod bad_input;
 mod collections;
 mod commission_states;

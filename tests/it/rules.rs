@@ -218,7 +218,35 @@ async fn no_acknowledged_change_is_followed_by_an_old_answer(engine: Engine) -> 
     Ok(())
 }
 
+/// What the factory declares reaches the edge: a rule may ask for it (contract: Thng commissioning state).
+async fn rules_go_by_what_the_factory_declared(engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let bag = product.create_product().await?;
+    let thng = create(&product, "/thngs", json!({"name": "Bag"})).await?;
+    create(&product, "/actions/encodings", json!({"thng": thng})).await?;
+    product.create_redirection(&thng, OWN, Some("BAG")).await?;
+    product.create_redirection(&bag, OWN, Some("BAGS")).await?;
+    let to = |state: &str| {
+        let url = format!("https://example.com/{state}");
+        json!({"match": format!("commissionState={state}"), "redirectUrl": url})
+    };
+    let rules = json!([to("not_commissioned"), to("commissioned"), to("decommissioned")]);
+    put(&product, "/redirector", rules).await?;
+    eventually_led(&product, "BAG", "https://example.com/not_commissioned").await?;
+    let step = json!({"product": bag, "occurredAt": "2026-11-22T08:15:30+01:00",
+        "location": {"position": {"type": "Point", "coordinates": [8.5, 47.5]}}});
+    for (kind, state) in [("commissions", "commissioned"), ("decommissions", "decommissioned")] {
+        let path = format!("/thngs/{thng}/actions/{kind}");
+        let (status, body) = product.call(Method::POST, &path, Some(step.clone())).await?;
+        ensure!(status.is_success(), "{status}: {body}");
+        eventually_led(&product, "BAG", &format!("https://example.com/{state}")).await?;
+    }
+    // A product has no such state.
+    assert_led(&product, "BAGS", "en", OWN).await
+}
+
 crate::on_both_engines!(
+    rules_go_by_what_the_factory_declared,
     rules_decide_where_scans_lead,
     rules_of_applications_hold_in_their_project,
     no_acknowledged_change_is_followed_by_an_old_answer,

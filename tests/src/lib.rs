@@ -10,3 +10,4 @@ pub mod mqtt;
 pub mod product;
 pub mod raw_edge;
 pub mod redis;
+pub mod simulator;

@@ -5,6 +5,7 @@ pub mod action;
 pub mod action_draft;
 pub mod action_type;
 pub mod app_user;
+pub mod assessment;
 pub mod collection;
 pub mod commissioning;
 pub mod commissioning_body;

@@ -41,6 +41,10 @@ pub enum Subject {
     Rules,
     /// Files.
     Files,
+    /// Assessments of items.
+    Assessments,
+    /// What assessments go by, and what they would say under other settings.
+    AssessmentSettings,
     /// Steps and states of commissioning.
     Commissioning,
     /// Jobs.
@@ -50,13 +54,14 @@ pub enum Subject {
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, Collections, Commissioning, Files, Jobs, Keys,
-    Locations, Operators, Places, Products, Projects, Properties, Redirections, Rules, Status, Thngs, Users,
+    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Collections,
+    Commissioning, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
+    Redirections, Rules, Status, Thngs, Users,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Access,
         Accounts,
         Operators,
@@ -75,6 +80,8 @@ impl Subject {
         Redirections,
         Rules,
         Files,
+        Assessments,
+        AssessmentSettings,
         Commissioning,
         Jobs,
         Status,
@@ -132,6 +139,8 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Redirections, b"aaaa"),
     (Operator, Rules, b"aaaa"),
     (Operator, Files, b"aaaa"),
+    (Operator, Assessments, b"a---"),
+    (Operator, AssessmentSettings, b"-aa-"),
     (Operator, Commissioning, b"aa--"),
     // To cancel is an update.
     (Operator, Jobs, b"aaa-"),
@@ -147,6 +156,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (TrustedApp, Actions, b"pp-p"),
     (TrustedApp, ActionTypes, b"-a--"),
     (TrustedApp, Redirections, b"pppp"),
+    (TrustedApp, Assessments, b"p---"),
     (App, Access, b"-o--"),
     (App, Users, b"p---"),
     (App, Products, b"-p--"),
@@ -165,6 +175,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (User, Actions, b"pp--"),
     (User, ActionTypes, b"-a--"),
     (User, Redirections, b"opo-"),
+    (User, Assessments, b"p---"),
     (Thng, Access, b"-o--"),
     (Thng, Thngs, b"-oo-"),
     (Thng, Properties, b"oooo"),

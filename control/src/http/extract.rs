@@ -16,7 +16,7 @@ use crate::domain::limits::MAX_BODY_BYTES;
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
 
 /// The query parameters that operations read; a test holds them against the document.
-pub(super) const KNOWN: [&str; 27] = [
+pub(super) const KNOWN: [&str; 28] = [
     "anonymous",
     "context",
     "domain",
@@ -35,6 +35,7 @@ pub(super) const KNOWN: [&str; 27] = [
     "perPage",
     "platformId",
     "points",
+    "product",
     "project",
     "signature",
     "sortOrder",

@@ -10,6 +10,7 @@ mod actions;
 mod admin;
 mod api_error;
 mod applications;
+mod authentication;
 mod bounded;
 mod client;
 mod collection_members;

@@ -12,9 +12,9 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, accesses, action_types, actions, applications, jobs, logins, middleware, new_actions, openapi,
-    products, projects, properties, redirections, rules, service_info, status, tenants, thng_keys, thngs,
-    users,
+    access, accesses, action_types, actions, applications, authentication, jobs, logins, middleware,
+    new_actions, openapi, products, projects, properties, redirections, rules, service_info, status, tenants,
+    thng_keys, thngs, users,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -139,6 +139,9 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::cancel))
+        .routes(routes!(authentication::authenticate))
+        .routes(routes!(authentication::read_settings, authentication::replace_settings))
+        .routes(routes!(authentication::replay))
         .routes(routes!(status::read))
 }
 

@@ -36,7 +36,8 @@ pub(super) struct RuleDocument {
     #[schema(example = "Germany", min_length = 1, max_length = 128)]
     name: Option<String>,
     /// When it holds, in the language of `filter`, over `thng`, `thng.name`, `product`, `commissionState`
-    /// (`commissioned`, `decommissioned`, `not_commissioned`), `project`, `type`,
+    /// (`commissioned`, `decommissioned`, `not_commissioned`), `assessment`,
+    /// `assessment.counterfeitStatus`, `assessment.grayMarketStatus` (of the last one), `project`, `type`,
     /// `country`, `city`, `userAgentName`, `operatingSystemName`, `language`, `timestamp`, `hour`, `weekday`,
     /// `shortDomain` and `shortId`.
     #[serde(rename = "match")]

@@ -19,6 +19,7 @@ use super::{
     access::require,
     action_types,
     actions::Scope,
+    assessment::observe,
     named::{self, is_seen},
     scopes::scopes_for,
 };
@@ -101,6 +102,7 @@ pub async fn create(
     actions::insert(&mut tx, now, &new).await?;
     let ids: Vec<ActionId> = new.iter().map(|action| action.id).collect();
     outbox::insert(&mut tx, actor.account, &outbox::Kind::ALL, &ids, now).await?;
+    observe::record(&mut tx, actor.account, Some(actor.kind), &new).await?;
     tx.commit().await?;
     app.feed.wake();
     Ok(new.into_iter().map(|action| created(action, now)).collect())

@@ -5,6 +5,7 @@ pub mod action_creation;
 pub mod action_types;
 pub mod actions;
 pub mod applications;
+pub mod assessment;
 pub mod collections;
 pub mod commissioning;
 pub mod connections;

@@ -161,8 +161,11 @@ pub async fn list(conn: &mut Conn, account: AccountId, pairs: &[Pair]) -> Result
 }
 
 /// How a Thng stands, by its columns.
-pub(super) fn standing(commission: Option<&str>) -> Result<Standing, StoreError> {
-    Ok(Standing { commission: commission.map(parse_state).transpose()?, verdict: None })
+pub(super) fn standing(commission: Option<&str>, verdict: Option<&str>) -> Result<Standing, StoreError> {
+    Ok(Standing {
+        commission: commission.map(parse_state).transpose()?,
+        verdict: verdict.map(|text| parse("verdict", text)).transpose()?,
+    })
 }
 
 fn parse_state(text: &str) -> Result<CommissionState, StoreError> {

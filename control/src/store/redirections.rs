@@ -31,7 +31,7 @@ macro_rules! select_from {
         concat!(
             "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
              r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, \
-             r.updated_at, r.rev, t.name AS thng_name, t.commission_state FROM ",
+             r.updated_at, r.rev, t.name AS thng_name, t.commission_state, t.verdict FROM ",
             $from,
             $joined,
             " r JOIN short_domains d ON d.host = r.domain LEFT JOIN thngs t ON t.id = r.thng_id ",
@@ -105,7 +105,7 @@ const AFTER_KEY: &str = select!(
     "WHERE (r.domain, r.folded) > ($1, $2) AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded LIMIT $3"
 );
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, t.commission_state FROM log_head h \
+    r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, t.commission_state, t.verdict FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
     LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
 
@@ -123,6 +123,7 @@ struct Row {
     thng_id: Option<String>,
     thng_name: Option<String>,
     commission_state: Option<String>,
+    verdict: Option<String>,
     product_id: Option<String>,
     target: String,
     forward_query: bool,
@@ -154,7 +155,7 @@ impl TryFrom<Row> for Redirection {
                 thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
                 product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
                 thng_name: row.thng_name.map(Into::into),
-                standing: standing(row.commission_state.as_deref())?,
+                standing: standing(row.commission_state.as_deref(), row.verdict.as_deref())?,
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
@@ -406,6 +407,7 @@ struct FillRow {
     scopes: Option<Json<Scopes>>,
     thng_name: Option<String>,
     commission_state: Option<String>,
+    verdict: Option<String>,
     created_at: Option<i64>,
     updated_at: Option<i64>,
 }
@@ -429,7 +431,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
                 product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
                 thng_name: row.thng_name.map(Into::into),
-                standing: standing(row.commission_state.as_deref())?,
+                standing: standing(row.commission_state.as_deref(), row.verdict.as_deref())?,
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,

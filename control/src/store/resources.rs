@@ -8,9 +8,9 @@ use shared::{
 
 use super::{Conn, StoreError, commissions::standing, dialect, parse};
 
-const PG_THNGS: &str = "SELECT id, product_id, name, commission_state FROM thngs WHERE account_id = $1 \
+const PG_THNGS: &str = "SELECT id, product_id, name, commission_state, verdict FROM thngs WHERE account_id = $1 \
     AND id = ANY($2)";
-const SQLITE_THNGS: &str = "SELECT id, product_id, name, commission_state FROM thngs WHERE account_id = $1 \
+const SQLITE_THNGS: &str = "SELECT id, product_id, name, commission_state, verdict FROM thngs WHERE account_id = $1 \
     AND id IN (SELECT value FROM json_each($2))";
 const PG_PRODUCTS: &str = "SELECT id FROM products WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_PRODUCTS: &str =
@@ -39,22 +39,17 @@ pub struct Resource {
     pub product: Option<ProductId>,
 }
 
+type ThngRow = (String, Option<String>, String, Option<String>, Option<String>);
+
 /// Those of some ids that are Thngs, products, collections or places of the account.
 ///
 /// # Errors
 /// The database failed.
 pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result<Vec<Resource>, StoreError> {
     let account = account.as_str();
-    let thngs = dialect::fetch_in_list!(
-        conn,
-        (String, Option<String>, String, Option<String>),
-        PG_THNGS,
-        SQLITE_THNGS,
-        [account],
-        ids
-    )?;
+    let thngs = dialect::fetch_in_list!(conn, ThngRow, PG_THNGS, SQLITE_THNGS, [account], ids)?;
     let mut found = Vec::with_capacity(ids.len());
-    for (id, product, name, commission) in thngs {
+    for (id, product, name, commission, verdict) in thngs {
         let thng: ThngId = parse("id", &id)?;
         let product = product.as_deref().map(|id| parse("product_id", id)).transpose()?;
         found.push(Resource {
@@ -62,7 +57,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
             kind: ResourceType::Thng,
             thng: Some(thng),
             thng_name: Some(name.into()),
-            standing: standing(commission.as_deref())?,
+            standing: standing(commission.as_deref(), verdict.as_deref())?,
             product,
         });
     }

@@ -1,8 +1,12 @@
 //! The intake of scans: batches of edges become actions and hits, each scan once (design: push, 6).
 
-use std::{collections::HashMap, sync::atomic::Ordering};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::atomic::Ordering,
+};
 
 use shared::{
+    id::AccountId,
     problem::Code,
     wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt, ScanRecord},
 };
@@ -14,7 +18,7 @@ use crate::{
         scan::{self, IMPLICIT_SCANS},
     },
     error::ServiceError,
-    service::App,
+    service::{App, assessment::observe},
     store::{
         Tx,
         actions::{self, NewAction},
@@ -136,6 +140,10 @@ async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, Serv
     }
     if !new.is_empty() {
         actions::insert(tx, app.clock.now(), &new).await?;
+        let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
+        for account in accounts {
+            observe::record(tx, account, None, &new).await?;
+        }
     }
     // One order for all batches: two that touch the same rows do not lock each other out.
     let mut hits: Vec<(&str, HashMap<&str, i64>)> = hits.into_iter().collect();

@@ -30,6 +30,12 @@ pub enum Text {
     Product,
     /// What the factory declared of the Thng behind.
     CommissionState,
+    /// `authenticationStatus` of its last assessment.
+    Assessment,
+    /// `counterfeitStatus` of it.
+    Counterfeit,
+    /// `grayMarketStatus` of it.
+    GrayMarket,
     /// Type of the action: of a redirect always `implicitScans`.
     ActionType,
     /// ISO 3166-1 alpha-2 by the client's address; compared without case.
@@ -69,6 +75,10 @@ const NAMES: &[(&str, Field)] = &[
     ("product", Field::Text(Text::Product)),
     ("product.id", Field::Text(Text::Product)),
     ("commissionState", Field::Text(Text::CommissionState)),
+    ("assessment", Field::Text(Text::Assessment)),
+    ("assessment.authenticationStatus", Field::Text(Text::Assessment)),
+    ("assessment.counterfeitStatus", Field::Text(Text::Counterfeit)),
+    ("assessment.grayMarketStatus", Field::Text(Text::GrayMarket)),
     ("project", Field::Project),
     ("type", Field::Text(Text::ActionType)),
     ("country", Field::Text(Text::Country)),
@@ -88,7 +98,7 @@ const NAMES: &[(&str, Field)] = &[
 ];
 
 /// Names that will mean something; until then a rule that uses them would silently never match.
-const RESERVED: &[&str] = &["assessment", "status", "likelyAuthentic"];
+const RESERVED: &[&str] = &["status", "likelyAuthentic"];
 
 impl Field {
     /// The field of a name.

@@ -3,6 +3,8 @@
 //! Both walks are made from the OpenAPI document: a route without a line in [`TABLE`], or whose path names a
 //! kind of resource that [`Fixture`] does not make, fails.
 
+mod bodies;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
 
+use self::bodies::BODIES;
 use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
@@ -149,6 +152,10 @@ const TABLE: &[(&str, &str)] = &[
     ("GET /thngs/{id}/actions/{type}/{action}", "yy-yy"),
     ("GET /products/{id}/actions/{type}", "yy-yx"),
     ("GET /products/{id}/actions/{type}/{action}", "yy-yx"),
+    ("POST /authentication", "yy-y-"),
+    ("GET /authentication/settings", "y----"),
+    ("PUT /authentication/settings", "y----"),
+    ("POST /authentication/replay", "y----"),
     // Commissioning is for operators; who reads actions reads these, too.
     ("POST /thngs/{id}/actions/commissions", "y----"),
     ("POST /thngs/{id}/actions/decommissions", "y----"),
@@ -182,31 +189,6 @@ const TABLE: &[(&str, &str)] = &[
     ("PUT /products/{id}/redirector", "yy-y-"),
     ("DELETE /products/{id}/redirector", "yy---"),
 ];
-
-/// The operations for which the body of all others does not do.
-const BODIES: &[(&str, &str)] = &[
-    ("POST /thngs/{id}/properties", PROPERTIES),
-    ("PUT /thngs/{id}/properties", PROPERTIES),
-    ("POST /products/{id}/properties", PROPERTIES),
-    ("PUT /products/{id}/properties", PROPERTIES),
-    ("PUT /thngs/{id}/location", "[]"),
-    ("POST /thngs/{id}/actions/commissions", STEP),
-    ("POST /thngs/{id}/actions/decommissions", STEP),
-    ("POST /thngs/commissionStateList", "[]"),
-    ("PUT /collections/{id}/thngs", "[]"),
-    ("PUT /collections/{id}/collections", "[]"),
-    ("POST /actions", r#"{"name": "_walk"}"#),
-    ("POST /jobs/actions", JOB),
-    ("PUT /redirector", r#"{"rules": []}"#),
-    ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
-];
-
-const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": "Point", "coordinates": [1, 2]}},
-    "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
-const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
-    "input": {"type": "LIST", "contentType": "EXTERNAL_IDS", "payload": ["a:b"]}}"#;
-
-const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;
 
 /// Every operation: method and path.
 fn operations() -> Result<Vec<(Method, String)>> {

@@ -1,5 +1,7 @@
 //! What each operation takes: one `requestBody` for each operation id.
 
+mod items;
+
 use serde_json::{Value, json};
 
 use super::parts::{
@@ -10,7 +12,6 @@ use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
 use crate::domain::{
     action_draft::MAX_ACTIONS,
     collection::MAX_MEMBERS,
-    commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
     job_input::{MAX_ENTRY, MAX_LISTED},
     limits::{MAX_KEY, MAX_NAME, MAX_TAG, MAX_URL},
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
@@ -58,9 +59,6 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         }
         "replaceRedirector" | "replaceApplicationRedirector" => rules(),
         "createRedirection" => redirections(),
-        "commissionThng" => step(true),
-        "decommissionThng" => step(false),
-        "readCommissionStates" => pairs(),
         "createAction" => actions(false),
         "createThngAction" | "createProductAction" | "createCollectionAction" => actions(true),
         "createActionJob" => action_job(),
@@ -76,7 +74,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         | "replaceRedirections"
         | "replace-thng-redirector"
         | "replace-product-redirector" => redirection(Kind::Replace).done(),
-        _ => return None,
+        _ => return items::of(operation),
     })
 }
 
@@ -375,56 +373,6 @@ fn location() -> Value {
     schema["anyOf"] = json!([has("position", "object"), has("place", "string")]);
     schema["description"] = json!("Instead of `position`, `latitude` and `longitude` may be given.");
     schema
-}
-
-/// A commission, or a decommission, which names no product.
-fn step(is_commission: bool) -> Value {
-    let metadata = Body::new("")
-        .must("factory", text(1, MAX_TEXT))
-        .may("supplier", text(0, MAX_TEXT))
-        .may("zone", text(0, MAX_TEXT))
-        .schema();
-    let mut place = Body::new("")
-        .may("position", position())
-        .may("place", formatted("place-id", "Id of a place of the account."))
-        .may("createdAt", millis())
-        .may("timestamp", millis())
-        .schema();
-    let has = |name: &str, kind: &str| json!({"required": [name], "properties": {name: {"type": kind}}});
-    place["anyOf"] = json!([has("position", "object"), has("place", "string")]);
-    place["propertyNames"] = json!({"enum": ["position", "place", "createdAt", "timestamp"]});
-    place["description"] =
-        json!("`latitude` and `longitude` may stand beside `position`, `scopes` beside both.");
-    let moment = json!({"type": "string", "format": "moment", "maxLength": 46,
-        "description": "ISO 8601 date and time with an offset."});
-    let what = if is_commission { "What the Thng becomes, where and when" } else { "Where and when" };
-    let mut body = Body::new(what);
-    if is_commission {
-        body = body
-            .must("product", formatted("product-id", "`<key>:<value>` or id of a product of the account."))
-            .may("purchaseOrder", text(0, MAX_TEXT))
-            .like("product", "gs1:01:09521234543213")
-            .like("purchaseOrder", "PO-1");
-    }
-    body.must("location", place)
-        .must("occurredAt", moment)
-        .may("factoryMetadata", metadata)
-        .like("location", json!({"place": AN_ID}))
-        .like("occurredAt", "2026-11-22T08:15:30+01:00")
-        .like("factoryMetadata", json!({"factory": "F1", "supplier": "S1", "zone": "Line 3"}))
-        .done()
-}
-
-/// Pairs whose states are asked for.
-fn pairs() -> Value {
-    let value = |key: &str| json!({"type": "string", "pattern": format!("^{key}:[^:\\u0000]{{1,256}}$")});
-    let pair = Body::new("")
-        .must("thngIdentifier", value(THNG_KEY))
-        .must("productIdentifier", value(PRODUCT_KEY))
-        .schema();
-    let schema = json!({"type": "array", "maxItems": MAX_PAIRS, "items": pair});
-    let example = json!([{"thngIdentifier": "gs1:21:A1B2", "productIdentifier": "gs1:01:09521234543213"}]);
-    request("At most 1,000 pairs", schema, example)
 }
 
 fn properties() -> Value {

@@ -1,0 +1,159 @@
+//! The result of an assessment as it is answered and stored (contract: Authentication result).
+
+use serde_json::{Map, Value, json};
+use shared::id::ActionId;
+
+use super::{
+    Assessment, RULES_VERSION,
+    rules::Match,
+    settings::Settings,
+    spot::CountryCode,
+    trigger::{Request, TriggerType},
+};
+
+/// Type of the action that holds a result.
+pub const RESULTS: &str = "authenticationResults";
+
+/// Where the scan came from, as far as it was stored with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// City.
+    pub city: Option<String>,
+    /// Country.
+    pub country_code: Option<String>,
+    /// The short URL as it was scanned.
+    pub entry_url: Option<String>,
+    /// Region.
+    pub region: Option<String>,
+    /// Time zone.
+    pub time_zone: Option<String>,
+    /// User agent.
+    pub user_agent: Option<String>,
+}
+
+impl Context {
+    /// What an action's `context` tells.
+    #[must_use]
+    pub fn of(context: &Map<String, Value>) -> Self {
+        let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            city: text("city"),
+            country_code: text("countryCode"),
+            entry_url: text("entryUrl"),
+            region: text("region"),
+            time_zone: text("timeZone"),
+            user_agent: text("userAgent"),
+        }
+    }
+}
+
+/// Longest `scanValue` in a tag, in characters.
+const MAX_TAGGED: usize = 60;
+
+/// The members `customFields` and `tags` of a result; what is not known is there as `[]`, 0 or `unknown`.
+#[must_use]
+pub fn members(
+    found: &Assessment,
+    request: &Request,
+    context: &Context,
+    markets: &[CountryCode],
+    settings: &Settings,
+) -> (Map<String, Value>, Vec<String>) {
+    let spread = &found.spread;
+    let names =
+        |codes: &mut dyn Iterator<Item = CountryCode>| codes.map(|code| code.to_string()).collect::<Vec<_>>();
+    let mut checks = Map::new();
+    for (name, finding) in &found.checks {
+        let check = json!({"match": finding.matched.as_str(), "reason": finding.reason});
+        checks.insert((*name).to_owned(), check);
+    }
+    let agents: Vec<String> = spread.agents.iter().map(|agent| agent.hex()).collect();
+    let outlier = match spread.outlier {
+        None => "unknown",
+        Some(true) => "yes",
+        Some(false) => "no",
+    };
+    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let source = request.text("requestSource").filter(|text| !text.is_empty());
+    let source = source.unwrap_or_else(|| request.kind.as_str());
+    let fields = json!({
+        "authenticationStatus": found.verdict.authentication.as_str(),
+        "counterfeitStatus": found.verdict.counterfeit.as_str(),
+        "grayMarketStatus": found.verdict.gray_market.as_str(),
+        "childActions": checks,
+        "duplicateProfile": {
+            "countryCodes": names(&mut spread.countries.iter().copied()),
+            "geoIpBBSize": tidy(spread.geo_ip_box_km),
+            "isDuplicate": found.check("duplicateChecks") == Match::True,
+            "isTriggerOutlier": spread.outlier == Some(true),
+            "regions": spread.regions.iter().collect::<Vec<_>>(),
+            "sensorBBSize": tidy(spread.sensor_box_km),
+            "uaHashes": agents,
+        },
+        "countriesCount": spread.countries.len(),
+        "regionsCount": spread.regions.len(),
+        "userAgentCount": spread.agents.len(),
+        "previousImplicitScansCount": spread.previous_implicit,
+        "geoIpSpreadDistance": tidy(spread.geo_ip_spread_km),
+        "sensorSpreadDistance": tidy(spread.sensor_spread_km),
+        "geoIpSpreadThreshold": settings.geo_ip_spread_threshold_km,
+        "sensorSpreadThreshold": settings.sensor_spread_threshold_km,
+        "regionsThreshold": settings.regions_threshold,
+        "scanThreshold": settings.scan_threshold,
+        "userAgentsThreshold": settings.user_agents_threshold,
+        "spreadOutlierThreshold": settings.spread_outlier_threshold_km,
+        "maxObservedScans": settings.max_observed_scans,
+        "spreadOutlier": outlier,
+        "permittedCountries": names(&mut markets.iter().copied()),
+        "requestSource": source,
+        "triggerAction": request.id.to_string(),
+        "triggerContext": {
+            "city": or_unknown(&context.city),
+            "countryCode": or_unknown(&context.country_code),
+            "entryUrl": or_unknown(&context.entry_url),
+            "region": or_unknown(&context.region),
+            "timeZone": or_unknown(&context.time_zone),
+            "userAgent": or_unknown(&context.user_agent),
+        },
+        "rulesVersion": RULES_VERSION,
+    });
+    let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
+    for name in ["requestUser", "requestUserName", "scanValue"] {
+        if let Some(text) = request.text(name) {
+            fields.insert(name.to_owned(), text.into());
+        }
+    }
+    (fields, tags(found, request, context, source))
+}
+
+/// Metres are as exact as any of it.
+fn tidy(km: f64) -> f64 {
+    (km * 1_000.0).round() / 1_000.0
+}
+
+fn tags(found: &Assessment, request: &Request, context: &Context, source: &str) -> Vec<String> {
+    let mut tags = vec![
+        "brandIntegrity".to_owned(),
+        format!("status:{}", found.verdict.authentication.as_str()),
+        format!("source:{source}"),
+        format!("eventGroup:{}", request.kind.event_group()),
+    ];
+    let scanned = request.text("scanValue").or(context.entry_url.as_deref());
+    let shown = scanned.map(|value| value.split(['?', '#']).next().unwrap_or_default());
+    if let Some(value) = shown.filter(|value| !value.is_empty()) {
+        tags.push(format!("scanValue:{}", value.chars().take(MAX_TAGGED).collect::<String>()));
+    }
+    let is_true = found.checks.iter().filter(|(_, finding)| finding.matched == Match::True);
+    tags.extend(is_true.map(|(name, _)| format!("match:{name}")));
+    tags.sort_unstable();
+    tags
+}
+
+/// The id of the action that holds the result, made from random bits.
+#[must_use]
+pub fn result_id(now: shared::time::UnixMillis, random: [u8; 16]) -> ActionId {
+    ActionId::new(now.0, random)
+}
+
+/// Types whose triggers an application may submit where it lists none (decisions 3).
+pub const DEFAULT_TYPES: [TriggerType; 2] = [TriggerType::Scans, TriggerType::ImplicitScans];

@@ -1,0 +1,416 @@
+//! The scan profile of a Thng: its last sessions, as scans come in.
+//!
+//! A session is what one device did within one half hour of the clock. What is known of it is the least or the
+//! greatest of what its scans tell, and the profile holds the greatest keys: so scans may come in any order, and
+//! a profile that is made anew from the actions is the same.
+
+use std::collections::BTreeMap;
+
+use shared::time::UnixMillis;
+
+use super::{
+    agent::AgentHash,
+    spot::{CountryCode, Point, Precision, Spot},
+};
+
+/// Most sessions that are kept: at some 35 bytes each, a profile has about 2 KiB.
+pub const MAX_SESSIONS: usize = 64;
+
+/// The half hours that sessions are cut by, in milliseconds.
+pub const SESSION_MS: i64 = 30 * 60 * 1_000;
+
+/// One scan, as far as the profile goes by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// When it happened.
+    pub at: UnixMillis,
+    /// The device; scans whose device is not known are one.
+    pub agent: Option<AgentHash>,
+    /// Where.
+    pub spot: Spot,
+    /// Whether it was a redirect: an `implicitScans` action.
+    pub is_implicit: bool,
+}
+
+/// Which half hour and which device; later ones are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionKey {
+    half_hour: i64,
+    agent: AgentHash,
+}
+
+impl SessionKey {
+    /// The session that a scan belongs to.
+    #[must_use]
+    pub fn of(at: UnixMillis, agent: Option<AgentHash>) -> Self {
+        Self { half_hour: at.0.div_euclid(SESSION_MS), agent: agent.unwrap_or(UNKNOWN_AGENT) }
+    }
+
+    /// The device.
+    #[must_use]
+    pub const fn agent(self) -> AgentHash {
+        self.agent
+    }
+}
+
+/// Stands for the device that is not known; no user agent is known to have this hash.
+const UNKNOWN_AGENT: AgentHash = AgentHash(0);
+
+/// What one device did within half an hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its first scan.
+    pub first: UnixMillis,
+    /// Its last scan.
+    pub last: UnixMillis,
+    /// How many redirects it had.
+    pub implicit: u32,
+    /// Where it was, by its best known scan, of those the first one.
+    pub spot: Spot,
+    spot_at: UnixMillis,
+}
+
+impl Session {
+    fn new(seen: &Observation) -> Self {
+        Self {
+            first: seen.at,
+            last: seen.at,
+            implicit: u32::from(seen.is_implicit),
+            spot: seen.spot.clone(),
+            spot_at: seen.at,
+        }
+    }
+
+    fn add(&mut self, seen: &Observation) {
+        self.first = self.first.min(seen.at);
+        self.last = self.last.max(seen.at);
+        self.implicit = self.implicit.saturating_add(u32::from(seen.is_implicit));
+        // The whole order, so that it does not matter which of two came first.
+        let rank = |spot: &Spot, at: UnixMillis| (std::cmp::Reverse(spot.precision), at, spot.clone());
+        if rank(&seen.spot, seen.at) < rank(&self.spot, self.spot_at) {
+            (self.spot, self.spot_at) = (seen.spot.clone(), seen.at);
+        }
+    }
+}
+
+/// The last sessions of a Thng.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profile {
+    sessions: BTreeMap<SessionKey, Session>,
+}
+
+impl Profile {
+    /// The profile of some scans, in whatever order.
+    #[must_use]
+    pub fn of<'a>(scans: impl IntoIterator<Item = &'a Observation>) -> Self {
+        let mut profile = Self::default();
+        scans.into_iter().for_each(|seen| profile.add(seen));
+        profile
+    }
+
+    /// Takes a scan in; one that is older than all sessions of a full profile changes nothing.
+    pub fn add(&mut self, seen: &Observation) {
+        let key = SessionKey::of(seen.at, seen.agent);
+        match self.sessions.get_mut(&key) {
+            Some(session) => session.add(seen),
+            None => {
+                self.sessions.insert(key, Session::new(seen));
+                if self.sessions.len() > MAX_SESSIONS {
+                    self.sessions.pop_first();
+                }
+            }
+        }
+    }
+
+    /// Its sessions, the oldest first.
+    pub fn sessions(&self) -> impl DoubleEndedIterator<Item = (SessionKey, &Session)> {
+        self.sessions.iter().map(|(key, session)| (*key, session))
+    }
+
+    /// How many sessions it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+}
+
+/// The form that is stored begins with it.
+const VERSION: u8 = 1;
+
+/// Bytes that are no profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are no scan profile")]
+pub struct InvalidProfile;
+
+impl Profile {
+    /// The form that is stored: numbers as LEB128, names of regions once.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut regions: Vec<&str> =
+            self.sessions.values().filter_map(|session| session.spot.region.as_deref()).collect();
+        regions.sort_unstable();
+        regions.dedup();
+        let mut out = vec![VERSION];
+        put(&mut out, regions.len() as u64);
+        for region in &regions {
+            put(&mut out, region.len() as u64);
+            out.extend(region.as_bytes());
+        }
+        put(&mut out, self.sessions.len() as u64);
+        let mut before = 0_i64;
+        for (key, session) in &self.sessions {
+            put_signed(&mut out, key.half_hour.wrapping_sub(before));
+            before = key.half_hour;
+            out.extend(key.agent.0.to_be_bytes());
+            put_signed(&mut out, session.first.0.wrapping_sub(key.half_hour.wrapping_mul(SESSION_MS)));
+            put_signed(&mut out, session.last.0.wrapping_sub(session.first.0));
+            put_signed(&mut out, session.spot_at.0.wrapping_sub(session.first.0));
+            put(&mut out, session.implicit.into());
+            put_spot(&mut out, &session.spot, &regions);
+        }
+        out
+    }
+
+    /// Reads the form that is stored.
+    ///
+    /// # Errors
+    /// The bytes are something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidProfile> {
+        let mut reader = Reader(bytes);
+        if reader.byte()? != VERSION {
+            return Err(InvalidProfile);
+        }
+        let mut regions = Vec::new();
+        for _ in 0..reader.count(MAX_SESSIONS)? {
+            let length = reader.count(MAX_SESSIONS)?;
+            regions.push(str::from_utf8(reader.take(length)?).map_err(|_| InvalidProfile)?);
+        }
+        let (mut sessions, mut before) = (BTreeMap::new(), 0_i64);
+        for _ in 0..reader.count(MAX_SESSIONS)? {
+            let half_hour = before.wrapping_add(reader.signed()?);
+            before = half_hour;
+            let agent: [u8; 8] = reader.take(8)?.try_into().map_err(|_| InvalidProfile)?;
+            let first = half_hour.wrapping_mul(SESSION_MS).wrapping_add(reader.signed()?);
+            let last = first.wrapping_add(reader.signed()?);
+            let spot_at = first.wrapping_add(reader.signed()?);
+            let implicit = u32::try_from(reader.number()?).map_err(|_| InvalidProfile)?;
+            let spot = reader.spot(&regions)?;
+            let (first, last, spot_at) = (UnixMillis(first), UnixMillis(last), UnixMillis(spot_at));
+            let key = SessionKey { half_hour, agent: AgentHash(u64::from_be_bytes(agent)) };
+            sessions.insert(key, Session { first, last, implicit, spot, spot_at });
+        }
+        if reader.0.is_empty() { Ok(Self { sessions }) } else { Err(InvalidProfile) }
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_signed(out: &mut Vec<u8>, number: i64) {
+    put(out, ((number << 1) ^ (number >> 63)) as u64);
+}
+
+fn put_spot(out: &mut Vec<u8>, spot: &Spot, regions: &[&str]) {
+    out.push(spot.precision as u8 | u8::from(spot.point.is_some()) << 4);
+    if let Some(point) = spot.point {
+        out.extend(point.latitude_e6.to_be_bytes());
+        out.extend(point.longitude_e6.to_be_bytes());
+    }
+    out.extend(spot.country.map_or([0; 2], CountryCode::bytes));
+    let region = spot.region.as_deref().and_then(|region| regions.binary_search(&region).ok());
+    put(out, region.map_or(0, |at| at as u64 + 1));
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], InvalidProfile> {
+        let (head, tail) = self.0.split_at_checked(count).ok_or(InvalidProfile)?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    fn byte(&mut self) -> Result<u8, InvalidProfile> {
+        self.take(1)?.first().copied().ok_or(InvalidProfile)
+    }
+
+    fn number(&mut self) -> Result<u64, InvalidProfile> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(InvalidProfile)
+    }
+
+    fn signed(&mut self) -> Result<i64, InvalidProfile> {
+        let number = self.number()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    fn count(&mut self, most: usize) -> Result<usize, InvalidProfile> {
+        usize::try_from(self.number()?).ok().filter(|count| *count <= most).ok_or(InvalidProfile)
+    }
+
+    fn point(&mut self) -> Result<i32, InvalidProfile> {
+        self.take(4)?.try_into().map(i32::from_be_bytes).map_err(|_| InvalidProfile)
+    }
+
+    fn spot(&mut self, regions: &[&str]) -> Result<Spot, InvalidProfile> {
+        let kind = self.byte()?;
+        let precision = *Precision::ALL.get(usize::from(kind & 0xf)).ok_or(InvalidProfile)?;
+        let point = match kind >> 4 {
+            0 => None,
+            1 => Some(Point { latitude_e6: self.point()?, longitude_e6: self.point()? }),
+            _ => return Err(InvalidProfile),
+        };
+        let letters: [u8; 2] = self.take(2)?.try_into().map_err(|_| InvalidProfile)?;
+        let region = match self.count(MAX_SESSIONS)? {
+            0 => None,
+            at => Some((*regions.get(at - 1).ok_or(InvalidProfile)?).into()),
+        };
+        Ok(Spot { precision, point, country: CountryCode::new(letters), region })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::location::Coordinates;
+
+    prop_compose! {
+        pub(in crate::domain::assessment) fn spots()(
+            kind in 0..4_u8,
+            latitude in -90.0..=90.0_f64,
+            longitude in -180.0..=180.0_f64,
+            country in prop::sample::select(vec!["CH", "DE", "FR", "US", "FJ"]),
+            region in prop::option::of(prop::sample::select(vec!["Bern", "Zürich", "North"])),
+        ) -> Spot {
+            let at = Coordinates::new(latitude, longitude);
+            match kind {
+                0 => Spot::NOWHERE,
+                1 => Spot::of_address(false, at, Some(country), region),
+                2 => Spot::of_address(true, at, Some(country), region),
+                _ => Spot::of_sensor(at.unwrap(), country.parse().ok(), region),
+            }
+        }
+    }
+
+    prop_compose! {
+        pub(in crate::domain::assessment) fn scans()(
+            at in 0..40 * SESSION_MS,
+            agent in prop::option::of(1..6_u64),
+            spot in spots(),
+            is_implicit in any::<bool>(),
+        ) -> Observation {
+            Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_arrival_changes_nothing(
+            scans in prop::collection::vec(scans(), 0..150),
+            seed in any::<u64>(),
+        ) {
+            let mut shuffled = scans.clone();
+            let mut state = seed | 1;
+            for at in (1..shuffled.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                shuffled.swap(at, (state >> 33) as usize % (at + 1));
+            }
+            prop_assert_eq!(Profile::of(&scans), Profile::of(&shuffled));
+        }
+
+        #[test]
+        fn what_is_stored_reads_back_and_is_small(scans in prop::collection::vec(scans(), 0..150)) {
+            // Through the store after each scan, as the intake does, and in one go.
+            let mut kept = Profile::default();
+            for seen in &scans {
+                kept = Profile::from_bytes(&kept.to_bytes()).unwrap();
+                kept.add(seen);
+            }
+            prop_assert_eq!(&kept, &Profile::of(&scans));
+            let bytes = kept.to_bytes();
+            prop_assert!(kept.len() <= MAX_SESSIONS && bytes.len() <= 3_072, "{}", bytes.len());
+        }
+
+        #[test]
+        fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Profile::from_bytes(&bytes);
+            let mut cut = Profile::of(&[Observation {
+                at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true,
+            }]).to_bytes();
+            cut.truncate(bytes.len() % cut.len());
+            prop_assert_eq!(Profile::from_bytes(&cut), Err(InvalidProfile));
+        }
+    }
+
+    #[test]
+    fn a_session_is_one_device_in_half_an_hour() {
+        let seen = |at, agent, is_implicit| Observation {
+            at: UnixMillis(at),
+            agent: Some(AgentHash(agent)),
+            spot: Spot::NOWHERE,
+            is_implicit,
+        };
+        let scans = [
+            seen(0, 1, true),
+            seen(5, 1, true),
+            seen(SESSION_MS - 1, 1, false),
+            seen(7, 2, true),
+            seen(SESSION_MS, 1, true),
+        ];
+        let profile = Profile::of(&scans);
+        let told: Vec<_> = profile
+            .sessions()
+            .map(|(key, one)| (key.agent().0, one.first.0, one.last.0, one.implicit))
+            .collect();
+        assert_eq!(told, [(1, 0, SESSION_MS - 1, 2), (2, 7, 7, 1), (1, SESSION_MS, SESSION_MS, 1)]);
+    }
+
+    #[test]
+    fn the_best_known_place_counts() {
+        let at = Coordinates::new(46.9, 7.4).unwrap();
+        let city = Spot::of_address(true, Some(at), Some("CH"), None);
+        let sensor = Spot::of_sensor(at, "CH".parse().ok(), None);
+        let seen = |at, spot: &Spot| Observation {
+            at: UnixMillis(at),
+            agent: None,
+            spot: spot.clone(),
+            is_implicit: false,
+        };
+        let profile =
+            Profile::of(&[seen(1, &Spot::NOWHERE), seen(2, &city), seen(9, &sensor), seen(3, &city)]);
+        assert_eq!(profile.sessions().map(|(_, one)| one.spot.clone()).collect::<Vec<_>>(), [sensor]);
+    }
+
+    #[test]
+    fn the_last_sessions_are_kept() {
+        let seen = |n: i64| Observation {
+            at: UnixMillis(n * SESSION_MS),
+            agent: None,
+            spot: Spot::NOWHERE,
+            is_implicit: true,
+        };
+        let profile = Profile::of(&(0..100).map(seen).collect::<Vec<_>>());
+        let firsts: Vec<i64> = profile.sessions().map(|(_, one)| one.first.0 / SESSION_MS).collect();
+        assert_eq!(firsts, (36..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,306 @@
+//! The seven rules: plain functions from what is known to what is found, each with its reasons.
+
+use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
+
+use super::{
+    settings::{DiversionMode, Settings},
+    spot::{CountryCode, Precision},
+    spread::Spread,
+};
+use crate::domain::commissioning::Commission;
+
+/// What a rule found; `match` in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    /// What the rule looks for is so.
+    True,
+    /// It is not so.
+    False,
+    /// It cannot be said.
+    Unknown,
+}
+
+impl Match {
+    /// As it stands in a result.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "true",
+            Self::False => "false",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a rule found, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What was found.
+    pub matched: Match,
+    /// Why: a word, and figures for people.
+    pub reason: String,
+}
+
+impl Finding {
+    fn new(matched: Match, reason: impl Into<String>) -> Self {
+        Self { matched, reason: reason.into() }
+    }
+}
+
+/// The item that a trigger is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// Neither a Thng nor what was scanned is given.
+    NotGiven,
+    /// The text cannot name an item.
+    Malformed(String),
+    /// There is no such item for the caller.
+    Absent(String),
+    /// The item.
+    Found(Box<Known>),
+}
+
+/// What is known of an item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// `customFields.factory`.
+    pub factory: Option<String>,
+    /// What the factory declared.
+    pub commission: Option<Commission>,
+    /// Where it may be sold; empty when nothing says so.
+    pub markets: Vec<CountryCode>,
+    /// The watermark that it must have.
+    pub watermark: Option<String>,
+    /// The markings that it must have.
+    pub markings: Vec<String>,
+}
+
+impl Known {
+    /// Whether it hangs in a shop window: its scans say nothing.
+    #[must_use]
+    pub fn is_display(&self) -> bool {
+        self.tags.iter().any(|tag| ["demo", "display"].contains(&tag.as_str()))
+    }
+}
+
+/// Invalid: the item does not exist.
+#[must_use]
+pub fn invalid(item: &Item) -> Finding {
+    match item {
+        Item::NotGiven => Finding::new(Match::Unknown, "Neither thng nor customFields.scanValue is given."),
+        Item::Malformed(text) => Finding::new(
+            Match::True,
+            format!("MALFORMED_ID: {text:?} is no id, and its check digit or form is wrong."),
+        ),
+        Item::Absent(text) => {
+            Finding::new(Match::True, format!("UNKNOWN_ITEM: no item is known as {text:?}."))
+        }
+        Item::Found(_) => Finding::new(Match::False, "The item is known."),
+    }
+}
+
+/// Tags of items that must not be about.
+const WITHDRAWN: [&str; 3] = ["recalled", "stolen", "destroyed"];
+
+/// Unauthorised: the factory did not declare the item, or it was withdrawn.
+#[must_use]
+pub fn unauthorized(known: &Known, at: UnixMillis, settings: &Settings) -> Finding {
+    if let Some(tag) = known.tags.iter().find(|tag| WITHDRAWN.contains(&tag.as_str())) {
+        return Finding::new(Match::True, format!("WITHDRAWN: the item is tagged {tag}."));
+    }
+    let Some(commission) = &known.commission else {
+        return if settings.require_commissioning {
+            Finding::new(Match::True, "NOT_ACTIVATED: the item was never commissioned.")
+        } else {
+            Finding::new(Match::Unknown, "The item was never commissioned, and need not be.")
+        };
+    };
+    match commission.state_at(at) {
+        CommissionState::NotCommissioned => Finding::new(
+            Match::True,
+            "SCANNED_BEFORE_ACTIVATION: the item was commissioned only after this scan.",
+        ),
+        CommissionState::Decommissioned => {
+            Finding::new(Match::True, "DECOMMISSIONED: the item was withdrawn before this scan.")
+        }
+        CommissionState::Commissioned if known.factory != commission.factory => {
+            let name = |factory: &Option<String>| factory.clone().unwrap_or_else(|| "none".to_owned());
+            Finding::new(
+                Match::True,
+                format!(
+                    "FACTORY_MISMATCH: the item names the factory {}, its commission {}.",
+                    name(&known.factory),
+                    name(&commission.factory)
+                ),
+            )
+        }
+        CommissionState::Commissioned => Finding::new(Match::False, "The item is commissioned."),
+    }
+}
+
+/// What is asked of the rule of diversion.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Countries that the trigger may be in.
+    pub countries: &'a [CountryCode],
+    /// How well its place is known.
+    pub precision: Precision,
+    /// Whether an inspector or the supply chain scanned.
+    pub is_professional: bool,
+}
+
+/// Diversion: the item is outside of its markets; and how sure that is, as `grayMarketStatus`.
+#[must_use]
+pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: DiversionMode) -> (Finding, Risk) {
+    let markets = &known.markets;
+    if markets.is_empty() {
+        return (Finding::new(Match::Unknown, "NO_MARKETS: no permitted countries are set."), Risk::Unknown);
+    }
+    let is_in = |country: &CountryCode| markets.contains(country);
+    let (inside, outside): (Vec<CountryCode>, Vec<CountryCode>) =
+        place.countries.iter().copied().partition(is_in);
+    if place.countries.is_empty() {
+        return (Finding::new(Match::Unknown, "NO_COUNTRY: the country is not known."), Risk::Unknown);
+    }
+    if !inside.is_empty() && !outside.is_empty() {
+        let text = format!("NO_COUNTRY: near the border of {}.", list(place.countries));
+        return (Finding::new(Match::Unknown, text), Risk::Unknown);
+    }
+    if outside.is_empty() {
+        return (
+            Finding::new(Match::False, format!("Seen in {}, which is permitted.", list(&inside))),
+            Risk::None,
+        );
+    }
+    let before = || spread.previous_countries.iter().flatten();
+    let (home, away) = (before().filter(|c| is_in(c)).count(), before().filter(|c| !is_in(c)).count());
+    let has_home = home >= 2 || (home >= 1 && home >= away);
+    let is_backed = place.precision == Precision::Sensor || place.is_professional || away > 0;
+    let risk = match mode {
+        DiversionMode::Trigger => Risk::Confirmed,
+        DiversionMode::Profile if !has_home && is_backed => Risk::Confirmed,
+        DiversionMode::Profile => Risk::Suspected,
+    };
+    let mut reason = format!(
+        "OUTSIDE_MARKET: seen in {}, permitted are {}; {home} sessions inside before, {away} outside.",
+        list(&outside),
+        list(markets)
+    );
+    if mode == DiversionMode::Profile && has_home {
+        reason.push_str(" HOME_IN_MARKET: it was at home in its market.");
+    } else if away == 0 {
+        reason.push_str(" FIRST_OUTSIDE_SCAN.");
+    }
+    (Finding::new(Match::True, reason), risk)
+}
+
+fn list(countries: &[CountryCode]) -> String {
+    let names: Vec<String> = countries.iter().take(20).map(ToString::to_string).collect();
+    let more = if countries.len() > names.len() { " and more" } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Fewest previous sessions for the point of many far devices.
+const MANY_SESSIONS: usize = 10;
+
+/// Points for a duplicate, with what they are for.
+#[must_use]
+pub fn points(spread: &Spread, settings: &Settings) -> Vec<(u32, String)> {
+    let over_one = |count: usize| count.clamp(1, 4) as u32 - 1;
+    let (countries, places, agents) =
+        (spread.countries.len(), spread.independent_places, spread.agents.len());
+    let many_agents = agents > settings.user_agents_threshold as usize;
+    let is_far = spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km;
+    let all = [
+        (2 * over_one(countries), format!("{countries} countries")),
+        (over_one(places), format!("{places} independent places")),
+        (2 * u32::from(spread.overlap), "two of them at the same time".to_owned()),
+        (u32::from(many_agents), format!("{agents} devices")),
+        (
+            u32::from(spread.sensor_spread_km > settings.sensor_spread_threshold_km),
+            format!("{:.0} km between sensors", spread.sensor_spread_km),
+        ),
+        (u32::from(spread.kinematic), "faster than an airliner".to_owned()),
+        (
+            2 * u32::from(spread.previous() >= MANY_SESSIONS && many_agents && is_far),
+            format!("{} sessions over {:.0} km", spread.previous(), spread.geo_ip_spread_km),
+        ),
+    ];
+    all.into_iter().filter(|(points, _)| *points > 0).collect()
+}
+
+/// Duplicate: the code is on more than one item; and whether it may be one.
+#[must_use]
+pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
+    let previous = spread.previous();
+    if previous < settings.scan_threshold as usize {
+        let text =
+            format!("TOO_FEW_SCANS: {previous} sessions before, {} are needed.", settings.scan_threshold);
+        return (Finding::new(Match::Unknown, text), false);
+    }
+    let points = points(spread, settings);
+    let sum: u32 = points.iter().map(|(points, _)| points).sum();
+    let is_open = spread.regions.len() > settings.regions_threshold as usize
+        || spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km
+        || spread.sensor_spread_km > settings.sensor_spread_threshold_km;
+    let told: Vec<String> = points.iter().map(|(points, what)| format!("{points} for {what}")).collect();
+    let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+    if sum >= settings.duplicate_points && is_open {
+        return (Finding::new(Match::True, format!("DUPLICATE with {sum} points{told}.")), false);
+    }
+    let is_suspected = sum >= settings.suspected_points;
+    let what = if is_suspected { "It may be a DUPLICATE" } else { "No duplicate" };
+    (
+        Finding::new(Match::False, format!("{what}: {sum} of {} points{told}.", settings.duplicate_points)),
+        is_suspected,
+    )
+}
+
+/// Evidence of an inspector; each is `None` where it was not looked for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    /// `inspectedProductMatch`.
+    pub inspected: Option<bool>,
+    /// The watermark that was read.
+    pub watermark: Option<String>,
+    /// The markings that were seen.
+    pub markings: Vec<String>,
+}
+
+/// Physical: the item does not match its digital description. `None` when nobody looked.
+#[must_use]
+pub fn physical(evidence: Option<&Evidence>) -> Option<Finding> {
+    match evidence?.inspected? {
+        true => Some(Finding::new(Match::False, "The inspector says that it matches.")),
+        false => Some(Finding::new(Match::True, "The inspector says that it does not match.")),
+    }
+}
+
+/// Watermark: the expected one is missing or another. `None` when none is expected, or nobody looked.
+#[must_use]
+pub fn watermark(known: &Known, evidence: Option<&Evidence>) -> Option<Finding> {
+    let (expected, evidence) = (known.watermark.as_ref()?, evidence?);
+    Some(match &evidence.watermark {
+        None => Finding::new(Match::True, "WATERMARK_MISSING: one is expected, none was read."),
+        Some(found) if found == expected => Finding::new(Match::False, "The watermark is the expected one."),
+        Some(_) => Finding::new(Match::True, "WATERMARK_MISMATCH: it is another one than expected."),
+    })
+}
+
+/// Markings: an expected one was not seen. `None` when none is expected, or nobody looked.
+#[must_use]
+pub fn markings(known: &Known, evidence: Option<&Evidence>) -> Option<Finding> {
+    let evidence = evidence.filter(|_| !known.markings.is_empty())?;
+    let missing: Vec<&str> =
+        known.markings.iter().filter(|one| !evidence.markings.contains(one)).map(String::as_str).collect();
+    Some(if missing.is_empty() {
+        Finding::new(Match::False, "Every expected marking is there.")
+    } else {
+        Finding::new(Match::True, format!("MARKING_MISSING: {}.", missing.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! How far apart the scans of a Thng are: what the rule of copies counts.
+
+use std::collections::BTreeSet;
+
+use shared::time::UnixMillis;
+
+use super::{
+    agent::AgentHash,
+    profile::{Profile, SESSION_MS, Session, SessionKey},
+    settings::Settings,
+    spot::{CountryCode, Precision, Spot},
+};
+use crate::domain::{geo::distance_km, location::Coordinates};
+
+/// Sessions older than this are no part of the profile, in milliseconds: 365 days.
+const WINDOW_MS: i64 = 365 * 24 * 60 * 60 * 1_000;
+
+/// Faster than any airliner.
+const MAX_SPEED_KM_H: f64 = 900.0;
+
+/// Journeys that are shorter say nothing about speed.
+const MIN_JOURNEY_KM: f64 = 100.0;
+
+/// Sessions as near as this are at one place, by sensor and by address.
+const PLACE_KM: [f64; 2] = [75.0, 400.0];
+
+/// Fewest located sessions before one of them can be an outlier.
+const MIN_LOCATED: usize = 3;
+
+/// What is judged: when, which device, where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trigger {
+    /// When it happened.
+    pub at: UnixMillis,
+    /// The device.
+    pub agent: Option<AgentHash>,
+    /// Where.
+    pub spot: Spot,
+    /// Whether the profile holds it as a redirect.
+    pub is_counted: bool,
+}
+
+/// Previous sessions and the trigger, in figures.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Spread {
+    /// Countries.
+    pub countries: BTreeSet<CountryCode>,
+    /// Regions, each with its country.
+    pub regions: BTreeSet<String>,
+    /// Devices.
+    pub agents: BTreeSet<AgentHash>,
+    /// Diagonal of the smallest box around what addresses tell, in kilometres.
+    pub geo_ip_box_km: f64,
+    /// The same of sensors.
+    pub sensor_box_km: f64,
+    /// Largest distance between two points that addresses tell, in kilometres.
+    pub geo_ip_spread_km: f64,
+    /// The same of sensors.
+    pub sensor_spread_km: f64,
+    /// Whether the trigger is far from all that was before; `None` when that cannot be said.
+    pub outlier: Option<bool>,
+    /// Places that no device was at two of.
+    pub independent_places: usize,
+    /// Whether two of these were active at the same time.
+    pub overlap: bool,
+    /// Whether one would have had to fly too fast.
+    pub kinematic: bool,
+    /// Countries of previous sessions, one for each.
+    pub previous_countries: Vec<Option<CountryCode>>,
+    /// Redirects in previous sessions and in the trigger's own, without itself.
+    pub previous_implicit: u64,
+}
+
+impl Spread {
+    /// How many sessions were before.
+    #[must_use]
+    pub fn previous(&self) -> usize {
+        self.previous_countries.len()
+    }
+
+    /// The figures of a trigger, among the sessions of its Thng since `since`.
+    ///
+    /// The session that the trigger belongs to is not a previous one.
+    #[must_use]
+    pub fn of(profile: &Profile, trigger: &Trigger, since: Option<UnixMillis>, settings: &Settings) -> Self {
+        let own = SessionKey::of(trigger.at, trigger.agent);
+        let oldest = since.unwrap_or(UnixMillis(i64::MIN)).0.max(trigger.at.0.saturating_sub(WINDOW_MS));
+        let counts = |session: &Session| session.last.0 >= oldest && session.first < trigger.at;
+        let implicit_of_own: u64 = profile
+            .sessions()
+            .filter(|(key, session)| *key == own && counts(session))
+            .map(|(_, session)| u64::from(session.implicit))
+            .sum();
+        let mut previous: Vec<(SessionKey, &Session)> =
+            profile.sessions().filter(|(key, session)| *key != own && counts(session)).collect();
+        previous.drain(..previous.len().saturating_sub(settings.max_observed_scans));
+        let implicit: u64 = previous.iter().map(|(_, session)| u64::from(session.implicit)).sum();
+
+        let mut spread = Self {
+            previous_countries: previous.iter().map(|(_, session)| session.spot.country).collect(),
+            previous_implicit: implicit + implicit_of_own.saturating_sub(trigger.is_counted.into()),
+            ..Self::default()
+        };
+        let spots = || previous.iter().map(|(_, session)| &session.spot).chain([&trigger.spot]);
+        spread.countries = spots().filter_map(|spot| spot.country).collect();
+        spread.regions = spots().filter_map(Spot::region_name).collect();
+        spread.agents = previous
+            .iter()
+            .map(|(key, _)| key.agent())
+            .chain([own.agent()])
+            .filter(|agent| *agent != AgentHash(0))
+            .collect();
+        let points = |precision: Precision| -> Vec<Coordinates> {
+            let known = spots().filter(|spot| spot.precision == precision);
+            known.filter_map(|spot| spot.located()).map(|(at, _)| at).collect()
+        };
+        let (cities, sensors) = (points(Precision::GeoIpCity), points(Precision::Sensor));
+        (spread.geo_ip_box_km, spread.sensor_box_km) = (box_diagonal_km(&cities), box_diagonal_km(&sensors));
+        (spread.geo_ip_spread_km, spread.sensor_spread_km) = (largest_km(&cities), largest_km(&sensors));
+        spread.outlier = outlier(&previous, &trigger.spot, settings.spread_outlier_threshold_km);
+
+        let mut stops: Vec<Stop> =
+            previous.iter().filter_map(|(key, session)| Stop::of(*key, session)).collect();
+        stops.extend(Stop::of_trigger(own, trigger));
+        stops.sort_by_key(|stop| (stop.first, stop.last, stop.agent));
+        let places = independent(places(&stops));
+        spread.independent_places = places.len();
+        spread.overlap = places.iter().enumerate().any(|(at, one)| {
+            places.get(at + 1..).unwrap_or_default().iter().any(|other| one.overlaps(other))
+        });
+        spread.kinematic = stops.windows(2).any(|pair| match pair {
+            [from, to] => is_too_fast(from, to),
+            _ => false,
+        });
+        spread
+    }
+}
+
+/// A session whose place is known.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    first: UnixMillis,
+    last: UnixMillis,
+    agent: AgentHash,
+    at: Coordinates,
+    radius_km: f64,
+    is_sensor: bool,
+}
+
+impl Stop {
+    fn new(key: SessionKey, (first, last): (UnixMillis, UnixMillis), spot: &Spot) -> Option<Self> {
+        let (at, radius_km) = spot.located()?;
+        let is_sensor = spot.precision == Precision::Sensor;
+        Some(Self { first, last, agent: key.agent(), at, radius_km, is_sensor })
+    }
+
+    fn of(key: SessionKey, session: &Session) -> Option<Self> {
+        Self::new(key, (session.first, session.last), &session.spot)
+    }
+
+    fn of_trigger(key: SessionKey, trigger: &Trigger) -> Option<Self> {
+        Self::new(key, (trigger.at, trigger.at), &trigger.spot)
+    }
+
+    /// How far apart two are at least.
+    fn apart_km(&self, other: &Self) -> f64 {
+        distance_km(self.at, other.at) - self.radius_km - other.radius_km
+    }
+}
+
+/// Different devices, and no journey between them that an airliner could make.
+fn is_too_fast(from: &Stop, to: &Stop) -> bool {
+    let apart_km = from.apart_km(to);
+    let hours = (to.first.0.saturating_sub(from.last.0)).max(0) as f64 / 3_600_000.0;
+    from.agent != to.agent && apart_km > MIN_JOURNEY_KM && apart_km > MAX_SPEED_KM_H * hours
+}
+
+/// Sessions around a leader: the first one there.
+#[derive(Debug)]
+struct Place {
+    leader: Stop,
+    agents: BTreeSet<AgentHash>,
+    first: UnixMillis,
+    last: UnixMillis,
+}
+
+impl Place {
+    fn overlaps(&self, other: &Self) -> bool {
+        // A single scan is an instant; a session stands for its half hour.
+        let end = |place: &Self| place.last.0.max(place.first.0.saturating_add(SESSION_MS));
+        self.first.0 <= end(other) && other.first.0 <= end(self)
+    }
+}
+
+/// Leader clustering in order of time.
+fn places(stops: &[Stop]) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for stop in stops {
+        let reach = |place: &Place| {
+            let both_sensors = stop.is_sensor && place.leader.is_sensor;
+            PLACE_KM[usize::from(!both_sensors)]
+        };
+        let near = places.iter_mut().find(|place| distance_km(place.leader.at, stop.at) <= reach(place));
+        match near {
+            Some(place) => {
+                place.agents.insert(stop.agent);
+                place.first = place.first.min(stop.first);
+                place.last = place.last.max(stop.last);
+            }
+            None => places.push(Place {
+                leader: *stop,
+                agents: [stop.agent].into(),
+                first: stop.first,
+                last: stop.last,
+            }),
+        }
+    }
+    places
+}
+
+/// Places with devices of their own, taken greedily in order of time.
+fn independent(places: Vec<Place>) -> Vec<Place> {
+    let mut seen = BTreeSet::new();
+    let mut taken = Vec::new();
+    for place in places {
+        if place.agents.is_disjoint(&seen) {
+            seen.extend(place.agents.iter().copied());
+            taken.push(place);
+        }
+    }
+    taken
+}
+
+fn outlier(previous: &[(SessionKey, &Session)], trigger: &Spot, threshold_km: f64) -> Option<bool> {
+    let (at, radius_km) = trigger.located()?;
+    let located: Vec<(Coordinates, f64)> =
+        previous.iter().filter_map(|(_, session)| session.spot.located()).collect();
+    if located.len() < MIN_LOCATED {
+        return None;
+    }
+    let apart = located.iter().map(|(other, radius)| distance_km(at, *other) - radius - radius_km);
+    Some(apart.fold(f64::INFINITY, f64::min) > threshold_km)
+}
+
+/// Largest distance between two of some points, in kilometres.
+#[must_use]
+pub fn largest_km(points: &[Coordinates]) -> f64 {
+    let pairs = points.iter().enumerate().flat_map(|(at, one)| {
+        points.get(at + 1..).unwrap_or_default().iter().map(|other| distance_km(*one, *other))
+    });
+    pairs.fold(0.0, f64::max)
+}
+
+/// The smallest box around some points: south, west, north, east; `west > east` when it crosses the date line.
+///
+/// `None` without points. Its longitudes are what the largest gap between two neighbours leaves.
+#[must_use]
+pub fn bounding_box(points: &[Coordinates]) -> Option<[f64; 4]> {
+    let latitudes = || points.iter().map(|point| point.latitude());
+    let (south, north) =
+        (latitudes().fold(f64::INFINITY, f64::min), latitudes().fold(f64::NEG_INFINITY, f64::max));
+    let mut longitudes: Vec<f64> = points.iter().map(|point| point.longitude()).collect();
+    longitudes.sort_unstable_by(f64::total_cmp);
+    let (first, last) = (*longitudes.first()?, *longitudes.last()?);
+    // The gap over the date line, behind the last one.
+    let (mut gap, mut west, mut east) = (first + 360.0 - last, first, last);
+    for pair in longitudes.windows(2) {
+        if let [before, after] = pair
+            && after - before > gap
+        {
+            (gap, west, east) = (after - before, *after, *before);
+        }
+    }
+    Some([south, west, north, east])
+}
+
+/// Diagonal of the smallest box around some points, in kilometres; 0 without two of them.
+#[must_use]
+pub fn box_diagonal_km(points: &[Coordinates]) -> f64 {
+    let corners = bounding_box(points).and_then(|[south, west, north, east]| {
+        Coordinates::new(south, west).zip(Coordinates::new(north, east))
+    });
+    corners.map_or(0.0, |(from, to)| distance_km(from, to))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+use geo::{Distance, Haversine, HaversineMeasure};
+use proptest::prelude::*;
+
+use super::{super::profile::tests::scans, *};
+use crate::domain::assessment::profile::Observation;
+
+const HOUR: i64 = 3_600_000;
+const BERN: (f64, f64) = (46.95, 7.45);
+const ZURICH: (f64, f64) = (47.37, 8.54);
+const LONDON: (f64, f64) = (51.51, -0.13);
+const TOKYO: (f64, f64) = (35.68, 139.69);
+const SYDNEY: (f64, f64) = (-33.87, 151.21);
+
+fn at((latitude, longitude): (f64, f64)) -> Coordinates {
+    Coordinates::new(latitude, longitude).unwrap()
+}
+
+fn city(point: (f64, f64), country: &str) -> Spot {
+    Spot::of_address(true, Some(at(point)), Some(country), None)
+}
+
+fn sensor(point: (f64, f64), country: &str) -> Spot {
+    Spot::of_sensor(at(point), country.parse().ok(), None)
+}
+
+fn seen(hours: i64, agent: u64, spot: Spot) -> Observation {
+    Observation { at: UnixMillis(hours * HOUR), agent: Some(AgentHash(agent)), spot, is_implicit: true }
+}
+
+fn trigger(hours: i64, agent: u64, spot: Spot) -> Trigger {
+    Trigger { at: UnixMillis(hours * HOUR), agent: Some(AgentHash(agent)), spot, is_counted: false }
+}
+
+fn spread(scans: &[Observation], trigger: &Trigger) -> Spread {
+    Spread::of(&Profile::of(scans), trigger, None, &Settings::default())
+}
+
+#[test]
+fn nothing_before_is_nothing() {
+    let alone = spread(&[], &trigger(0, 1, Spot::NOWHERE));
+    assert_eq!((alone.previous(), alone.outlier, alone.independent_places), (0, None, 0));
+    let alone = spread(&[], &trigger(0, 1, city(BERN, "CH")));
+    assert_eq!((alone.countries.len(), alone.agents.len(), alone.independent_places), (1, 1, 1));
+    assert_eq!((alone.geo_ip_box_km, alone.geo_ip_spread_km, alone.previous_implicit), (0.0, 0.0, 0));
+}
+
+#[test]
+fn the_triggers_own_session_is_not_a_previous_one() {
+    let scans = [seen(10, 1, city(BERN, "CH")), seen(20, 1, city(BERN, "CH")), seen(20, 2, city(BERN, "CH"))];
+    let counted = Trigger { is_counted: true, ..trigger(20, 1, city(BERN, "CH")) };
+    // What happens at the same moment elsewhere is not before it.
+    let found = spread(&scans, &counted);
+    assert_eq!((found.previous(), found.previous_implicit), (1, 1));
+    let later = Trigger { at: UnixMillis(20 * HOUR + 1), ..counted };
+    let found = spread(&scans, &later);
+    assert_eq!((found.previous(), found.previous_implicit), (2, 2));
+    // A trigger older than the profile is judged against what was before it.
+    let found = spread(&scans, &trigger(15, 9, city(BERN, "CH")));
+    assert_eq!((found.previous(), found.previous_implicit), (1, 1));
+}
+
+#[test]
+fn sessions_before_the_window_or_the_commission_are_left_out() {
+    let scans =
+        [seen(0, 1, city(BERN, "CH")), seen(24, 2, city(ZURICH, "CH")), seen(9_000, 3, city(BERN, "CH"))];
+    let now = trigger(9_001, 4, city(BERN, "CH"));
+    // 365 days have 8,760 hours.
+    assert_eq!(spread(&scans, &now).previous(), 1);
+    assert_eq!(spread(&scans, &trigger(8_760, 4, city(BERN, "CH"))).previous(), 2);
+    let since = Some(UnixMillis(24 * HOUR));
+    let found =
+        Spread::of(&Profile::of(&scans), &trigger(8_000, 4, Spot::NOWHERE), since, &Settings::default());
+    assert_eq!(found.previous(), 1);
+    let few = Settings { max_observed_scans: 1, ..Settings::default() };
+    let found = Spread::of(&Profile::of(&scans), &trigger(8_000, 4, Spot::NOWHERE), None, &few);
+    assert_eq!(found.previous(), 1);
+}
+
+#[test]
+fn sensors_and_addresses_are_measured_apart() {
+    let scans = [
+        seen(0, 1, city(BERN, "CH")),
+        seen(2, 1, city(TOKYO, "JP")),
+        seen(4, 1, sensor(BERN, "CH")),
+        seen(6, 1, Spot::of_address(false, Some(at(SYDNEY)), Some("AU"), None)),
+    ];
+    let found = spread(&scans, &trigger(8, 1, sensor(ZURICH, "CH")));
+    assert!((found.geo_ip_spread_km - 9_600.0).abs() < 100.0, "{}", found.geo_ip_spread_km);
+    assert!((found.sensor_spread_km - 95.0).abs() < 2.0, "{}", found.sensor_spread_km);
+    // The country's own point is in no distance, its country is counted.
+    assert_eq!(found.countries.len(), 3);
+    assert!(found.sensor_box_km >= found.sensor_spread_km - 1e-9);
+}
+
+#[test]
+fn an_outlier_is_far_from_all_that_was_located_before() {
+    let home = |count: i64| (0..count).map(|n| seen(n * 24, 1, city(BERN, "CH"))).collect::<Vec<_>>();
+    for (before, spot, expected) in [
+        (home(3), city(TOKYO, "JP"), Some(true)),
+        (home(2), city(TOKYO, "JP"), None),
+        (home(3), city(ZURICH, "CH"), Some(false)),
+        (home(3), Spot::NOWHERE, None),
+        (home(3), Spot::of_address(false, Some(at(TOKYO)), Some("JP"), None), None),
+        // 745 km to London are less than 500 km beyond the two radii.
+        (home(3), city(LONDON, "GB"), Some(false)),
+    ] {
+        assert_eq!(spread(&before, &trigger(999, 1, spot.clone())).outlier, expected, "{spot:?}");
+    }
+    // The boundary: more than the threshold beyond both radii.
+    let before = home(3);
+    let there = city(TOKYO, "JP");
+    let beyond = distance_km(at(TOKYO), at(BERN)) - 250.0 - 250.0;
+    for (threshold, expected) in [(beyond - 1e-6, true), (beyond, false), (beyond + 1e-6, false)] {
+        let settings = Settings { spread_outlier_threshold_km: threshold, ..Settings::default() };
+        let found = Spread::of(&Profile::of(&before), &trigger(999, 1, there.clone()), None, &settings);
+        assert_eq!(found.outlier, Some(expected), "{threshold}");
+    }
+}
+
+#[test]
+fn places_are_independent_when_no_device_was_at_both() {
+    let one_owner =
+        [seen(0, 1, city(BERN, "CH")), seen(500, 1, city(TOKYO, "JP")), seen(900, 1, city(SYDNEY, "AU"))];
+    let found = spread(&one_owner, &trigger(999, 1, city(BERN, "CH")));
+    assert_eq!((found.independent_places, found.kinematic), (1, false));
+    let copies =
+        [seen(0, 1, city(BERN, "CH")), seen(500, 2, city(TOKYO, "JP")), seen(900, 3, city(SYDNEY, "AU"))];
+    assert_eq!(spread(&copies, &trigger(999, 4, city(BERN, "CH"))).independent_places, 3);
+    // Bern and Zurich are one place by address, and two by sensor.
+    let near = [seen(0, 1, city(BERN, "CH"))];
+    assert_eq!(spread(&near, &trigger(500, 2, city(ZURICH, "CH"))).independent_places, 1);
+    let near = [seen(0, 1, sensor(BERN, "CH"))];
+    assert_eq!(spread(&near, &trigger(500, 2, sensor(ZURICH, "CH"))).independent_places, 2);
+}
+
+#[test]
+fn places_overlap_when_both_are_active_at_a_time() {
+    let turns = [seen(0, 1, city(BERN, "CH")), seen(500, 2, city(TOKYO, "JP"))];
+    assert!(!spread(&turns, &trigger(501, 2, city(TOKYO, "JP"))).overlap);
+    assert!(spread(&turns, &trigger(600, 1, city(BERN, "CH"))).overlap, "Bern again after Tokyo");
+}
+
+#[test]
+fn a_journey_faster_than_an_airliner() {
+    // 9,620 km, 9,120 beyond the radii: 10.1 hours at 900 km/h.
+    let from = [seen(0, 1, city(BERN, "CH"))];
+    for (hours, agent, expected) in [(10, 2, true), (11, 2, false), (10, 1, false), (1, 2, true)] {
+        let found = spread(&from, &trigger(hours, agent, city(TOKYO, "JP")));
+        assert_eq!(found.kinematic, expected, "{hours} h, device {agent}");
+    }
+    // Too short to say anything.
+    assert!(!spread(&[seen(0, 1, sensor(BERN, "CH"))], &trigger(1, 2, sensor(ZURICH, "CH"))).kinematic);
+}
+
+#[test]
+fn boxes_over_the_date_line_and_at_the_poles() {
+    for (points, expected, what) in [
+        (vec![(0.0, 179.0), (0.0, -179.0)], [0.0, 179.0, 0.0, -179.0], "over the date line"),
+        (vec![(0.0, -10.0), (5.0, 10.0)], [0.0, -10.0, 5.0, 10.0], "over Greenwich"),
+        (vec![(0.0, 180.0), (1.0, -180.0)], [0.0, -180.0, 1.0, 180.0], "on the date line"),
+        (vec![(-17.0, 178.0), (-18.0, -179.0), (-16.0, 177.0)], [-18.0, 177.0, -16.0, -179.0], "Fiji"),
+        (vec![(90.0, 0.0), (89.0, 120.0), (89.0, -120.0)], [89.0, -120.0, 90.0, 120.0], "around the pole"),
+        (vec![(3.0, 4.0)], [3.0, 4.0, 3.0, 4.0], "one point"),
+    ] {
+        let points: Vec<Coordinates> = points.into_iter().map(at).collect();
+        let found = bounding_box(&points).unwrap();
+        // A tie between gaps may be cut at either.
+        let width = |[_, west, _, east]: [f64; 4]| (east - west).rem_euclid(360.0);
+        assert_eq!((found[0], found[2]), (expected[0], expected[2]), "{what}: {found:?}");
+        assert!((width(found) - width(expected)).abs() < 1e-9, "{what}: {found:?}");
+    }
+    assert_eq!((bounding_box(&[]), box_diagonal_km(&[])), (None, 0.0));
+    let fiji = [at((-17.0, 179.5)), at((-17.0, -179.5))];
+    assert!(box_diagonal_km(&fiji) < 107.0, "{}", box_diagonal_km(&fiji));
+    assert!(box_diagonal_km(&[at((90.0, 10.0)), at((90.0, -170.0))]) < 1e-6, "the pole is one point");
+}
+
+fn anywhere() -> impl Strategy<Value = Coordinates> {
+    let latitude = prop_oneof![4 => -90.0..=90.0, 1 => prop::sample::select(vec![-90.0, 0.0, 90.0])];
+    let longitude =
+        prop_oneof![4 => -180.0..=180.0, 1 => prop::sample::select(vec![-180.0, 0.0, 179.99, 180.0])];
+    (latitude, longitude).prop_map(at)
+}
+
+fn is_inside([south, west, north, east]: [f64; 4], point: Coordinates) -> bool {
+    let longitude = point.longitude();
+    let between = if west <= east {
+        (west..=east).contains(&longitude)
+    } else {
+        longitude >= west || longitude <= east
+    };
+    between && (south..=north).contains(&point.latitude())
+}
+
+proptest! {
+    /// An independent check: the `geo` crate on a sphere of the same radius.
+    #[test]
+    fn distances_are_those_of_the_geo_crate(a in anywhere(), b in anywhere()) {
+        let sphere = HaversineMeasure::new(6_371_008.8);
+        let point = |c: Coordinates| geo::Point::new(c.longitude(), c.latitude());
+        let theirs = sphere.distance(point(a), point(b)) / 1_000.0;
+        // Near the other end of the world, the haversine loses digits.
+        let tolerance = if theirs > 19_900.0 { 0.5 } else { 1e-6 + theirs * 1e-9 };
+        prop_assert!((distance_km(a, b) - theirs).abs() <= tolerance, "{} {}", distance_km(a, b), theirs);
+        let default = Haversine.distance(point(a), point(b)) / 1_000.0;
+        prop_assert!((default - theirs).abs() <= theirs * 1e-6 + 1e-9);
+    }
+
+    /// Every point is in the box, and no turn of the globe gives a narrower one.
+    #[test]
+    fn boxes_are_the_smallest(points in prop::collection::vec(anywhere(), 1..12)) {
+        let found = bounding_box(&points).unwrap();
+        prop_assert!(points.iter().all(|point| is_inside(found, *point)), "{found:?}");
+        let width = (found[3] - found[1]).rem_euclid(360.0);
+        for start in &points {
+            let turned = points.iter().map(|point| (point.longitude() - start.longitude()).rem_euclid(360.0));
+            // 180 and -180 are one meridian, which the box may have at both ends.
+            let theirs = turned.fold(0.0, f64::max);
+            prop_assert!(width <= theirs + 1e-9 || found[3] - found[1] == 360.0, "{width} {theirs}");
+        }
+    }
+
+    /// The same box by the `geo` crate where it crosses nothing.
+    #[test]
+    fn boxes_that_cross_nothing_are_those_of_the_geo_crate(
+        points in prop::collection::vec((-89.0..89.0_f64, -80.0..80.0_f64).prop_map(at), 1..12),
+    ) {
+        use geo::BoundingRect;
+        let many = geo::MultiPoint::from_iter(points.iter().map(|c| geo::Point::new(c.longitude(), c.latitude())));
+        let theirs = many.bounding_rect().unwrap();
+        let expected = [theirs.min().y, theirs.min().x, theirs.max().y, theirs.max().x];
+        prop_assert_eq!(bounding_box(&points), Some(expected));
+    }
+
+    #[test]
+    fn figures_do_not_go_by_the_order_of_arrival(scans in prop::collection::vec(scans(), 0..60), turn in 0..60_usize) {
+        let mut turned = scans.clone();
+        turned.rotate_left(if scans.is_empty() { 0 } else { turn % scans.len() });
+        let judged = trigger(25, 7, city(BERN, "CH"));
+        prop_assert_eq!(spread(&scans, &judged), spread(&turned, &judged));
+    }
+}

@@ -1,0 +1,341 @@
+//! The action that asks for an assessment (contract: AuthenticationTriggeringActionDocument).
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::{
+    id::{ActionId, ThngId},
+    time::UnixMillis,
+};
+
+use crate::domain::{
+    limits::{MAX_IDENTIFIER, MAX_TAG, check_custom_fields, check_text, shorten},
+    location::{Coordinates, Form, Location},
+    members::Members,
+    resource_body::millis,
+};
+
+/// Types of actions that may ask for an assessment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TriggerType {
+    /// By an inspector's app.
+    InspectorScans,
+    /// By a redirect.
+    ImplicitScans,
+    /// By a partner of the supply chain.
+    SupplyChainScans,
+    /// By an application.
+    Scans,
+    /// What an inspector says after the scan.
+    AuthenticationConfirmations,
+}
+
+impl TriggerType {
+    /// Every one.
+    pub const ALL: [Self; 5] = [
+        Self::InspectorScans,
+        Self::ImplicitScans,
+        Self::SupplyChainScans,
+        Self::Scans,
+        Self::AuthenticationConfirmations,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InspectorScans => "inspectorScans",
+            Self::ImplicitScans => "implicitScans",
+            Self::SupplyChainScans => "supplyChainScans",
+            Self::Scans => "scans",
+            Self::AuthenticationConfirmations => "authenticationConfirmations",
+        }
+    }
+
+    /// Who is behind it, as the tag `eventGroup` says.
+    #[must_use]
+    pub const fn event_group(self) -> &'static str {
+        match self {
+            Self::InspectorScans | Self::AuthenticationConfirmations => "inspector",
+            Self::SupplyChainScans => "supplyChain",
+            Self::ImplicitScans | Self::Scans => "consumer",
+        }
+    }
+
+    /// Whether its scans make up the profile: those of inspectors and of the supply chain do not.
+    #[must_use]
+    pub const fn is_profiled(self) -> bool {
+        matches!(self, Self::ImplicitScans | Self::Scans)
+    }
+}
+
+/// A text that is none of the types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be inspectorScans, implicitScans, supplyChainScans, scans or authenticationConfirmations")]
+pub struct InvalidType;
+
+impl FromStr for TriggerType {
+    type Err = InvalidType;
+
+    fn from_str(text: &str) -> Result<Self, InvalidType> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidType)
+    }
+}
+
+/// Where the caller says its coordinates come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocationSource {
+    /// The address: the stored scan tells.
+    GeoIp,
+    /// The device: the coordinates count.
+    Sensor,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl LocationSource {
+    /// As it stands in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::GeoIp => "geoIp",
+            Self::Sensor => "sensor",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for LocationSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a trigger names the Thng.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// Not at all.
+    Nothing,
+    /// By its id.
+    Id(ThngId),
+    /// By a text that is no id.
+    Malformed(String),
+    /// By what was scanned.
+    Value(String),
+}
+
+/// A request for an assessment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The action that asks.
+    pub id: ActionId,
+    /// Its type.
+    pub kind: TriggerType,
+    /// The Thng.
+    pub named: Named,
+    /// When it happened, if the caller says so.
+    pub timestamp: Option<UnixMillis>,
+    /// Where the coordinates come from.
+    pub source: LocationSource,
+    /// The coordinates.
+    pub at: Coordinates,
+    /// The caller's own members: evidence among them.
+    pub custom: Map<String, Value>,
+}
+
+impl Request {
+    /// Reads the body of `POST /authentication`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member. A `thng` that is no id is none: it is what is asked about.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        for name in ["id", "type", "locationSource", "location"] {
+            if members.raw(name).is_none() {
+                members.fault(format!("{name} is required."));
+            }
+        }
+        let id = members.parsed("id");
+        let kind = members.text("type").and_then(|text| {
+            let kind = text.parse::<TriggerType>();
+            kind.map_err(|error| members.fault(format!("type {error}, not {}.", shorten(text)))).ok()
+        });
+        let source =
+            members.typed("locationSource", "geoIp, sensor or unknown", |value| match value.as_str()? {
+                "geoIp" => Some(LocationSource::GeoIp),
+                "sensor" => Some(LocationSource::Sensor),
+                "unknown" => Some(LocationSource::Unknown),
+                _ => None,
+            });
+        let at =
+            Location::read(&mut members, "location", Form::Trigger).and_then(|location| location.coordinates);
+        let timestamp = millis(&mut members, "timestamp");
+        millis(&mut members, "createdAt");
+        let custom =
+            members.typed("customFields", "an object", Value::as_object).cloned().unwrap_or_default();
+        if let Err(fault) = check_custom_fields(&custom) {
+            members.fault(format!("customFields {fault}."));
+        }
+        check_evidence(&mut members, &custom);
+        let thng = members.text("thng");
+        let named =
+            match (thng.filter(|text| !text.is_empty()), custom.get("scanValue").and_then(Value::as_str)) {
+                (Some(text), _) => text.parse().map_or_else(|_| Named::Malformed(text.to_owned()), Named::Id),
+                (None, Some(value)) if !value.is_empty() => Named::Value(value.to_owned()),
+                (None, _) => Named::Nothing,
+            };
+        let request = id.zip(kind).zip(source.zip(at)).map(|((id, kind), (source, at))| Self {
+            id,
+            kind,
+            named,
+            timestamp,
+            source,
+            at,
+            custom,
+        });
+        members.finish(request)
+    }
+
+    /// A member of `customFields` that is a text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.custom.get(name).and_then(Value::as_str)
+    }
+}
+
+/// The members of `customFields` that rules go by.
+fn check_evidence(members: &mut Members<'_>, custom: &Map<String, Value>) {
+    let there = |name: &str| custom.get(name).filter(|value| !value.is_null());
+    if there("inspectedProductMatch").is_some_and(|value| !matches!(value.as_str(), Some("yes" | "no"))) {
+        members.fault("customFields.inspectedProductMatch must be yes or no.");
+    }
+    for (name, most) in [
+        ("requestSource", MAX_TAG - "source:".len()),
+        ("requestUser", 256),
+        ("requestUserName", 256),
+        ("watermark", 1_024),
+        ("scanValue", 2_048),
+    ] {
+        let fault = match there(name) {
+            None => None,
+            Some(Value::String(text)) => check_text(text, 0, most).err(),
+            Some(_) => Some("must be a string".to_owned()),
+        };
+        if let Some(fault) = fault {
+            members.fault(format!("customFields.{name} {fault}."));
+        }
+    }
+    let is_list = |value: &Value| {
+        value.as_array().is_some_and(|items| {
+            items.len() <= 100
+                && items
+                    .iter()
+                    .all(|item| item.as_str().is_some_and(|text| text.chars().count() <= MAX_IDENTIFIER))
+        })
+    };
+    if there("markings").is_some_and(|value| !is_list(value)) {
+        members.fault("customFields.markings must be an array of at most 100 strings.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+    fn with(name: &str, value: Value) -> Value {
+        let mut body = json!({"id": ID, "type": "scans", "locationSource": "sensor",
+            "location": {"latitude": 1.0, "longitude": 2.0,
+                "position": {"type": "Point", "coordinates": [2.00005, 1.0]}}});
+        body[name] = value;
+        body
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        let point = |x: f64, y: f64| json!({"type": "Point", "coordinates": [x, y]});
+        let cases: Vec<(Value, &[&str])> = vec![
+            (with("unknown", json!(1)), &[]),
+            (with("thng", json!("x")), &[]),
+            (with("createdAt", json!(1)), &[]),
+            (
+                with("customFields", json!({"inspectedProductMatch": "yes", "markings": ["a"], "more": 1})),
+                &[],
+            ),
+            (json!({}), &["id is", "type is", "locationSource is", "location is"]),
+            (json!([]), &["must be a JSON object"]),
+            (with("id", json!("x")), &["id: an id has 24"]),
+            (with("id", json!(1)), &["id must be a string"]),
+            (with("type", json!("own")), &["type must be inspectorScans"]),
+            (with("type", json!(1)), &["type must be a string"]),
+            (with("locationSource", json!("place")), &["locationSource must be geoIp, sensor or unknown"]),
+            (with("locationSource", json!(1)), &["locationSource must be"]),
+            (with("location", json!({})), &["location must have latitude, longitude and position"]),
+            (with("location", json!({"latitude": 1, "longitude": 2})), &["location must have"]),
+            (
+                with(
+                    "location",
+                    json!({"latitude": 1, "longitude": 2, "position": point(2.0, 1.0), "place": ID}),
+                ),
+                &["location.place is not a member"],
+            ),
+            (
+                with("location", json!({"latitude": 91, "longitude": 2, "position": point(2.0, 1.0)})),
+                &["location.latitude"],
+            ),
+            (
+                with("location", json!({"latitude": 1, "longitude": 181, "position": point(2.0, 1.0)})),
+                &["location.longitude"],
+            ),
+            (
+                with("location", json!({"latitude": 1, "longitude": 2, "position": point(2.00011, 1.0)})),
+                &["location.position must name the same point"],
+            ),
+            (with("timestamp", json!("x")), &["timestamp must be an integer"]),
+            (with("timestamp", json!(-1)), &["timestamp must be an integer"]),
+            (with("createdAt", json!(1.5)), &["createdAt must be an integer"]),
+            (with("thng", json!(1)), &["thng must be a string"]),
+            (with("customFields", json!([])), &["customFields must be an object"]),
+            (
+                with("customFields", json!({"inspectedProductMatch": "maybe"})),
+                &["inspectedProductMatch must be"],
+            ),
+            (
+                with("customFields", json!({"inspectedProductMatch": true})),
+                &["inspectedProductMatch must be"],
+            ),
+            (
+                with("customFields", json!({"requestSource": 1, "watermark": 2})),
+                &["requestSource", "watermark"],
+            ),
+            (with("customFields", json!({"scanValue": "x".repeat(2_049)})), &["scanValue must have at most"]),
+            (with("customFields", json!({"markings": "a"})), &["markings must be an array"]),
+            (with("customFields", json!({"markings": [1]})), &["markings must be an array"]),
+        ];
+        for (body, expected) in cases {
+            let found = Request::parse(&body).err().unwrap_or_default();
+            assert_eq!(found.len(), expected.len(), "{body}: {found:?}");
+            for (fault, part) in found.iter().zip(expected) {
+                assert!(fault.contains(part), "{body}: {fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_thng_comes_before_what_was_scanned() {
+        let value = json!({"scanValue": "https://tn.gg/X"});
+        let named = |body: Value| Request::parse(&body).unwrap().named;
+        assert_eq!(named(with("thng", json!(ID))), Named::Id(ID.parse().unwrap()));
+        assert_eq!(named(with("thng", json!("x"))), Named::Malformed("x".to_owned()));
+        assert_eq!(named(with("customFields", value.clone())), Named::Value("https://tn.gg/X".to_owned()));
+        let mut both = with("thng", json!(ID));
+        both["customFields"] = value;
+        assert_eq!(named(both), Named::Id(ID.parse().unwrap()));
+        assert_eq!(named(with("thng", json!(""))), Named::Nothing);
+    }
+}

@@ -1,0 +1,236 @@
+//! Assessment of items over HTTP (contract: Authentication assessment).
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use shared::{problem::Code, standing::Verdict};
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    actions::{ActionDocument, Shown},
+    api_error::ApiError,
+    extract::{JsonBody, Query},
+    new_actions::Sender,
+};
+use crate::{
+    domain::assessment::trigger::Request,
+    service::{
+        App,
+        assessment::{
+            self,
+            replay::{self, Judged, Replay, Replayed},
+            settings::{self, Owner, Replacement},
+        },
+    },
+    store::assessments::Stored,
+};
+
+/// The action that asks for an assessment, as it was recorded for the scan.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct TriggerDocument {
+    /// Its id.
+    id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    kind: String,
+    /// Where its coordinates come from.
+    location_source: String,
+    /// `latitude`, `longitude` and `position`.
+    #[schema(value_type = Object)]
+    location: Map<String, Value>,
+    /// The Thng that was scanned.
+    thng: Option<String>,
+}
+
+/// Settings of assessment.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SettingsDocument {
+    /// What is set; what is not is left to the owner above, in the end to the defaults.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    settings: Value,
+    /// How often they were replaced; 0 when they never were.
+    version: i64,
+    /// When they were made, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    created_at: Option<i64>,
+    /// When they were replaced last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    updated_at: Option<i64>,
+}
+
+impl From<Stored> for SettingsDocument {
+    fn from(stored: Stored) -> Self {
+        let is_there = stored.version > 0;
+        Self {
+            settings: serde_json::to_value(&stored.settings).unwrap_or_else(|_| json!({})),
+            version: stored.version,
+            created_at: is_there.then_some(stored.created_at.0),
+            updated_at: is_there.then_some(stored.updated_at.0),
+        }
+    }
+}
+
+/// What a replay is asked for.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct ReplayRequestDocument {
+    /// The Thng, by id or `<key>:<value>`.
+    thng: String,
+    /// What to set over its settings.
+    #[schema(value_type = Option<Object>)]
+    settings: Option<Map<String, Value>>,
+}
+
+/// The three statuses.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct VerdictDocument {
+    #[schema(example = "positive")]
+    authentication_status: &'static str,
+    #[schema(example = "none")]
+    counterfeit_status: &'static str,
+    #[schema(example = "none")]
+    gray_market_status: &'static str,
+}
+
+impl From<Verdict> for VerdictDocument {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            authentication_status: verdict.authentication.as_str(),
+            counterfeit_status: verdict.counterfeit.as_str(),
+            gray_market_status: verdict.gray_market.as_str(),
+        }
+    }
+}
+
+/// One scan, judged by the settings as they are and by others.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct JudgedDocument {
+    /// The scan.
+    trigger_action: String,
+    /// When it happened, in milliseconds since 1970.
+    timestamp: i64,
+    /// By the settings as they are.
+    current: VerdictDocument,
+    /// By those that were asked about.
+    proposed: VerdictDocument,
+    /// Whether the two differ.
+    changed: bool,
+    /// What the rules found with the settings that were asked about.
+    reasons: Vec<String>,
+}
+
+impl From<Judged> for JudgedDocument {
+    fn from(judged: Judged) -> Self {
+        Self {
+            trigger_action: judged.action.to_string(),
+            timestamp: judged.at.0,
+            changed: judged.current != judged.proposed,
+            current: judged.current.into(),
+            proposed: judged.proposed.into(),
+            reasons: judged.reasons,
+        }
+    }
+}
+
+/// The last scans of a Thng, judged again.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReplayDocument {
+    /// The Thng.
+    thng: String,
+    /// How many scans were read.
+    scans: usize,
+    /// Whether the profile that is kept is what these scans make; absent when there are more scans than are read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile_matches: Option<bool>,
+    /// At most 50 scans, the newest first.
+    results: Vec<JudgedDocument>,
+}
+
+impl From<Replayed> for ReplayDocument {
+    fn from(replayed: Replayed) -> Self {
+        Self {
+            thng: replayed.thng.to_string(),
+            scans: replayed.scans,
+            profile_matches: replayed.profile_matches,
+            results: replayed.judged.into_iter().map(JudgedDocument::from).collect(),
+        }
+    }
+}
+
+/// Assesses the item behind a scan; the result is kept as an action, too.
+#[utoipa::path(post, path = "/authentication", tag = "Authentication", operation_id = "authenticate",
+    request_body = TriggerDocument,
+    responses((status = 200, description = "The result: an action of the type `authenticationResults`",
+        body = ActionDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn authenticate(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    sender: Sender,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ActionDocument>, ApiError> {
+    let request = Request::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let action = assessment::authenticate(&app, &actor, &request, sender.origin()).await?;
+    Ok(Json(ActionDocument::new(action, Shown::default())))
+}
+
+/// Reads the settings of assessment of the account, of a project or of a product.
+#[utoipa::path(get, path = "/authentication/settings", tag = "Authentication",
+    operation_id = "readAssessmentSettings",
+    params(("project" = Option<String>, Query, description = "Those of this project"),
+        ("product" = Option<String>, Query, description = "Those of this product")),
+    responses((status = 200, description = "What it set itself", body = SettingsDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read_settings(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    query: Query,
+) -> Result<Json<SettingsDocument>, ApiError> {
+    let owner = Owner::parse(query.find("project"), query.find("product"))?;
+    Ok(Json(settings::read(&app, &actor, owner).await?.into()))
+}
+
+/// Replaces the settings of assessment of the account, of a project or of a product, as a whole.
+#[utoipa::path(put, path = "/authentication/settings", tag = "Authentication",
+    operation_id = "replaceAssessmentSettings",
+    params(("project" = Option<String>, Query, description = "Those of this project"),
+        ("product" = Option<String>, Query, description = "Those of this product")),
+    request_body = SettingsDocument,
+    responses((status = 200, description = "The settings with their new version", body = SettingsDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn replace_settings(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Json<SettingsDocument>, ApiError> {
+    let owner = Owner::parse(query.find("project"), query.find("product"))?;
+    let replacement = Replacement::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(settings::replace(&app, &actor, owner, &replacement).await?.into()))
+}
+
+/// Assesses the last scans of a Thng again, by its settings and by others; stores nothing.
+#[utoipa::path(post, path = "/authentication/replay", tag = "Authentication",
+    operation_id = "replayAssessments", request_body = ReplayRequestDocument,
+    responses((status = 200, description = "What each scan says by both", body = ReplayDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn replay(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ReplayDocument>, ApiError> {
+    let asked = Replay::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    Ok(Json(replay::replay(&app, &actor, &asked).await?.into()))
+}

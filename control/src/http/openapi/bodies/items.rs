@@ -1,0 +1,166 @@
+//! What the operations on single items take: commissioning and assessment.
+
+use serde_json::{Value, json};
+
+use super::super::parts::{
+    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, text,
+};
+use crate::domain::{
+    assessment::{
+        settings::{MAX_ALLOWED, MAX_COUNTRIES, MAX_ORDERS},
+        trigger::TriggerType,
+    },
+    commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
+    limits::{MAX_NAME, MAX_URL},
+};
+
+/// The body of an operation, if it is one of these.
+pub(super) fn of(operation: &str) -> Option<Value> {
+    Some(match operation {
+        "authenticate" => trigger(),
+        "replaceAssessmentSettings" => assessment_settings(),
+        "replayAssessments" => Body::new("The Thng, and what to set over its settings")
+            .must("thng", formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account."))
+            .may("settings", overrides(Body::new("")).schema())
+            .like("thng", AN_ID)
+            .like("settings", json!({"duplicatePoints": 10}))
+            .done(),
+        "commissionThng" => step(true),
+        "decommissionThng" => step(false),
+        "readCommissionStates" => pairs(),
+        _ => return None,
+    })
+}
+
+/// The action that asks for an assessment.
+fn trigger() -> Value {
+    let degrees = |limit: i32| json!({"type": "number", "minimum": -limit, "maximum": limit});
+    let mut point = Body::new("")
+        .must("latitude", degrees(90))
+        .must("longitude", degrees(180))
+        .must("position", position())
+        .schema();
+    point["propertyNames"] = json!({"enum": ["latitude", "longitude", "position"]});
+    point["description"] = json!("The three name one point, to 0.0001 degrees.");
+    let mut custom = open_object("The caller's own members, of which some are evidence.");
+    custom["properties"] = json!({
+        "inspectedProductMatch": {"enum": ["yes", "no", null]},
+        "requestSource": optional(text(0, 121)),
+        "requestUser": optional(text(0, MAX_NAME)),
+        "requestUserName": optional(text(0, MAX_NAME)),
+        "scanValue": optional(text(0, MAX_URL)),
+        "watermark": optional(text(0, 1_024)),
+        "markings": optional(json!({"type": "array", "maxItems": 100, "items": text(0, MAX_NAME)})),
+    });
+    let types = TriggerType::ALL.map(TriggerType::as_str);
+    Body::new("The action as it was recorded for the scan")
+        .must("id", json!({"type": "string", "pattern": ID}))
+        .must("type", json!({"type": "string", "enum": types}))
+        .must("locationSource", json!({"type": "string", "enum": ["geoIp", "sensor", "unknown"]}))
+        .must("location", point)
+        .may("thng", json!({"type": "string", "description": "What is no id gives a result, too."}))
+        .may("createdAt", millis())
+        .may("timestamp", millis())
+        .may("customFields", custom)
+        .like("id", AN_ID)
+        .like("type", "scans")
+        .like("locationSource", "sensor")
+        .like("thng", AN_ID)
+        .like(
+            "location",
+            json!({"latitude": 47.37, "longitude": 8.54,
+            "position": {"type": "Point", "coordinates": [8.54, 47.37]}}),
+        )
+        .done()
+}
+
+fn assessment_settings() -> Value {
+    overrides(Body::new("The whole settings; what is left out is left to the owner above"))
+        .like("requireCommissioning", true)
+        .like("allowedNetworks", json!(["192.0.2.0/24"]))
+        .done()
+}
+
+/// The members of settings of assessment.
+fn overrides(body: Body) -> Body {
+    let whole = |min: u32, max: u32| json!({"type": "integer", "minimum": min, "maximum": max});
+    let km = || json!({"type": "number", "minimum": 0, "maximum": 20_016});
+    let types = TriggerType::ALL.map(TriggerType::as_str);
+    let list = |items: Value, most: usize| json!({"type": "array", "maxItems": most, "items": items});
+    let place = json!({"type": "object", "required": ["latitude", "longitude", "radiusKm"], "properties": {
+        "latitude": {"type": "number", "minimum": -90, "maximum": 90},
+        "longitude": {"type": "number", "minimum": -180, "maximum": 180},
+        "radiusKm": {"type": "number", "minimum": 0, "maximum": 1_000}}});
+    let network = formatted("network", "An address and a length, such as `192.0.2.0/24`.");
+    let markets = list(json!({"type": "string", "pattern": "^[A-Za-z]{2}$"}), MAX_COUNTRIES);
+    body.may("requireCommissioning", boolean())
+        .may("diversionMode", json!({"type": "string", "enum": ["profile", "trigger"]}))
+        .may("regionsThreshold", whole(0, 1_000))
+        .may("geoIpSpreadThreshold", km())
+        .may("sensorSpreadThreshold", km())
+        .may("userAgentsThreshold", whole(0, 1_000))
+        .may("scanThreshold", whole(0, 64))
+        .may("spreadOutlierThreshold", km())
+        .may("maxObservedScans", whole(1, 64))
+        .may("duplicatePoints", whole(1, 100))
+        .may("suspectedPoints", whole(1, 100))
+        .may("evidenceTypes", list(json!({"type": "string", "enum": types}), 5))
+        .may("allowedNetworks", list(network, MAX_ALLOWED))
+        .may("allowedPlaces", list(place, MAX_ALLOWED))
+        .may(
+            "purchaseOrders",
+            json!({"type": "object", "maxProperties": MAX_ORDERS,
+            "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT, "pattern": parts::NO_NUL},
+            "additionalProperties": markets, "description": "Permitted countries by purchase order."}),
+        )
+}
+
+/// A commission, or a decommission, which names no product.
+fn step(is_commission: bool) -> Value {
+    let metadata = Body::new("")
+        .must("factory", text(1, MAX_TEXT))
+        .may("supplier", text(0, MAX_TEXT))
+        .may("zone", text(0, MAX_TEXT))
+        .schema();
+    let mut place = Body::new("")
+        .may("position", position())
+        .may("place", formatted("place-id", "Id of a place of the account."))
+        .may("createdAt", millis())
+        .may("timestamp", millis())
+        .schema();
+    let has = |name: &str, kind: &str| json!({"required": [name], "properties": {name: {"type": kind}}});
+    place["anyOf"] = json!([has("position", "object"), has("place", "string")]);
+    place["propertyNames"] = json!({"enum": ["position", "place", "createdAt", "timestamp"]});
+    place["description"] =
+        json!("`latitude` and `longitude` may stand beside `position`, `scopes` beside both.");
+    let moment = json!({"type": "string", "format": "moment", "maxLength": 46,
+        "description": "ISO 8601 date and time with an offset."});
+    let what = if is_commission { "What the Thng becomes, where and when" } else { "Where and when" };
+    let mut body = Body::new(what);
+    if is_commission {
+        body = body
+            .must("product", formatted("product-id", "`<key>:<value>` or id of a product of the account."))
+            .may("purchaseOrder", text(0, MAX_TEXT))
+            .like("product", "gs1:01:09521234543213")
+            .like("purchaseOrder", "PO-1");
+    }
+    body.must("location", place)
+        .must("occurredAt", moment)
+        .may("factoryMetadata", metadata)
+        .like("location", json!({"place": AN_ID}))
+        .like("occurredAt", "2026-11-22T08:15:30+01:00")
+        .like("factoryMetadata", json!({"factory": "F1", "supplier": "S1", "zone": "Line 3"}))
+        .done()
+}
+
+/// Pairs whose states are asked for.
+fn pairs() -> Value {
+    let value = |key: &str| json!({"type": "string", "pattern": format!("^{key}:[^:\\u0000]{{1,256}}$")});
+    let pair = Body::new("")
+        .must("thngIdentifier", value(THNG_KEY))
+        .must("productIdentifier", value(PRODUCT_KEY))
+        .schema();
+    let schema = json!({"type": "array", "maxItems": MAX_PAIRS, "items": pair});
+    let example = json!([{"thngIdentifier": "gs1:21:A1B2", "productIdentifier": "gs1:01:09521234543213"}]);
+    request("At most 1,000 pairs", schema, example)
+}

@@ -1,0 +1,303 @@
+//! What an assessment goes by, read from the store.
+
+use serde_json::{Map, Value};
+use shared::{id::ThngId, identifier::Identifier, time::UnixMillis};
+
+use super::{Subject, settings::effective};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        action::Action,
+        assessment::{
+            Facts,
+            agent::AgentHash,
+            document::Context,
+            locate, markets,
+            profile::Profile,
+            rules::{Evidence, Item, Known},
+            settings::{Settings, countries},
+            spot::{CountryCode, Spot},
+            spread::Trigger,
+            trigger::{LocationSource, Named, Request, TriggerType},
+        },
+        context::{self, Origin},
+        grant::Grant,
+        limits::shorten,
+        resource::{Common, Product, Thng},
+    },
+    error::ServiceError,
+    service::{App, assessment::observe, named},
+    store::{
+        Conn, accounts, action_lists, commissions, documents,
+        identifiers::{self, Match},
+        redirections, scan_profiles,
+    },
+};
+
+/// Facts that are owned.
+#[derive(Debug, Clone)]
+pub(super) struct Gathered {
+    pub(super) thng: Option<Subject>,
+    pub(super) item: Item,
+    pub(super) trigger: Trigger,
+    pub(super) countries: Vec<CountryCode>,
+    pub(super) evidence: Evidence,
+    pub(super) profile: Profile,
+    pub(super) settings: Settings,
+    pub(super) context: Context,
+    pub(super) markets: Vec<CountryCode>,
+}
+
+impl Gathered {
+    pub(super) fn facts(&self, kind: TriggerType) -> Facts<'_> {
+        Facts {
+            item: &self.item,
+            kind,
+            trigger: &self.trigger,
+            countries: &self.countries,
+            evidence: &self.evidence,
+            profile: &self.profile,
+            settings: &self.settings,
+        }
+    }
+}
+
+/// Reads everything that a request is judged by.
+pub(super) async fn gather(
+    app: &App,
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    request: &Request,
+    origin: Origin<'_>,
+    now: UnixMillis,
+) -> Result<Gathered, ServiceError> {
+    // The scan as it was stored tells where it came from; a caller could say anything.
+    let stored = action_lists::find(conn, actor.account, request.id).await?;
+    let stored = stored.filter(|action| action.kind == request.kind.as_str());
+    let found = find(conn, actor, grant, request, stored.as_ref()).await?;
+    let stored = stored.filter(|action| match &found {
+        Ok(thng) => action.thng == Some(thng.id),
+        Err(_) => true,
+    });
+    let place = match &stored {
+        Some(action) => observe::place_of(&action.members),
+        // A user's own device asks; behind other keys stands a server.
+        None if actor.kind == ActorKind::User => of_origin(app, origin),
+        None => (Context::default(), Spot::NOWHERE),
+    };
+    let (context, by_address) = place;
+    let sensor = (request.source == LocationSource::Sensor).then_some(request.at);
+    let (spot, countries) = locate(sensor, by_address);
+    let at = request.timestamp.or_else(|| stored.as_ref().map(|action| action.timestamp)).unwrap_or(now);
+    let trigger = Trigger {
+        at,
+        agent: context.user_agent.as_deref().and_then(AgentHash::of),
+        spot,
+        is_counted: stored.is_some() && request.kind == TriggerType::ImplicitScans,
+    };
+    let gathered = Gathered {
+        thng: None,
+        item: Item::NotGiven,
+        trigger,
+        countries,
+        evidence: evidence(&request.custom),
+        profile: Profile::default(),
+        settings: Settings::default(),
+        context,
+        markets: Vec::new(),
+    };
+    match found {
+        Err(item) => {
+            let settings = effective(conn, actor.account, &[], None).await?;
+            Ok(Gathered { item, settings, ..gathered })
+        }
+        Ok(thng) => of_thng(conn, actor, &thng, gathered).await,
+    }
+}
+
+/// The facts with all that goes by the Thng.
+pub(super) async fn of_thng(
+    conn: &mut Conn,
+    actor: &Actor,
+    thng: &Thng,
+    gathered: Gathered,
+) -> Result<Gathered, ServiceError> {
+    let commission = commissions::find(conn, actor.account, thng.id).await?;
+    let product = thng.product.or(commission.as_ref().map(|commission| commission.product));
+    let described: Option<Product> = match product {
+        Some(id) => documents::find(conn, actor.account, id).await?,
+        None => None,
+    };
+    let projects =
+        thng.details.common.scopes.as_ref().map(|scopes| scopes.projects.clone()).unwrap_or_default();
+    let settings = effective(conn, actor.account, &projects, product).await?;
+    let (own, of_product) = (&thng.details.common, described.as_ref().map(|product| &product.details.common));
+    let permitted = |common: &Common| field(common, "permittedCountries").and_then(countries);
+    let order = commission.as_ref().and_then(|commission| commission.purchase_order.clone());
+    let markets = markets(permitted(own), order.as_deref(), of_product.and_then(permitted), &settings);
+    let text = |common: &Common, name: &str| field(common, name).and_then(Value::as_str).map(str::to_owned);
+    let expected = |common: &Common| texts(field(common, "expectedMarkings"));
+    let known = Known {
+        tags: own.tags.clone().unwrap_or_default(),
+        factory: text(own, "factory"),
+        watermark: text(own, "expectedWatermark")
+            .or_else(|| of_product.and_then(|common| text(common, "expectedWatermark"))),
+        markings: Some(expected(own))
+            .filter(|markings| !markings.is_empty())
+            .or_else(|| of_product.map(expected))
+            .unwrap_or_default(),
+        markets: markets.clone(),
+        commission,
+    };
+    Ok(Gathered {
+        thng: Some(Subject { id: thng.id, product: thng.product, projects }),
+        item: known.into(),
+        profile: scan_profiles::load(conn, actor.account, thng.id).await?,
+        settings,
+        markets,
+        ..gathered
+    })
+}
+
+fn field<'a>(common: &'a Common, name: &str) -> Option<&'a Value> {
+    common.custom_fields.as_ref()?.get(name)
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn evidence(custom: &Map<String, Value>) -> Evidence {
+    let text = |name: &str| custom.get(name).and_then(Value::as_str);
+    Evidence {
+        inspected: text("inspectedProductMatch").map(|word| word == "yes"),
+        watermark: text("watermark").map(str::to_owned),
+        markings: texts(custom.get("markings")),
+    }
+}
+
+fn of_origin(app: &App, origin: Origin<'_>) -> (Context, Spot) {
+    let locality = origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
+    let agent = context::read_agent(&app.agents, origin.user_agent);
+    let mut members = Map::new();
+    members.insert("context".to_owned(), Value::Object(context::context(origin, agent, &locality)));
+    if let Some(location) = context::location(&locality) {
+        members.insert("locationSource".to_owned(), "geoIp".into());
+        members.insert("location".to_owned(), Value::Object(location));
+    }
+    observe::place_of(&members)
+}
+
+/// The Thng that a request names, or what is known of it instead.
+async fn find(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    request: &Request,
+    stored: Option<&Action>,
+) -> Result<Result<Thng, Item>, ServiceError> {
+    let (id, shown) = match &request.named {
+        Named::Malformed(text) => return Ok(Err(Item::Malformed(shorten(text).to_owned()))),
+        Named::Id(id) => (Some(*id), id.to_string()),
+        Named::Value(value) => match by_value(conn, actor, value).await? {
+            Ok(id) => (id, shorten(value).to_owned()),
+            Err(item) => return Ok(Err(item)),
+        },
+        Named::Nothing => match stored.and_then(|action| action.thng) {
+            Some(id) => (Some(id), id.to_string()),
+            None => return Ok(Err(Item::NotGiven)),
+        },
+    };
+    let found: Option<Thng> = match id {
+        Some(id) => documents::find(conn, actor.account, id).await?,
+        None => None,
+    };
+    Ok(found.filter(|thng| named::is_seen(thng, grant)).ok_or(Item::Absent(shown)))
+}
+
+/// The Thng behind what was scanned: a short URL, `<key>:<value>` or an id.
+async fn by_value(
+    conn: &mut Conn,
+    actor: &Actor,
+    value: &str,
+) -> Result<Result<Option<ThngId>, Item>, ServiceError> {
+    if let Ok(id) = value.parse() {
+        return Ok(Ok(Some(id)));
+    }
+    if let Some((host, short_id)) = short_url(value) {
+        let domains = accounts::list_all_domains(conn).await?;
+        let own = domains.iter().find(|domain| {
+            domain.host.as_str().eq_ignore_ascii_case(host) && domain.account == Some(actor.account)
+        });
+        let Some((domain, short_id)) = own.zip(short_id.parse().ok()) else { return Ok(Ok(None)) };
+        let folded = domain.fold(&short_id);
+        let found = redirections::find(conn, domain.host.as_str(), &folded, actor.account).await?;
+        return Ok(Ok(found.and_then(|item| item.redirect.thng_id)));
+    }
+    let Ok(identifier) = value.parse::<Identifier>() else {
+        return Ok(Err(Item::Malformed(shorten(value).to_owned())));
+    };
+    if identifier.key == "gs1:01" && !has_check_digit(&identifier.value) || value.contains('\0') {
+        return Ok(Err(Item::Malformed(shorten(value).to_owned())));
+    }
+    match identifiers::find(conn, actor.account, "thng", &identifier).await? {
+        Match::One(id) => Ok(Ok(id.parse().ok())),
+        // Which of several it is cannot be said.
+        Match::None | Match::Many(_) => Ok(Ok(None)),
+    }
+}
+
+/// Host and short id of a text that looks like a short URL.
+fn short_url(value: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = value.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return None;
+    }
+    let (host, path) = rest.split_once('/')?;
+    Some((host, path.split(['?', '#', '/']).next().unwrap_or_default()))
+}
+
+/// Whether a GTIN of 8, 12, 13 or 14 digits ends with its check digit.
+fn has_check_digit(gtin: &str) -> bool {
+    let digits: Option<Vec<u32>> = gtin.chars().map(|c| c.to_digit(10)).collect();
+    let Some(digits) = digits.filter(|digits| [8, 12, 13, 14].contains(&digits.len())) else { return false };
+    let weighted = digits.iter().rev().zip([1, 3].iter().cycle());
+    weighted.map(|(digit, weight)| digit * weight).sum::<u32>() % 10 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_digits_of_gtins() {
+        for (gtin, expected) in [
+            ("09521234543213", true),
+            ("9521234543213", true),
+            ("09521234543214", false),
+            ("96385074", true),
+            ("036000291452", true),
+            ("", false),
+            ("1", false),
+            ("0952123454321X", false),
+        ] {
+            assert_eq!(has_check_digit(gtin), expected, "{gtin}");
+        }
+    }
+
+    #[test]
+    fn short_urls_have_a_host_and_an_id() {
+        for (text, expected) in [
+            ("HTTPS://TN.GG/ABC", Some(("TN.GG", "ABC"))),
+            ("http://tn.gg:8080/abc?x=1", Some(("tn.gg:8080", "abc"))),
+            ("https://tn.gg/", Some(("tn.gg", ""))),
+            ("https://tn.gg", None),
+            ("ftp://tn.gg/a", None),
+            ("gs1:21:A", None),
+        ] {
+            assert_eq!(short_url(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Assessment of items: facts from the store, the verdict, and the action that holds it (contract: Authentication
+//! assessment; design: assessment).
+
+mod facts;
+pub mod observe;
+pub mod replay;
+pub mod settings;
+
+use serde_json::{Map, Value, json};
+use shared::{
+    id::{ActionId, ThngId},
+    problem::Code,
+};
+use tracing::instrument;
+
+use self::facts::{Gathered, gather};
+use super::{
+    App,
+    access::{require, require_enterprise},
+    redirections::follow_thng,
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        action::Action,
+        assessment::{
+            Assessment, assess,
+            document::{self, DEFAULT_TYPES, RESULTS},
+            trigger::{Request, TriggerType},
+        },
+        context::Origin,
+        permission::{Subject::Assessments, Verb},
+    },
+    error::ServiceError,
+    store::{
+        Conn,
+        actions::{self, NewAction},
+        applications, assessments,
+    },
+};
+
+/// Assesses what a scan found; gives the action that holds the result.
+///
+/// The action stands when the answer goes out, in one transaction with the verdict that edges get: there is no
+/// queue in which it could be lost or doubled, and its id is the one that was answered.
+///
+/// # Errors
+/// The account or the key may not (403), or the database failed. An item that is not known is a result.
+#[instrument(skip_all)]
+pub async fn authenticate(
+    app: &App,
+    actor: &Actor,
+    request: &Request,
+    origin: Origin<'_>,
+) -> Result<Action, ServiceError> {
+    let grant = require(actor, Verb::Create, Assessments)?;
+    require_enterprise(actor, "Assessment")?;
+    let now = app.clock.now();
+    let mut conn = app.db.read().await?;
+    check_type(&mut conn, actor, request.kind).await?;
+    let gathered = gather(app, &mut conn, actor, &grant, request, origin, now).await?;
+    drop(conn);
+    let assessment = assess(&gathered.facts(request.kind));
+    let action = result(app, actor, request, &gathered, &assessment)?;
+    let mut tx = app.db.begin().await?;
+    actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
+    let mut followed = false;
+    if let Some(thng) = &gathered.thng {
+        let is_new = assessments::put_verdict(&mut tx, actor.account, thng.id, assessment.verdict).await?;
+        followed = is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
+    }
+    tx.commit().await?;
+    if followed {
+        app.hub.wake();
+    }
+    let members = if let Value::Object(members) = action.doc { members } else { Map::new() };
+    Ok(Action {
+        id: action.id,
+        seq: 0,
+        created_at: now,
+        timestamp: action.timestamp,
+        kind: action.kind,
+        thng: action.thng,
+        product: action.product,
+        members,
+    })
+}
+
+/// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.
+// Spec gap: where an application lists them is not shown: in `customFields.triggerTypes`, which operators write.
+async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
+    let (Some(project), Some(app)) = (actor.project, actor.app) else { return Ok(()) };
+    if actor.kind == ActorKind::Operator {
+        return Ok(());
+    }
+    let application = applications::find(conn, actor.account, project, app).await?;
+    let fields = application.and_then(|found| found.details.common.custom_fields);
+    let listed = fields.as_ref().and_then(|fields| fields.get("triggerTypes")).and_then(Value::as_array);
+    let is_listed = match listed {
+        Some(listed) => listed.iter().any(|one| one.as_str() == Some(kind.as_str())),
+        None => DEFAULT_TYPES.contains(&kind),
+    };
+    if is_listed {
+        return Ok(());
+    }
+    let fault = format!("The application may not submit triggers of the type {}.", kind.as_str());
+    Err(ServiceError::refused(Code::Forbidden, fault))
+}
+
+fn result(
+    app: &App,
+    actor: &Actor,
+    request: &Request,
+    gathered: &Gathered,
+    assessment: &Assessment,
+) -> Result<NewAction, ServiceError> {
+    let now = app.clock.now();
+    let (fields, tags) =
+        document::members(assessment, request, &gathered.context, &gathered.markets, &gathered.settings);
+    let mut doc = json!({
+        "customFields": fields,
+        "tags": tags,
+        "location": request.at.members(),
+        "locationSource": request.source.as_str(),
+        "reactions": [],
+    });
+    if actor.kind == ActorKind::User {
+        doc["user"] = json!(actor.id);
+    }
+    for (name, id) in [
+        ("createdByProject", actor.project.map(|id| id.to_string())),
+        ("createdByApp", actor.app.map(|id| id.to_string())),
+    ] {
+        if let Some(id) = id {
+            doc[name] = json!(id);
+        }
+    }
+    let mut projects = gathered.thng.as_ref().map(|thng| thng.projects.clone()).unwrap_or_default();
+    if let Some(own) = actor.project.map(|id| id.to_string()).filter(|own| !projects.contains(own)) {
+        projects.push(own);
+    }
+    let users: Vec<&str> = (actor.kind == ActorKind::User).then_some(actor.id.as_str()).into_iter().collect();
+    if !projects.is_empty() || !users.is_empty() {
+        doc["scopes"] = json!({"users": users, "projects": projects});
+    }
+    Ok(NewAction {
+        id: ActionId::new(now.0, app.random16()?),
+        account: actor.account,
+        kind: RESULTS.to_owned(),
+        thng: gathered.thng.as_ref().map(|thng| thng.id),
+        product: gathered.thng.as_ref().and_then(|thng| thng.product),
+        timestamp: now,
+        doc,
+    })
+}
+
+/// A Thng as results and edges name it.
+#[derive(Debug, Clone)]
+struct Subject {
+    id: ThngId,
+    product: Option<shared::id::ProductId>,
+    projects: Vec<String>,
+}

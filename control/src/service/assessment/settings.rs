@@ -1,0 +1,174 @@
+//! Settings of assessment: of the account, of a project, of a product; the nearer one wins.
+
+use serde_json::Value;
+use shared::{
+    id::{AccountId, ProductId, ProjectId},
+    problem::Code,
+};
+use tracing::instrument;
+
+use crate::{
+    domain::{
+        access::Actor,
+        assessment::settings::{Overrides, Settings},
+        limits::shorten,
+        members::Members,
+        permission::{Subject::AssessmentSettings, Verb},
+        resource::Product,
+    },
+    error::ServiceError,
+    service::{
+        App,
+        access::{require, require_enterprise},
+    },
+    store::{
+        Conn, Tx,
+        assessments::{self, Stored},
+        documents, projects,
+    },
+};
+
+/// Whose settings a request means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The account.
+    Account,
+    /// A project of it.
+    Project(ProjectId),
+    /// A product of it.
+    Product(ProductId),
+}
+
+impl Owner {
+    /// The owner that the parameters of a query name.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParameter`]: both are named, or one is no id.
+    pub fn parse(project: Option<&str>, product: Option<&str>) -> Result<Self, ServiceError> {
+        let wrong = |name: &str, text: &str| {
+            let fault = format!("{name}: {} was not found in this account.", shorten(text));
+            ServiceError::refused(Code::InvalidParameter, fault)
+        };
+        match (project, product) {
+            (None, None) => Ok(Self::Account),
+            (Some(text), None) => text.parse().map(Self::Project).map_err(|_| wrong("project", text)),
+            (None, Some(text)) => text.parse().map(Self::Product).map_err(|_| wrong("product", text)),
+            (Some(_), Some(_)) => {
+                let fault = "product: give project or product, not both.";
+                Err(ServiceError::refused(Code::InvalidParameter, fault))
+            }
+        }
+    }
+
+    fn column(self) -> String {
+        match self {
+            Self::Account => String::new(),
+            Self::Project(id) => id.to_string(),
+            Self::Product(id) => id.to_string(),
+        }
+    }
+
+    async fn check(self, conn: &mut Tx, account: AccountId) -> Result<(), ServiceError> {
+        let (name, is_there) = match self {
+            Self::Account => return Ok(()),
+            Self::Project(id) => ("project", projects::hold(conn, account, id).await?),
+            Self::Product(id) => {
+                let found: Option<Product> = documents::find(conn, account, id).await?;
+                ("product", found.is_some())
+            }
+        };
+        if is_there {
+            return Ok(());
+        }
+        let fault = format!("{name}: {} was not found in this account.", self.column());
+        Err(ServiceError::refused(Code::InvalidParameter, fault))
+    }
+}
+
+/// What a `PUT` of settings says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replacement {
+    /// The settings.
+    pub settings: Overrides,
+    /// The version that the caller saw, if it cares.
+    pub version: Option<i64>,
+}
+
+impl Replacement {
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let settings = Overrides::parse(body)?;
+        let mut members = Members::of(body)?;
+        let version = members.typed("version", "a whole number of 0 or more", |value| {
+            value.as_i64().filter(|version| *version >= 0)
+        });
+        members.finish(Some(Self { settings, version }))
+    }
+}
+
+/// The settings that an owner has of its own.
+///
+/// # Errors
+/// The account or the key may not, the owner is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, owner: Owner) -> Result<Stored, ServiceError> {
+    let _ = require(actor, Verb::Read, AssessmentSettings)?;
+    require_enterprise(actor, "Assessment")?;
+    let mut tx = app.db.begin().await?;
+    owner.check(&mut tx, actor.account).await?;
+    Ok(assessments::find(&mut tx, actor.account, &owner.column()).await?.unwrap_or_default())
+}
+
+/// Replaces the settings of an owner as a whole.
+///
+/// # Errors
+/// As [`read`]; 409 when the version is another one than the caller saw.
+#[instrument(skip_all)]
+pub async fn replace(
+    app: &App,
+    actor: &Actor,
+    owner: Owner,
+    replacement: &Replacement,
+) -> Result<Stored, ServiceError> {
+    let _ = require(actor, Verb::Update, AssessmentSettings)?;
+    require_enterprise(actor, "Assessment")?;
+    let mut tx = app.db.begin().await?;
+    owner.check(&mut tx, actor.account).await?;
+    let (column, now) = (owner.column(), app.clock.now());
+    let before = assessments::find(&mut tx, actor.account, &column).await?.unwrap_or_default();
+    let conflict = |version: i64| {
+        let fault = format!("version: the settings are of version {version} by now.");
+        ServiceError::refused(Code::Conflict, fault)
+    };
+    if replacement.version.is_some_and(|version| version != before.version) {
+        return Err(conflict(before.version));
+    }
+    let settings = &replacement.settings;
+    if !assessments::put(&mut tx, actor.account, &column, settings, before.version, now).await? {
+        return Err(conflict(before.version + 1));
+    }
+    let stored = assessments::find(&mut tx, actor.account, &column).await?.unwrap_or_default();
+    tx.commit().await?;
+    Ok(stored)
+}
+
+/// The settings by which an item is assessed: the product's over those of its first project over the account's.
+pub(super) async fn effective(
+    conn: &mut Conn,
+    account: AccountId,
+    projects: &[String],
+    product: Option<ProductId>,
+) -> Result<Settings, ServiceError> {
+    let mut owners = vec![String::new()];
+    owners.extend(projects.iter().cloned());
+    owners.extend(product.map(|id| id.to_string()));
+    let stored = assessments::list(conn, account, &owners).await?;
+    let of = |owner: &String| stored.iter().find(|one| one.owner == *owner);
+    let nearest_project = projects.iter().find_map(of);
+    let product = product.map(|id| id.to_string());
+    let in_order = [of(&String::new()), nearest_project, product.as_ref().and_then(of)];
+    Ok(in_order.into_iter().flatten().fold(Settings::default(), |settings, one| settings.with(&one.settings)))
+}

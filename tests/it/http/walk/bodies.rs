@@ -1,0 +1,31 @@
+//! Bodies of the operations that need one of their own.
+
+/// The operations for which the body of all others does not do.
+pub(super) const BODIES: &[(&str, &str)] = &[
+    ("POST /thngs/{id}/properties", PROPERTIES),
+    ("PUT /thngs/{id}/properties", PROPERTIES),
+    ("POST /products/{id}/properties", PROPERTIES),
+    ("PUT /products/{id}/properties", PROPERTIES),
+    ("PUT /thngs/{id}/location", "[]"),
+    ("POST /authentication", TRIGGER),
+    ("POST /authentication/replay", r#"{"thng": "UKXAGyEf8SQ5eTDmVgGpHqAa"}"#),
+    ("POST /thngs/{id}/actions/commissions", STEP),
+    ("POST /thngs/{id}/actions/decommissions", STEP),
+    ("POST /thngs/commissionStateList", "[]"),
+    ("PUT /collections/{id}/thngs", "[]"),
+    ("PUT /collections/{id}/collections", "[]"),
+    ("POST /actions", r#"{"name": "_walk"}"#),
+    ("POST /jobs/actions", JOB),
+    ("PUT /redirector", r#"{"rules": []}"#),
+    ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
+];
+
+const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": "Point", "coordinates": [1, 2]}},
+    "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
+const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
+    "input": {"type": "LIST", "contentType": "EXTERNAL_IDS", "payload": ["a:b"]}}"#;
+
+const TRIGGER: &str = r#"{"id": "UKXAGyEf8SQ5eTDmVgGpHqAa", "type": "scans", "locationSource": "unknown", "location":
+    {"latitude": 2, "longitude": 1, "position": {"type": "Point", "coordinates": [1, 2]}}}"#;
+
+const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;

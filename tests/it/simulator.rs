@@ -1,0 +1,96 @@
+//! The rules of assessment tell copies and diverted goods, in a simulation with a fixed seed (design: assessment, 5).
+
+use control::domain::{
+    assessment::{
+        agent::AgentHash,
+        profile::{Observation, Profile},
+        rules::points,
+        settings::Settings,
+        spot::Spot,
+        spread::{Spread, Trigger},
+    },
+    location::Coordinates,
+};
+use proptest::prelude::*;
+use shared::time::UnixMillis;
+use tests::simulator::{Mix, Report, auc, precision, run};
+
+/// Items of each mix; `cargo run --release -p tests --bin simulate` takes many more.
+const ITEMS: usize = 3_000;
+
+#[test]
+fn copies_are_told_by_the_floors_of_the_design() {
+    let report = Report::of(&run(7, ITEMS, Mix::Plain));
+    assert!(report.counts.iter().all(|count| *count > 500), "{report}");
+    assert!(report.auc[0] >= 0.95, "{report}");
+    assert!(report.recall >= 0.65 && report.false_positives <= 0.01, "{report}");
+    // Better than either baseline, by points and at the same share of false alarms.
+    assert!(report.auc[0] > report.auc[1] && report.auc[0] > report.auc[2], "{report}");
+    assert!(report.recall_of_baselines.iter().all(|recall| report.recall > *recall), "{report}");
+}
+
+#[test]
+fn diversion_is_precise() {
+    let report = Report::of(&run(7, ITEMS, Mix::Plain));
+    assert!(report.diversion_recall >= 0.8 && report.diversion_false_positives <= 0.02, "{report}");
+    assert!(precision(0.10, report.diversion_recall, report.diversion_false_positives) >= 0.8, "{report}");
+}
+
+#[test]
+fn a_shifted_mix_does_not_break_it() {
+    let report = Report::of(&run(7, ITEMS, Mix::Shifted));
+    assert!(report.auc[0] >= 0.84 && report.false_positives <= 0.01 && report.recall >= 0.4, "{report}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    assert_eq!(run(3, 200, Mix::Plain), run(3, 200, Mix::Plain));
+    assert_ne!(run(3, 200, Mix::Plain), run(4, 200, Mix::Plain));
+}
+
+#[test]
+fn figures_of_known_scores() {
+    assert!((auc(&[2.0, 3.0], &[0.0, 1.0]) - 1.0).abs() < 1e-12);
+    assert!((auc(&[1.0], &[1.0]) - 0.5).abs() < 1e-12);
+    assert!((auc(&[0.0], &[1.0, 2.0])).abs() < 1e-12);
+    assert!((precision(0.10, 0.7, 0.01) - 0.886).abs() < 1e-3);
+}
+
+prop_compose! {
+    /// A scan by one of few devices, somewhere, within a month.
+    fn scans()(hour in 0..720_i64, agent in 1..8_u64, latitude in -60.0..70.0_f64, longitude in -180.0..180.0_f64,
+        country in prop::sample::select(vec!["CH", "DE", "FR"]), is_sensor in any::<bool>()) -> Observation {
+        let at = Coordinates::new(latitude, longitude).unwrap();
+        let spot = if is_sensor {
+            Spot::of_sensor(at, country.parse().ok(), None)
+        } else {
+            Spot::of_address(true, Some(at), Some(country), None)
+        };
+        Observation { at: UnixMillis(hour * 3_600_000), agent: Some(AgentHash(agent)), spot, is_implicit: true }
+    }
+}
+
+fn points_of(scans: &[Observation]) -> u32 {
+    let trigger =
+        Trigger { at: UnixMillis(1_000 * 3_600_000), agent: None, spot: Spot::NOWHERE, is_counted: false };
+    let settings = Settings::default();
+    let spread = Spread::of(&Profile::of(scans), &trigger, None, &settings);
+    points(&spread, &settings).iter().map(|(points, _)| points).sum()
+}
+
+proptest! {
+    /// Design: a copy in a new country never lowers the points.
+    #[test]
+    fn a_copy_in_a_new_country_never_lowers_the_points(
+        scans in prop::collection::vec(scans(), 0..60),
+        latitude in -60.0..70.0_f64,
+        longitude in -180.0..180.0_f64,
+    ) {
+        let at = Coordinates::new(latitude, longitude);
+        let spot = Spot::of_address(true, at, Some("NZ"), None);
+        let copy = Observation { at: UnixMillis(900 * 3_600_000), agent: Some(AgentHash(99)), spot, is_implicit: true };
+        let before = points_of(&scans);
+        let after = points_of(&[scans, vec![copy]].concat());
+        prop_assert!(after >= before, "{after} after {before}");
+    }
+}

@@ -1,0 +1,206 @@
+//! `cargo run --release -p tests --bin assess [--smoke]`: what an assessment and a list of states cost, by how much
+//! there is. On SQLite, or with `WAYMARK_TEST_DATABASE_URL` on Postgres.
+
+use std::{
+    io::{Write, stdout},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use control::{
+    domain::{
+        access::{Actor, ActorKind},
+        assessment::trigger::Request,
+        commissioning_body::{CommissionDraft, Pair},
+        context::Origin,
+        resource::{Product, ProductDetails, Stamp, Thng, ThngDetails},
+    },
+    service::{assessment, commissioning},
+    store::{actions, actions::NewAction, documents},
+};
+use serde_json::{Value, json};
+use shared::{
+    id::{ActionId, ProductId, ThngId},
+    time::UnixMillis,
+};
+use tests::db::{Engine, POSTGRES_URL, TestApp, random16};
+
+/// Ratios above these are a failure (issue: commissioning and assessment).
+const MOST_BY_SCANS: f64 = 1.5;
+const MOST_BY_PAIRS: f64 = 5.0;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(std::env::args().any(|argument| argument == "--smoke")).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // A closed stderr is no reason to fail in another way.
+            let _ = writeln!(std::io::stderr(), "assess: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(is_smoke: bool) -> Result<bool> {
+    let engine = if std::env::var_os(POSTGRES_URL).is_some() { Engine::Postgres } else { Engine::Sqlite };
+    let (many, rounds) = if is_smoke { (200, 3) } else { (100_000, 300) };
+    let bench = Bench::new(engine).await?;
+    let mut out = stdout();
+    writeln!(out, "{engine:?}, {rounds} rounds")?;
+
+    let few = bench.scanned(10).await?;
+    let much = bench.scanned(many).await?;
+    let (mut of_few, mut of_much) = (Vec::new(), Vec::new());
+    // By turns, so that a slow moment of the machine is both of theirs.
+    for _ in 0..rounds {
+        of_few.push(bench.assess(few).await?);
+        of_much.push(bench.assess(much).await?);
+    }
+    let by_scans = median(&mut of_much).as_secs_f64() / median(&mut of_few).as_secs_f64();
+    writeln!(out, "assessment of 10 scans: {}", told(&mut of_few))?;
+    writeln!(out, "assessment of {many} scans: {}; ratio {by_scans:.2}", told(&mut of_much))?;
+
+    let pairs = bench.commissioned(if is_smoke { 20 } else { 1_000 }).await?;
+    let (mut of_ten, mut of_all) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        of_ten.push(bench.states(&pairs[..10]).await?);
+        of_all.push(bench.states(&pairs).await?);
+    }
+    let by_pairs = median(&mut of_all).as_secs_f64() / median(&mut of_ten).as_secs_f64();
+    writeln!(out, "states of 10 pairs: {}", told(&mut of_ten))?;
+    writeln!(out, "states of {} pairs: {}; ratio {by_pairs:.2}", pairs.len(), told(&mut of_all))?;
+    // So few rounds say nothing about time: the smoke form checks the answers only.
+    Ok(is_smoke || (by_scans <= MOST_BY_SCANS && by_pairs <= MOST_BY_PAIRS))
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn told(times: &mut [Duration]) -> String {
+    let middle = median(times);
+    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
+    let rate = times.len() as f64 / times.iter().sum::<Duration>().as_secs_f64();
+    format!("p50 {middle:.2?}, p99 {p99:.2?}, {rate:.0}/s of one caller")
+}
+
+struct Bench {
+    made: TestApp,
+    actor: Actor,
+    product: ProductId,
+}
+
+impl Bench {
+    async fn new(engine: Engine) -> Result<Self> {
+        let made = TestApp::new(engine).await?;
+        let actor = Actor {
+            account: made.account,
+            kind: ActorKind::Operator,
+            id: made.operator.to_string(),
+            project: None,
+            app: None,
+            enterprise: true,
+        };
+        let product = Product {
+            id: ProductId::new(1, random16()?),
+            stamp: Stamp::new(UnixMillis(1)),
+            name: "Bag".to_owned(),
+            details: serde_json::from_value::<ProductDetails>(json!({"identifiers": {"gs1:01": "1"},
+                "customFields": {"permittedCountries": ["CH"]}}))
+            .context("details")?,
+            properties: std::collections::BTreeMap::new(),
+        };
+        let mut tx = made.app.db.begin().await?;
+        let product = documents::insert(&mut tx, made.account, product).await?.id;
+        tx.commit().await?;
+        Ok(Self { made, actor, product })
+    }
+
+    async fn thng(&self, serial: &str) -> Result<ThngId> {
+        let details: ThngDetails =
+            serde_json::from_value(json!({"identifiers": {"gs1:21": serial}})).context("details")?;
+        let id = ThngId::new(1, random16()?);
+        let thng = Thng::new(id, serial.to_owned(), None, details, UnixMillis(1));
+        let encoding = self.action(id, "encodings", 1, json!({}))?;
+        let mut tx = self.made.app.db.begin().await?;
+        documents::insert(&mut tx, self.made.account, thng).await?;
+        actions::insert(&mut tx, UnixMillis(1), &[encoding]).await?;
+        tx.commit().await?;
+        let body = json!({"product": self.product, "occurredAt": "1970-01-01T00:00:00.001Z",
+            "location": {"position": {"type": "Point", "coordinates": [8.5, 47.5]}}});
+        let draft = CommissionDraft::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+        commissioning::commission(&self.made.app, &self.actor, id.as_str(), &draft, Origin::default())
+            .await?;
+        Ok(id)
+    }
+
+    fn action(&self, thng: ThngId, kind: &str, at: i64, doc: Value) -> Result<NewAction> {
+        Ok(NewAction {
+            id: ActionId::new(at, random16()?),
+            account: self.made.account,
+            kind: kind.to_owned(),
+            thng: Some(thng),
+            product: None,
+            timestamp: UnixMillis(at),
+            doc,
+        })
+    }
+
+    /// A Thng with so many scans, an hour apart.
+    async fn scanned(&self, count: usize) -> Result<(ThngId, i64)> {
+        let thng = self.thng(&format!("scanned {count}")).await?;
+        let mut made = Vec::with_capacity(count);
+        for n in 0..count {
+            let doc = json!({"locationSource": "geoIp", "location": {"latitude": 46.9, "longitude": 7.4},
+                "context": {"userAgent": format!("Phone{}/1", ["A", "B", "C"][n % 3]), "city": "Bern",
+                    "region": "Bern", "countryCode": "CH"}});
+            made.push(self.action(thng, "implicitScans", 1_000 + n as i64 * 3_600_000, doc)?);
+        }
+        for step in made.chunks(1_000) {
+            let mut tx = self.made.app.db.begin().await?;
+            actions::insert(&mut tx, UnixMillis(1), step).await?;
+            assessment::observe::record(&mut tx, self.made.account, None, step).await?;
+            tx.commit().await?;
+        }
+        Ok((thng, 1_000 + count as i64 * 3_600_000))
+    }
+
+    /// An assessment an hour after the last scan.
+    async fn assess(&self, (thng, at): (ThngId, i64)) -> Result<Duration> {
+        let body = json!({"timestamp": at, "id": ActionId::new(1, random16()?), "type": "scans", "locationSource": "sensor",
+            "thng": thng, "location": {"latitude": 46.9, "longitude": 7.4,
+                "position": {"type": "Point", "coordinates": [7.4, 46.9]}}});
+        let request = Request::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+        let begun = Instant::now();
+        let found =
+            assessment::authenticate(&self.made.app, &self.actor, &request, Origin::default()).await?;
+        let took = begun.elapsed();
+        let status = &found.members["customFields"]["authenticationStatus"];
+        ensure!(*status == "positive", "{status}");
+        Ok(took)
+    }
+
+    async fn commissioned(&self, count: usize) -> Result<Vec<Pair>> {
+        let mut pairs = Vec::with_capacity(count);
+        for n in 0..count {
+            let thng = format!("pair {n}");
+            self.thng(&thng).await?;
+            pairs.push(Pair { thng, product: "1".to_owned() });
+        }
+        Ok(pairs)
+    }
+
+    async fn states(&self, pairs: &[Pair]) -> Result<Duration> {
+        let begun = Instant::now();
+        let states = commissioning::list_states(&self.made.app, &self.actor, pairs).await?;
+        let took = begun.elapsed();
+        ensure!(
+            states.len() == pairs.len() && states.iter().all(|one| one.occurred_at.is_some()),
+            "{states:?}"
+        );
+        Ok(took)
+    }
+}
