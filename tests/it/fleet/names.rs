@@ -1,14 +1,11 @@
 //! Where each named check of the design (push, 5) stands; a test keeps this table true.
-//!
-//! `slow_edge_no_memory_growth` is the one that is missing: `store::stream::a_slow_edge_reads_the_log_itself` shows
-//! that an edge which reads slowly is served by its cursor, and no test measures memory yet.
 
 use std::fs;
 
 use tests::product::root;
 
 /// Name of the design, file, and the function that is the check.
-const CHECKS: [(&str, &str, &str); 26] = [
+const CHECKS: [(&str, &str, &str); 27] = [
     ("push_latency_1", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_100", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_1000", "benches/src/push/mod.rs", "run_push"),
@@ -31,6 +28,7 @@ const CHECKS: [(&str, &str, &str); 26] = [
     ("both_down_boot_from_disk", "edge/tests/it/fleet.rs", "both_down_boot_from_disk"),
     ("epoch_change_resync", "tests/it/fleet/restore.rs", "restore_drill_into_another_server"),
     ("two_publishers_fenced", "tests/it/publisher/faults.rs", "two_publishers_fenced"),
+    ("slow_edge_no_memory_growth", "tests/it/fleet/stream.rs", "slow_edge_no_memory_growth"),
     ("poison_item_rejected", "edge/tests/it/stream.rs", "a_bad_change_is_refused_alone"),
     ("compaction_during_watch", "tests/it/publisher/faults.rs", "compaction_during_watch"),
     ("heartbeat_never_overtakes_events", "tests/src/raw_edge.rs", "follow"),

@@ -1,6 +1,11 @@
-//! A region's Redis over TLS, from control to edge, for a user that may read the view alone.
+//! The forms of a region's Redis, from control to edge: TLS, and sentinels that promote another server.
 
-use anyhow::{Result, ensure};
+use std::{
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use reqwest::StatusCode;
 use tests::{
@@ -11,8 +16,9 @@ use tests::{
 
 use super::replicas::until;
 
-/// The user of edges: it may read the view in one step, and nothing else.
-const USER: [&str; 8] = ["ACL", "SETUSER", "edge", "on", ">secret", "~{waymark:*", "-@all", "+mget"];
+/// The user of edges: it may read the view in one step, and nothing else. Behind sentinels the client library
+/// also asks a server whether it is the primary.
+const USER: [&str; 9] = ["ACL", "SETUSER", "edge", "on", ">secret", "~{waymark:*", "-@all", "+mget", "+role"];
 
 /// Whether an edge finds its Redis.
 async fn sees_view(fleet: &Fleet, edge: &FleetEdge) -> Result<bool> {
@@ -74,7 +80,8 @@ async fn a_view_over_tls() -> Result<()> {
         "no",
     ])
     .await?;
-    redis.command::<()>(&USER).await?;
+    // Without `ROLE`.
+    redis.command::<()>(&USER[..8]).await?;
 
     let mut fleet = Fleet::start(0).await?;
     let settings = |user: &str, ca: &str| {
@@ -92,4 +99,88 @@ async fn a_view_over_tls() -> Result<()> {
     reads_the_view(&mut fleet, &edge, &["ONE", "TWO"]).await?;
     ensure!(!sees_view(&fleet, &wary).await?, "a certificate of nobody it trusts");
     Ok(())
+}
+
+/// A sentinel; killed when dropped.
+struct Sentinel {
+    port: u16,
+    child: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Sentinel {
+    /// Watches a primary alone: one voice is enough to promote its replica.
+    fn start(primary: u16) -> Result<Self> {
+        let (port, folder) = (free_port()?, tempfile::tempdir()?);
+        let config = folder.path().join("sentinel.conf");
+        let text = format!(
+            "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor view 127.0.0.1 {primary} 1\n\
+             sentinel down-after-milliseconds view 1500\nsentinel failover-timeout view 10000\n",
+            folder.path().display()
+        );
+        std::fs::write(&config, text)?;
+        let child = Command::new("redis-server")
+            .arg(&config)
+            .arg("--sentinel")
+            .stdout(Stdio::null())
+            .spawn()
+            .context("redis-server")?;
+        Ok(Self { port, child, _folder: folder })
+    }
+
+    /// The primary's port, and how many replicas the sentinel knows.
+    async fn view(&self) -> Result<(u16, usize)> {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port))?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        let ask = |what: &str| redis::cmd("SENTINEL").arg(what).arg("view").to_owned();
+        let (_, port): (String, u16) = ask("get-master-addr-by-name").query_async(&mut connection).await?;
+        let replicas: Vec<redis::Value> = ask("replicas").query_async(&mut connection).await?;
+        Ok((port, replicas.len()))
+    }
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_promote_another_server() -> Result<()> {
+    let mut primary = RedisServer::start().await?;
+    let replica = RedisServer::start().await?;
+    for server in [&primary, &replica] {
+        server.command::<()>(&USER).await?;
+    }
+    let primary_port = primary.port.to_string();
+    replica.command::<()>(&["REPLICAOF", "127.0.0.1", &primary_port]).await?;
+    let sentinel = Sentinel::start(primary.port)?;
+    until("the sentinel knows both", async || {
+        Ok(sentinel.view().await.is_ok_and(|(port, replicas)| port == primary.port && replicas == 1))
+    })
+    .await?;
+
+    let mut fleet = Fleet::start(0).await?;
+    let settings =
+        |user: &str| vec![("REDIS_URL", format!("redis+sentinel://{user}127.0.0.1:{}/view", sentinel.port))];
+    fleet.redis_settings = settings("");
+    fleet.add_control()?;
+    let edge = fleet.add_edge_with("e1", settings("edge:secret@"))?;
+    edge.until_live(&fleet.http, 0).await?;
+    until("the edge sees the view", async || sees_view(&fleet, &edge).await).await?;
+
+    primary.kill();
+    until("the replica is the primary", async || {
+        Ok(sentinel.view().await.is_ok_and(|(port, _)| port == replica.port))
+    })
+    .await?;
+    // Publisher and edge both ask who it is now.
+    until("the edge sees the view again", async || {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        sees_view(&fleet, &edge).await
+    })
+    .await?;
+    reads_the_view(&mut fleet, &edge, &["ONE", "TWO", "THREE"]).await
 }

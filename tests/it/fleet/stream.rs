@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use control::store::log;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use shared::wire::stream::{Rev, Start, Welcome};
+use shared::wire::stream::{Rev, Start, ToControl, Welcome};
 use tests::{
     fleet::Fleet,
     raw_edge::{RawEdge, hello},
@@ -90,6 +90,60 @@ async fn resume_after_cut_beyond_compaction() -> Result<()> {
     ensure!(welcome.epoch == cut.welcome.epoch && welcome.compacted > cut.applied, "{welcome:?}");
     cut.fleet.create_many(0, &cut.product, 10).await?;
     edge.follow(welcome.head + 10).await
+}
+
+/// What is resident of a process, in MiB.
+fn resident_mib(pid: u32) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib >> 10)
+}
+
+/// Twenty edges that read nothing, and twenty megabytes for each of them: their cursors are all they cost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_edge_no_memory_growth() -> Result<()> {
+    let fleet = Fleet::start(1).await?;
+    let product = fleet.create_product(0).await?;
+    let long = format!("https://example.com/{}", "x".repeat(2_000));
+    let write = async || {
+        let item = json!({"platformId": product, "defaultRedirectUrl": long});
+        for _ in 0..10 {
+            let body = Some(json!(vec![&item; 500]));
+            let (status, body) = fleet.call(0, Method::POST, "/redirections", body).await?;
+            ensure!(status.is_success(), "{status}: {body}");
+        }
+        Ok(())
+    };
+    // An edge that says nothing for long is left: so everything that takes long is done before.
+    let keys = (0..20).map(|n| fleet.edge_key(&format!("slow{n}"))).collect::<Result<Vec<_>>>()?;
+    let key = fleet.edge_key("quick")?;
+    let internal = &fleet.controls[0].internal;
+    let (mut quick, welcome) = RawEdge::connect(internal, &key, hello("quick", None, 0)).await?;
+    // One that reads: the ring and the frames that all share are there afterwards.
+    let (written, followed) = tokio::join!(write(), quick.follow(welcome.head + 5_000));
+    written?;
+    followed?;
+    let before = resident_mib(fleet.controls[0].pid())?;
+    let mut slow = Vec::new();
+    for (n, key) in keys.iter().enumerate() {
+        let name = format!("slow{n}");
+        // From the very first revision: ten megabytes wait for it at once.
+        let at = hello(&name, Some(welcome.epoch.clone()), welcome.head);
+        let (status, edge) = RawEdge::open(internal, key).await?;
+        let mut edge = edge.with_context(|| format!("status {status}"))?;
+        edge.say(&ToControl::Hello(at)).await?;
+        slow.push(edge);
+    }
+    let following = quick.follow(welcome.head + 10_000);
+    let (written, followed) = tokio::join!(write(), following);
+    written?;
+    followed.context("the quick one is not held up")?;
+    let grown = resident_mib(fleet.controls[0].pid())?.saturating_sub(before);
+    println!("20 edges that read nothing of 20 MB: {grown} MiB more");
+    // 400 MB were theirs to get; 20 to 40 MiB are the second run in the ring.
+    ensure!(grown < 150, "{grown} MiB");
+    Ok(())
 }
 
 /// Edges that begin while links are changed: each ends with exactly what is written.
