@@ -110,6 +110,7 @@ pub fn random_key() -> Result<String> {
 /// # Errors
 /// The system has no random bits.
 pub fn client() -> Result<reqwest::Client> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     // The environment may name a proxy; the product is on loopback.
     Ok(reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build()?)
 }

@@ -327,6 +327,9 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "project" if parameter["in"] == "query" => {
             parts::formatted("project-id", "Id of a project of the account.")
         }
+        "product" if parameter["in"] == "query" => {
+            parts::formatted("product-id", "Id of a product of the account.")
+        }
         "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
         // Each bound may need the time beside it.
         "from" | "to" => bodies::time(),

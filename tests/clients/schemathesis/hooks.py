@@ -104,9 +104,14 @@ def before_call(context, case, kwargs):
         else:
             for name in ("lat", "lon", "maxDist"):
                 query.pop(name, None)
+        # Settings belong to one of them.
+        if case.path.endswith("/authentication/settings") and "project" in query:
+            query.pop("product", None)
     if is_positive(case) and isinstance(case.body, dict):
         # What a schema cannot say: three forms of one point, and two bounds in order.
         location = case.body.get("location")
+        if isinstance(location, dict) and location.get("place") == EXAMPLE:
+            location["place"] = FIXTURES["place"]
         if case.path.endswith("/authentication") and isinstance(location, dict):
             location["longitude"], location["latitude"] = location["position"]["coordinates"]
         of_settings = case.body.get("settings", case.body)

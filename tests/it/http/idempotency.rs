@@ -77,6 +77,15 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             let id = location.rsplit('/').next().context("id")?;
             (format!("/jobs/actions/{id}/cancel"), json!({}))
         }
+        "/thngs/{id}/actions/commissions" => {
+            let thng = id(api.create("/thngs", named.clone()).await?);
+            let product = id(api.create("/products", named).await?);
+            api.create("/actions/encodings", json!({"thng": thng})).await?;
+            let place = json!({"type": "Point", "coordinates": [8.5, 47.5]});
+            let body = json!({"product": product, "location": {"position": place},
+                "occurredAt": "2026-01-02T03:04:05+01:00"});
+            (path.replace("{id}", &thng), body)
+        }
         "/actions" => (path.to_owned(), json!({"name": "_once"})),
         "/actions/{type}" => ("/actions/scans".to_owned(), json!({})),
         "/thngs/{id}/actions/{type}" => {
@@ -135,10 +144,12 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         }
         assert_eq!(api.fingerprint().await?, before, "{path}: a repeat wrote something");
         // Another key is another request.
-        let mut another = body.clone();
+        let (mut uri, mut another) = (uri, body);
         match path.as_str() {
             "/actions" => another["name"] = json!("_another"),
             "/auth/evrythng/users" => another["email"] = json!("another@example.com"),
+            // A Thng takes the step once.
+            "/thngs/{id}/actions/commissions" => (uri, another) = request_of(&api, &path).await?,
             _ => {}
         }
         let another = api.post(caller, Some(&format!("{key} 2")), &uri, &another).await?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
 
-use self::bodies::BODIES;
+use self::bodies::{BODIES, JOB};
 use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";

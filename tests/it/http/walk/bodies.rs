@@ -22,7 +22,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
 
 const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": "Point", "coordinates": [1, 2]}},
     "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
-const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
+pub(super) const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
     "input": {"type": "LIST", "contentType": "EXTERNAL_IDS", "payload": ["a:b"]}}"#;
 
 const TRIGGER: &str = r#"{"id": "UKXAGyEf8SQ5eTDmVgGpHqAa", "type": "scans", "locationSource": "unknown", "location":
