@@ -11,7 +11,7 @@ use tracing::instrument;
 use super::{
     App,
     access::{require, require_enterprise},
-    named,
+    action_creation, named,
     redirections::follow_thng,
     references::{resolve_product, resolve_thng},
 };
@@ -30,11 +30,7 @@ use crate::{
         resource::{Product, Thng},
     },
     error::ServiceError,
-    store::{
-        Conn, Tx,
-        actions::{self, NewAction},
-        commissions, documents,
-    },
+    store::{Conn, Tx, actions::NewAction, commissions, documents},
 };
 
 /// Links a Thng to a product; gives the action that records it.
@@ -217,7 +213,7 @@ impl Making<'_> {
         documents::update(&mut tx, actor.account, &thng).await?;
         let location = self.located(place.as_ref());
         let action = self.action(&thng, &location, factory, order)?;
-        actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
+        action_creation::store(&mut tx, self.actor, std::slice::from_ref(&action), now).await?;
         // Edges hear of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
         tx.commit().await?;
@@ -225,17 +221,7 @@ impl Making<'_> {
         if followed {
             app.hub.wake();
         }
-        let members = if let Value::Object(members) = action.doc { members } else { Map::new() };
-        Ok(Action {
-            id: action.id,
-            seq: 0,
-            created_at: now,
-            timestamp: action.timestamp,
-            kind: action.kind,
-            thng: action.thng,
-            product: action.product,
-            members,
-        })
+        Ok(action_creation::created(action, now))
     }
 
     async fn check(

@@ -6,7 +6,7 @@ pub mod observe;
 pub mod replay;
 pub mod settings;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shared::{
     id::{ActionId, ThngId},
     problem::Code,
@@ -17,6 +17,7 @@ use self::facts::{Gathered, gather};
 use super::{
     App,
     access::{require, require_enterprise},
+    action_creation,
     redirections::follow_thng,
 };
 use crate::{
@@ -32,11 +33,7 @@ use crate::{
         permission::{Subject::Assessments, Verb},
     },
     error::ServiceError,
-    store::{
-        Conn,
-        actions::{self, NewAction},
-        applications, assessments,
-    },
+    store::{Conn, actions::NewAction, applications, assessments},
 };
 
 /// Assesses what a scan found; gives the action that holds the result.
@@ -63,27 +60,18 @@ pub async fn authenticate(
     let assessment = assess(&gathered.facts(request.kind));
     let action = result(app, actor, request, &gathered, &assessment)?;
     let mut tx = app.db.begin().await?;
-    actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
+    action_creation::store(&mut tx, actor, std::slice::from_ref(&action), now).await?;
     let mut followed = false;
     if let Some(thng) = &gathered.thng {
         let is_new = assessments::put_verdict(&mut tx, actor.account, thng.id, assessment.verdict).await?;
         followed = is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
     }
     tx.commit().await?;
+    app.feed.wake();
     if followed {
         app.hub.wake();
     }
-    let members = if let Value::Object(members) = action.doc { members } else { Map::new() };
-    Ok(Action {
-        id: action.id,
-        seq: 0,
-        created_at: now,
-        timestamp: action.timestamp,
-        kind: action.kind,
-        thng: action.thng,
-        product: action.product,
-        members,
-    })
+    Ok(action_creation::created(action, now))
 }
 
 /// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.
