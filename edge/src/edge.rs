@@ -1,7 +1,8 @@
 //! Puts an edge together and runs it until it is told to stop.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
+use hyper::rt::{Read, Write};
 use shared::time::Clock;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
@@ -13,6 +14,7 @@ use crate::{
     backing::Backing,
     cache::EdgeCache,
     config::{EdgeConfig, Listeners},
+    connection::Client,
     disk,
     domains::Domains,
     error::EdgeError,
@@ -89,6 +91,12 @@ impl<B: Backing> Edge<B> {
         self.handle.clone()
     }
 
+    /// Serves connections that the caller made itself, beside those of the listeners.
+    #[must_use]
+    pub fn connector(&self) -> Connector<B> {
+        Connector(Server::new(self.app.clone(), CancellationToken::new()))
+    }
+
     /// Serves until `shutdown`; then ends requests under way, writes down all scans, tries to ship them.
     ///
     /// # Errors
@@ -158,6 +166,23 @@ impl<B: Backing> Edge<B> {
         stop.cancel();
         while helpers.join_next().await.is_some() {}
         Ok(())
+    }
+}
+
+/// Serves connections in memory, for measurements that no kernel may take part in; none of the limits on
+/// connections holds for them.
+pub struct Connector<B>(Arc<Server<B>>);
+
+impl<B> std::fmt::Debug for Connector<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl<B: Backing> Connector<B> {
+    /// Serves one connection of HTTP/1.1 until its end.
+    pub async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
+        self.0.serve(io, Client { ip: peer.ip().to_canonical(), is_tls: false }, false).await;
     }
 }
 

@@ -39,7 +39,7 @@ mod trust;
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
     config::{DiskLimits, EdgeConfig, Limits, Listeners},
-    edge::{Edge, run},
+    edge::{Connector, Edge, run},
     edge_key::EdgeKey,
     error::EdgeError,
     geo::GeoDatabase,

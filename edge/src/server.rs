@@ -165,7 +165,13 @@ impl<B: Backing> Server<B> {
         }
     }
 
-    async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, client: Client, is_h2: bool) {
+    /// Serves one connection until its end.
+    pub(crate) async fn serve<I: Read + Write + Unpin + Send + 'static>(
+        &self,
+        io: I,
+        client: Client,
+        is_h2: bool,
+    ) {
         let limits = &self.app.config.limits;
         let activity = Arc::new(Activity::default());
         let link = Arc::new((self.app.clone(), activity.clone(), self.shutdown.clone()));

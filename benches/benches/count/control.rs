@@ -1,0 +1,115 @@
+//! A control plane in memory, with a fixed set of links.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use edge::backing::{Backing, BackingError, Changes};
+use shared::{
+    redirect::{Redirect, RedirectKey, ResourceType},
+    short_url::{Scheme, ShortDomain},
+    standing::Standing,
+    time::UnixMillis,
+    wire::{
+        scan::{ScanBatch, ScanReceipt},
+        stream::{Epoch, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome},
+    },
+};
+use tokio::time::{Interval, interval};
+
+/// The one short domain.
+pub(crate) const HOST: &str = "tn.gg";
+/// Where the log stands.
+const HEAD: Rev = 1;
+
+/// The short id of a link.
+pub(crate) fn known(n: usize) -> String {
+    format!("K7Q2M{n:05}")
+}
+
+/// Control and view in one.
+pub(crate) struct Control {
+    epoch: Epoch,
+    links: HashMap<RedirectKey, Arc<Redirect>>,
+    domain: Option<ShortDomain>,
+}
+
+impl Control {
+    /// Holds so many links.
+    pub(crate) fn new(links: usize) -> Self {
+        let links =
+            (0..links).filter_map(|n| Some((RedirectKey::new(HOST, &known(n)), record(n)?))).collect();
+        // As every domain of a tenant: its account may have rules, though this one has none.
+        let account = "U0000000000000000000000a".parse().ok();
+        let domain =
+            ShortDomain::new(Scheme::Https, HOST).ok().map(|domain| ShortDomain { account, ..domain });
+        Self { epoch: "count".into(), links, domain }
+    }
+}
+
+fn record(n: usize) -> Option<Arc<Redirect>> {
+    Some(Arc::new(Redirect {
+        domain: HOST.parse().ok()?,
+        short_id: known(n).parse().ok()?,
+        resource_type: ResourceType::Thng,
+        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().ok()?,
+        thng_id: Some("U5Gq8sKVBfgRtKRaagBefgwk".parse().ok()?),
+        product_id: None,
+        thng_name: None,
+        standing: Standing::default(),
+        projects: Box::default(),
+        target: format!("https://shop.example.com/products/view?item=47110000{n:08}").into(),
+        forward_query: false,
+        created_at: UnixMillis(0),
+        updated_at: UnixMillis(0),
+    }))
+}
+
+impl Backing for Control {
+    type Changes = Stream;
+
+    async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        let value = self.links.get(key).map(|record| (HEAD, record.clone()));
+        Ok(Fill { epoch: self.epoch.clone(), complete: true, watermark: HEAD, value })
+    }
+
+    async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        self.get(key).await
+    }
+
+    async fn changes(&self, _: Hello) -> Result<Stream, BackingError> {
+        let welcome = Welcome {
+            epoch: self.epoch.clone(),
+            head: HEAD,
+            compacted: 0,
+            start: Start::Snapshot { at_rev: HEAD },
+            domains: self.domain.iter().cloned().collect(),
+            rules: Vec::new(),
+        };
+        Ok(Stream { welcome: Some(welcome), beat: interval(Duration::from_millis(HEARTBEAT_MS)), seq: 0 })
+    }
+
+    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+        Ok(ScanReceipt { next_seq: batch.first_seq + batch.records.len() as u64 })
+    }
+}
+
+/// A welcome, then heartbeats.
+pub(crate) struct Stream {
+    welcome: Option<Welcome>,
+    beat: Interval,
+    seq: u64,
+}
+
+impl Changes for Stream {
+    async fn next(&mut self) -> Result<ToEdge, BackingError> {
+        if let Some(welcome) = self.welcome.take() {
+            return Ok(ToEdge::Welcome(welcome));
+        }
+        self.beat.tick().await;
+        self.seq += 1;
+        Ok(ToEdge::Heartbeat { seq: self.seq, head: HEAD })
+    }
+
+    async fn send(&mut self, _: ToControl) -> Result<(), BackingError> {
+        Ok(())
+    }
+}
