@@ -44,6 +44,9 @@ pub struct EdgeConfig {
     /// What is held is written to the data folder, so that a start needs nobody; default not, as one process
     /// has its control with it.
     pub disk: Option<DiskLimits>,
+    /// Threads that serve connections, each with a runtime of its own; default 0, which serves them on the
+    /// runtime of the caller.
+    pub workers: usize,
     /// Limits of the listeners and of the scan spool.
     pub limits: Limits,
 }
@@ -83,6 +86,7 @@ impl EdgeConfig {
             trusted_proxies: TrustedProxies::default(),
             geo: Arc::new(NoGeoIp),
             disk: None,
+            workers: 0,
             limits: Limits::default(),
         }
     }
@@ -160,7 +164,7 @@ impl Default for Limits {
 /// Bound sockets that the edge serves; the composition binds them, so that tests can take port 0.
 #[derive(Debug, Default)]
 pub struct Listeners {
-    /// HTTP/1.1, and HTTP/2 with prior knowledge, without TLS.
+    /// HTTP/1.1, and HTTP/2 with prior knowledge, without TLS; several of one address are spread over workers.
     pub plain: Vec<TcpListener>,
     /// HTTP/1.1 and HTTP/2 over TLS, chosen by ALPN.
     pub tls: Vec<TcpListener>,

@@ -4,9 +4,15 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering::SeqCst},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
+    task::{Context, Wake, Waker},
 };
+
+use futures_util::task::AtomicWaker;
 
 /// Where a request came from: the connection, or what a trusted proxy says of its own.
 #[derive(Debug, Clone, Copy)]
@@ -17,36 +23,145 @@ pub(crate) struct Client {
     pub(crate) is_tls: bool,
 }
 
-/// Requests of one connection.
-#[derive(Debug, Default)]
+/// Requests of one connection; its cache line belongs to the core that serves it.
+#[derive(Debug)]
 pub(crate) struct Activity {
     begun: AtomicU64,
     ended: AtomicU64,
+    /// No request is taken after the present one.
+    is_last: AtomicBool,
+    /// Where the numbers of its requests begin.
+    first_id: u64,
 }
 
 impl Activity {
+    /// A connection without a request so far, whose requests are numbered from `first_id`.
+    pub(crate) fn new(first_id: u64) -> Self {
+        Self { begun: AtomicU64::new(0), ended: AtomicU64::new(0), is_last: AtomicBool::new(false), first_id }
+    }
+
     /// Requests begun and ended so far.
     pub(crate) fn counts(&self) -> (u64, u64) {
         // `ended` first: a request that ends in between then counts as under way, never as quiet.
         let ended = self.ended.load(SeqCst);
         (self.begun.load(SeqCst), ended)
     }
+
+    /// The edge stops: whoever is answered from here on is told that it is the last time.
+    pub(crate) fn end(&self) {
+        self.is_last.store(true, Relaxed);
+    }
+
+    /// Whether the edge stops.
+    pub(crate) fn is_last(&self) -> bool {
+        self.is_last.load(Relaxed)
+    }
 }
 
 /// A request under way; its connection does not count as idle before this is dropped.
 #[derive(Debug)]
-pub(crate) struct InFlight(Arc<Activity>);
+pub(crate) struct InFlight {
+    activity: Arc<Activity>,
+    id: u64,
+}
 
 impl InFlight {
     /// Notes that a request begins.
     pub(crate) fn begin(activity: &Arc<Activity>) -> Self {
-        activity.begun.fetch_add(1, SeqCst);
-        Self(activity.clone())
+        let number = activity.begun.fetch_add(1, SeqCst);
+        Self { activity: activity.clone(), id: activity.first_id.wrapping_add(number) }
+    }
+
+    /// The number of the request.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, SeqCst);
+        self.activity.ended.fetch_add(1, SeqCst);
+    }
+}
+
+/// Wakes a task, and notes that what is aside has to be looked at.
+///
+/// A connection is polled for each request; timers and the stop of the edge beside it are not: each look at
+/// them takes locks that all connections share.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    is_due: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Aside {
+    /// What is aside is due for its first look.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { is_due: AtomicBool::new(true), task: AtomicWaker::new() })
+    }
+
+    /// Whether what is aside was woken since the last time; `known` keeps the waker that was noted last.
+    pub(crate) fn is_due(&self, context: &Context<'_>, known: &mut Option<Waker>) -> bool {
+        let is_same = known.as_ref().is_some_and(|known| known.will_wake(context.waker()));
+        // Set after this load, it wakes the task once more.
+        let is_due = self.is_due.load(SeqCst) && self.is_due.swap(false, SeqCst);
+        if is_due || !is_same {
+            // A wake takes the waker with it. What was woken before this line is seen by the look that follows.
+            self.task.register(context.waker());
+            *known = Some(context.waker().clone());
+        }
+        // A waker that changed may have missed one.
+        is_due || !is_same
+    }
+
+    /// Asks for another look.
+    pub(crate) fn look_again(&self) {
+        self.is_due.store(true, SeqCst);
+    }
+}
+
+impl Wake for Aside {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_due.store(true, SeqCst);
+        self.task.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::poll_fn, pin::pin, task::Poll};
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_aside_is_looked_at_when_it_was_woken() {
+        let (aside, token) = (Aside::new(), CancellationToken::new());
+        let waker = Waker::from(aside.clone());
+        let mut cancelled = pin!(token.cancelled());
+        let (mut known, mut polls, mut looks) = (None, 0, 0);
+        let done = poll_fn(|context| {
+            polls += 1;
+            if aside.is_due(context, &mut known) {
+                looks += 1;
+                if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                    return Poll::Ready(());
+                }
+            }
+            match polls {
+                // Woken by something else.
+                1..5 => context.waker().wake_by_ref(),
+                5 => token.cancel(),
+                _ => {}
+            }
+            Poll::Pending
+        });
+        done.await;
+        assert_eq!((polls, looks), (6, 2));
     }
 }

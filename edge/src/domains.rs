@@ -3,10 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::{ArcSwap, Guard};
+use foldhash::quality::RandomState;
 use shared::short_url::{Scheme, ShortDomain};
 
 /// Short domains by host, as one version of the table.
-pub(crate) type Table = HashMap<Box<str>, Arc<ShortDomain>>;
+pub(crate) type Table = HashMap<Box<str>, Arc<ShortDomain>, RandomState>;
 
 /// The current table; read on every request, written when control says so.
 #[derive(Debug, Default)]

@@ -23,10 +23,12 @@ use crate::{
     limiter::{self, Limiter},
     metrics::Metrics,
     proxy::Proxy,
+    response::Unknown,
     scans::{self, Scans},
     server::Server,
     sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
+    workers::{self, Socket},
 };
 
 /// An edge that is ready to serve.
@@ -80,6 +82,7 @@ impl<B: Backing> Edge<B> {
             clock,
             agents: Agents::new(),
             ids: RequestIds::new(),
+            unknown: Unknown::new(&config.docs_url),
             config,
         });
         Ok(Self { app, scans, handle, tls })
@@ -100,7 +103,8 @@ impl<B: Backing> Edge<B> {
     /// Serves until `shutdown`; then ends requests under way, writes down all scans, tries to ship them.
     ///
     /// # Errors
-    /// A listener cannot be used, or TLS listeners are given without certificates; nothing was served.
+    /// A listener cannot be used or a worker not be started, or TLS listeners are given without certificates;
+    /// nothing was served.
     pub async fn serve(self, listeners: Listeners, shutdown: CancellationToken) -> Result<(), EdgeError> {
         let Self { app, scans, handle, tls } = self;
         let acceptor = match (&tls, listeners.tls.is_empty()) {
@@ -110,10 +114,7 @@ impl<B: Backing> Edge<B> {
         };
         let plain = listeners.plain.into_iter().map(|listener| (listener, None));
         let secure = listeners.tls.into_iter().map(|listener| (listener, acceptor.clone()));
-        let public: Vec<_> = plain
-            .chain(secure)
-            .map(|(listener, tls)| Ok((adopt(listener)?, tls)))
-            .collect::<Result<_, EdgeError>>()?;
+        let public: Vec<Socket> = plain.chain(secure).collect();
         let admin = listeners.admin.map(adopt).transpose()?;
 
         // Whoever drops this future ends the connections too.
@@ -152,12 +153,14 @@ impl<B: Backing> Edge<B> {
             scans_stop.clone(),
         ));
 
-        let server = Server::new(app, shutdown);
-        let mut accepting = JoinSet::new();
-        for (listener, tls) in public {
-            accepting.spawn(server.clone().accept(listener, tls));
-        }
-        while accepting.join_next().await.is_some() {}
+        let workers = app.config.workers;
+        let server = Server::new(app, shutdown.clone());
+        let served = match workers {
+            0 => accept(&server, public).await,
+            workers => workers::serve(&server, public, workers).await,
+        };
+        // Those that started do not go on without the others.
+        shutdown.cancel();
         server.drained().await;
         scans_stop.cancel();
         if let Some(Err(error)) = shipping.join_next().await {
@@ -165,7 +168,7 @@ impl<B: Backing> Edge<B> {
         }
         stop.cancel();
         while helpers.join_next().await.is_some() {}
-        Ok(())
+        served
     }
 }
 
@@ -199,6 +202,16 @@ pub async fn run<B: Backing>(
     shutdown: CancellationToken,
 ) -> Result<(), EdgeError> {
     Edge::open(config, backing, tls, clock)?.serve(listeners, shutdown).await
+}
+
+/// Accepts on this runtime until the server's shutdown.
+async fn accept<B: Backing>(server: &Arc<Server<B>>, sockets: Vec<Socket>) -> Result<(), EdgeError> {
+    let mut accepting = JoinSet::new();
+    for (listener, tls) in sockets {
+        accepting.spawn(server.clone().accept(adopt(listener)?, tls));
+    }
+    while accepting.join_next().await.is_some() {}
+    Ok(())
 }
 
 fn adopt(listener: std::net::TcpListener) -> Result<TcpListener, EdgeError> {

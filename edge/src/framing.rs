@@ -2,30 +2,82 @@
 
 use http::{
     HeaderMap, HeaderValue, Request, Version,
-    header::{HOST, TRANSFER_ENCODING},
+    header::{ACCEPT, AUTHORIZATION, HOST, REFERER, TRANSFER_ENCODING, USER_AGENT},
 };
 
 use crate::config::Limits;
 
+/// The headers that decide anything, found in one pass over all.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Sent<'a> {
+    host: Option<&'a HeaderValue>,
+    hosts: usize,
+    coding: Option<&'a HeaderValue>,
+    codings: usize,
+    lines: usize,
+    /// `Accept`.
+    pub(crate) accept: Option<&'a HeaderValue>,
+    /// `User-Agent`.
+    pub(crate) agent: Option<&'a HeaderValue>,
+    /// `Referer`.
+    pub(crate) referer: Option<&'a HeaderValue>,
+    /// Whether there is `Authorization`.
+    pub(crate) has_authorization: bool,
+}
+
+impl<'a> Sent<'a> {
+    /// Reads the headers of a request; of each name that comes again the first counts.
+    pub(crate) fn read(headers: &'a HeaderMap) -> Self {
+        let mut sent = Self { lines: headers.len(), ..Self::default() };
+        for (name, value) in headers {
+            if *name == HOST {
+                sent.host.get_or_insert(value);
+                sent.hosts += 1;
+            } else if *name == USER_AGENT {
+                sent.agent.get_or_insert(value);
+            } else if *name == ACCEPT {
+                sent.accept.get_or_insert(value);
+            } else if *name == REFERER {
+                sent.referer.get_or_insert(value);
+            } else if *name == AUTHORIZATION {
+                sent.has_authorization = true;
+            } else if *name == TRANSFER_ENCODING {
+                sent.coding.get_or_insert(value);
+                sent.codings += 1;
+            }
+        }
+        sent
+    }
+
+    /// Whether there is a coding of the body.
+    pub(crate) fn has_coding(&self) -> bool {
+        self.codings > 0
+    }
+
+    /// Whether the body is framed in one way that everybody reads alike; hyper looks at the last coding alone.
+    fn has_one_coding(&self) -> bool {
+        let is_chunked =
+            |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+        self.codings == 0 || (self.codings == 1 && self.coding.is_some_and(is_chunked))
+    }
+}
+
 /// What is wrong with a request whatever it asks for, if anything is (RFC 9110, 7.2; RFC 9112, 3.2 and 6.1).
 ///
 /// hyper refuses most malformed requests before they come here; these are those that it takes.
-pub(crate) fn fault<B>(request: &Request<B>, limits: &Limits) -> Option<String> {
-    let headers = request.headers();
+pub(crate) fn fault<B>(request: &Request<B>, sent: &Sent<'_>, limits: &Limits) -> Option<String> {
     // HTTP/2 has no limit on the number of its own, only on the bytes.
-    if headers.len() > limits.headers {
+    if sent.lines > limits.headers {
         return Some(format!("headers: at most {} lines", limits.headers));
     }
-    if !has_one_coding(headers) {
+    if !sent.has_one_coding() {
         return Some("transfer-encoding: must be chunked, once".to_owned());
     }
-    let mut hosts = headers.get_all(HOST).iter();
-    let first = hosts.next();
-    if hosts.next().is_some() || (first.is_none() && request.version() == Version::HTTP_11) {
+    if sent.hosts > 1 || (sent.hosts == 0 && request.version() == Version::HTTP_11) {
         return Some("host: must be given exactly once".to_owned());
     }
     let authority = request.uri().authority().filter(|_| request.version() == Version::HTTP_2);
-    if let (Some(host), Some(authority)) = (first, authority)
+    if let (Some(host), Some(authority)) = (sent.host, authority)
         && !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes())
     {
         return Some("host: must not differ from :authority".to_owned());
@@ -36,18 +88,11 @@ pub(crate) fn fault<B>(request: &Request<B>, limits: &Limits) -> Option<String> 
 /// The host a request is for: of its target if that is absolute or HTTP/2, else its `Host`.
 ///
 /// Empty when it has none, or one that is no text; no domain has such a name.
-pub(crate) fn host<B>(request: &Request<B>) -> &str {
+pub(crate) fn host<'a, B>(request: &'a Request<B>, sent: &Sent<'a>) -> &'a str {
     match request.uri().authority() {
         Some(authority) => authority.as_str(),
-        None => request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default(),
+        None => sent.host.and_then(|host| host.to_str().ok()).unwrap_or_default(),
     }
-}
-
-/// Whether the body is framed in one way that everybody reads alike; hyper looks at the last coding alone.
-fn has_one_coding(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    let is_chunked = |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
-    codings.next().is_none_or(is_chunked) && codings.next().is_none()
 }
 
 #[cfg(test)]
@@ -59,7 +104,8 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        fault(&request.body(()).unwrap(), &Limits { headers: 3, ..Limits::default() })
+        let request = request.body(()).unwrap();
+        fault(&request, &Sent::read(request.headers()), &Limits { headers: 3, ..Limits::default() })
     }
 
     #[test]
@@ -113,7 +159,8 @@ mod tests {
             if let Some(header) = header {
                 request = request.header(HOST, HeaderValue::from_bytes(header).unwrap());
             }
-            assert_eq!(host(&request.body(()).unwrap()), expected, "{uri} {header:?}");
+            let request = request.body(()).unwrap();
+            assert_eq!(host(&request, &Sent::read(request.headers())), expected, "{uri} {header:?}");
         }
     }
 }

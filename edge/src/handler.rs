@@ -1,6 +1,8 @@
 //! The life of a request: route, cache, answer; a hit never waits for anything.
 
 use std::{
+    borrow::Cow,
+    mem::take,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -9,8 +11,8 @@ use std::{
 };
 
 use http::{
-    HeaderName, HeaderValue, Method, Request, Response, Version,
-    header::{ACCEPT, AUTHORIZATION, CONNECTION, IF_NONE_MATCH, REFERER, TRANSFER_ENCODING, USER_AGENT},
+    HeaderName, HeaderValue, Method, Request, Response, Uri, Version,
+    header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
 use serde_json::json;
@@ -32,18 +34,19 @@ use crate::{
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
-    framing,
+    framing::{self, Sent},
     images::{self, ImageKey, Renderer},
     limiter::Limiter,
     metrics::{Kind, Metrics},
     proxy::Proxy,
-    response::{self, Body, Errors},
+    response::{self, Body, Errors, Unknown},
     route::{self, Ask, Route},
     rules::{Scene, Sources},
     scans::{Fired, Recorder, Scan},
     sync::SyncStatus,
 };
 
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ROBOTS: &str = "User-agent: *\nDisallow: /\n";
 
 /// Everything that requests share.
@@ -61,11 +64,16 @@ pub(crate) struct App<B> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) agents: Agents,
     pub(crate) ids: RequestIds,
+    pub(crate) unknown: Unknown,
 }
 
 /// What a request still needs after its route was decided.
 enum Next {
     Answer(Response<Body>),
+    /// 307 to there.
+    Redirect(HeaderValue),
+    /// The key is known to be absent.
+    Unknown,
     /// The key is not held.
     Fetch {
         key: RedirectKey,
@@ -83,26 +91,28 @@ impl<B: Backing> App<B> {
     pub(crate) async fn answer(
         &self,
         client: Client,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         in_flight: InFlight,
     ) -> Response<Body> {
         let begun = Instant::now();
         let client = self.client(client, &request);
-        let fault = framing::fault(&request, &self.config.limits);
+        let sent = Sent::read(request.headers());
+        let fault = framing::fault(&request, &sent, &self.config.limits);
         // A body whose length was told twice may hide a second request: hyper has dropped the length by
         // now, so the connection ends after any request with this header (design: push, 8). Nobody knows
         // where a malformed request ends.
-        let must_close = request.version() <= Version::HTTP_11
-            && (fault.is_some() || request.headers().contains_key(TRANSFER_ENCODING));
+        let must_close = request.version() <= Version::HTTP_11 && (fault.is_some() || sent.has_coding());
         let is_head = *request.method() == Method::HEAD;
-        let id = self.ids.next();
+        let id = request_id(in_flight.id());
         let mut is_proxied = false;
         let begun_as = match fault {
-            Some(fault) => Next::Answer(self.errors(&request).with(Code::Invalid, vec![fault])),
-            None => self.begin(client, &request),
+            Some(fault) => Next::Answer(self.errors(sent.accept).with(Code::Invalid, vec![fault])),
+            None => self.begin(client, &request, &sent),
         };
         let mut response = match begun_as {
             Next::Answer(response) => response,
+            Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
+            Next::Unknown => self.unknown(&mut request),
             // Boxed, so that the future of a hit stays small.
             next => {
                 is_proxied = matches!(next, Next::Proxy(_));
@@ -113,7 +123,11 @@ impl<B: Backing> App<B> {
             response::without_body(&mut response);
         }
         let headers = response.headers_mut();
-        headers.entry(HeaderName::from_static("x-request-id")).or_insert(id);
+        if is_proxied {
+            headers.entry(X_REQUEST_ID).or_insert(id);
+        } else {
+            headers.insert(X_REQUEST_ID, id);
+        }
         if must_close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -136,8 +150,8 @@ impl<B: Backing> App<B> {
         }
     }
 
-    fn begin(&self, client: Client, request: &Request<Incoming>) -> Next {
-        let errors = self.errors(request);
+    fn begin(&self, client: Client, request: &Request<Incoming>, sent: &Sent<'_>) -> Next {
+        let errors = self.errors(sent.accept);
         let uri = request.uri();
         if uri.path().len() + uri.query().map_or(0, |query| query.len() + 1) > self.config.limits.uri_bytes {
             let limit = self.config.limits.uri_bytes;
@@ -145,11 +159,11 @@ impl<B: Backing> App<B> {
         }
         let ask = Ask {
             method: request.method(),
-            host: framing::host(request),
+            host: framing::host(request, sent),
             path: uri.path(),
             query: uri.query(),
-            accept: errors.accept,
-            has_authorization: request.headers().contains_key(AUTHORIZATION),
+            accept: sent.accept.map(HeaderValue::as_bytes),
+            has_authorization: sent.has_authorization,
         };
         let domains = self.domains.load();
         let link = match route::route(&domains, &ask) {
@@ -172,11 +186,11 @@ impl<B: Backing> App<B> {
         match self.cache.held(link.key()) {
             Held::Present(served) => {
                 self.metrics.looked_up(CacheStatus::Hit);
-                self.deliver(client, request, link.domain, served, link.representation)
+                self.deliver(client, request, sent, link.domain, served, link.representation)
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
-                Next::Answer(errors.plain(Code::ShortIdUnknown))
+                Next::Unknown
             }
             Held::Stale | Held::Nothing => Next::Fetch {
                 key: RedirectKey::new(link.key().domain, &link.folded),
@@ -190,7 +204,7 @@ impl<B: Backing> App<B> {
         &self,
         mut next: Next,
         client: Client,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         id: &HeaderValue,
         in_flight: InFlight,
     ) -> Response<Body> {
@@ -199,23 +213,22 @@ impl<B: Backing> App<B> {
         }
         match next {
             Next::Answer(response) => response,
+            Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
+            Next::Unknown => self.unknown(&mut request),
             Next::Render(key) => match self.renderer.render(key, &self.metrics).await {
                 Ok(image) => images::answer(&image, request.headers().get(IF_NONE_MATCH)),
-                Err(reason) => images::refusal(reason, self.errors(&request)),
+                Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
             },
             Next::Proxy(path) => {
                 let docs_url = self.config.docs_url.clone();
                 let accept = request.headers().get(ACCEPT).cloned();
                 match self.proxy.pass(request, path, client, id, in_flight).await {
                     Ok(response) => response,
-                    Err(code) => {
-                        let accept = accept.as_ref().and_then(|accept| accept.to_str().ok());
-                        Errors { docs_url: &docs_url, accept }.plain(code)
-                    }
+                    Err(code) => Errors { docs_url: &docs_url, accept: accept.as_ref() }.plain(code),
                 }
             }
             // A fetch is over by now; a second one is never asked for.
-            Next::Fetch { .. } => self.errors(&request).plain(Code::Internal),
+            Next::Fetch { .. } => self.errors(request.headers().get(ACCEPT)).plain(Code::Internal),
         }
     }
 
@@ -227,7 +240,8 @@ impl<B: Backing> App<B> {
         domain: &ShortDomain,
         representation: Representation,
     ) -> Next {
-        let errors = self.errors(request);
+        let sent = Sent::read(request.headers());
+        let errors = self.errors(sent.accept);
         if !self.limiter.allows(client.ip) {
             self.metrics.limited.inc();
             return Next::Answer(errors.plain(Code::TooManyRequests));
@@ -235,11 +249,11 @@ impl<B: Backing> App<B> {
         match self.cache.fetch(&self.backing, &self.metrics, key).await {
             Ok((Some(served), status)) => {
                 self.metrics.looked_up(status);
-                self.deliver(client, request, domain, served, representation)
+                self.deliver(client, request, &sent, domain, served, representation)
             }
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
-                Next::Answer(errors.plain(Code::ShortIdUnknown))
+                Next::Unknown
             }
             Err(_) => {
                 self.metrics.unanswered.inc();
@@ -252,21 +266,22 @@ impl<B: Backing> App<B> {
         &self,
         client: Client,
         request: &Request<Incoming>,
+        sent: &Sent<'_>,
         domain: &ShortDomain,
         served: Arc<Served>,
         representation: Representation,
     ) -> Next {
         let query = request.uri().query();
         let Some(format) = images::format_of(representation) else {
-            return Next::Answer(match representation {
-                Representation::Json => response::record(record_json(domain, &served)),
-                _ => self.redirect(client, request, domain, served),
-            });
+            return match representation {
+                Representation::Json => Next::Answer(response::record(record_json(domain, &served))),
+                _ => Next::Redirect(self.redirect(client, request, sent, domain, served)),
+            };
         };
         let image = match images::parse(format, query) {
             Ok(image) => image,
             Err(faults) => {
-                return Next::Answer(self.errors(request).with(Code::InvalidParameter, faults));
+                return Next::Answer(self.errors(sent.accept).with(Code::InvalidParameter, faults));
             }
         };
         let short_id = &served.record.short_id;
@@ -285,9 +300,10 @@ impl<B: Backing> App<B> {
         &self,
         client: Client,
         request: &Request<Incoming>,
+        sent: &Sent<'_>,
         domain: &ShortDomain,
         served: Arc<Served>,
-    ) -> Response<Body> {
+    ) -> HeaderValue {
         let mut at = None;
         let decided = domain.account.as_ref().and_then(|account| {
             self.cache.with_rules(account, |rules| {
@@ -311,48 +327,57 @@ impl<B: Backing> App<B> {
         if *request.method() == Method::GET {
             let fired = rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
             let at = at.unwrap_or_else(|| self.clock.now());
-            self.recorder.record(self.scan(client, request, domain, served, at, fired));
+            self.recorder.record(scan(client, request.uri(), sent, domain, served, at, fired));
         }
-        response::redirect(location)
+        location
     }
 
-    fn scan(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        domain: &ShortDomain,
-        served: Arc<Served>,
-        at: UnixMillis,
-        fired: Option<Box<Fired>>,
-    ) -> Scan {
-        let uri = request.uri();
-        let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
-        let header = |name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
-        let agent = String::from_utf8_lossy(header(USER_AGENT));
-        let referer = String::from_utf8_lossy(header(REFERER));
-        let referer = url_without_access_token(&referer);
-        let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
-        let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
-        let url_length = (length + query_length).min(MAX_ENTRY_URL);
-        let mut texts = String::with_capacity(url_length + agent.len() + referer.len());
-        for part in parts.into_iter().chain(query.as_deref().into_iter().flat_map(|query| ["?", query])) {
-            texts.push_str(cut(part, MAX_ENTRY_URL.saturating_sub(texts.len())));
-        }
-        // Three texts of at most 640 bytes in all.
-        let agent_at = u16::try_from(texts.len()).unwrap_or_default();
-        texts.push_str(agent);
-        let referer_at = u16::try_from(texts.len()).unwrap_or_default();
-        texts.push_str(referer);
-        let cuts = (agent_at, referer_at);
-        Scan { at, served, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
+    fn unknown(&self, request: &mut Request<Incoming>) -> Response<Body> {
+        let headers = take(request.headers_mut());
+        let accept = headers.get(ACCEPT).cloned();
+        self.errors(accept.as_ref()).unknown(headers, &self.unknown)
     }
 
-    fn errors<'a>(&'a self, request: &'a Request<Incoming>) -> Errors<'a> {
-        let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    fn errors<'a>(&'a self, accept: Option<&'a HeaderValue>) -> Errors<'a> {
         Errors { docs_url: &self.config.docs_url, accept }
     }
+}
+
+fn scan(
+    client: Client,
+    uri: &Uri,
+    sent: &Sent<'_>,
+    domain: &ShortDomain,
+    served: Arc<Served>,
+    at: UnixMillis,
+    fired: Option<Box<Fired>>,
+) -> Scan {
+    let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
+    let (agent, referer) = (text(sent.agent), text(sent.referer));
+    let referer = url_without_access_token(&referer);
+    let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
+    let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
+    let url_length = (length + query_length).min(MAX_ENTRY_URL);
+    let mut texts = String::with_capacity(url_length + agent.len() + referer.len());
+    for part in parts.into_iter().chain(query.as_deref().into_iter().flat_map(|query| ["?", query])) {
+        texts.push_str(cut(part, MAX_ENTRY_URL.saturating_sub(texts.len())));
+    }
+    // Three texts of at most 640 bytes in all.
+    let agent_at = u16::try_from(texts.len()).unwrap_or_default();
+    texts.push_str(agent);
+    let referer_at = u16::try_from(texts.len()).unwrap_or_default();
+    texts.push_str(referer);
+    let cuts = (agent_at, referer_at);
+    Scan { at, served, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
+}
+
+/// A header as text; what is none is replaced.
+fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
+    let bytes = value.map(HeaderValue::as_bytes).unwrap_or_default();
+    // Several times as fast as the lossy form for what is text.
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// The record as JSON, without `hits` and `scopes`, which only control knows (decisions 5).
@@ -383,7 +408,7 @@ fn record_json(domain: &ShortDomain, served: &Served) -> Vec<u8> {
     json.to_string().into_bytes()
 }
 
-/// Makes the values of `X-Request-Id`: 16 hexadecimal digits, unique within a boot, not in sequence.
+/// Numbers the requests: unique within a boot.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     next: AtomicU64,
@@ -395,11 +420,16 @@ impl RequestIds {
         Self { next: AtomicU64::new(getrandom::u64().unwrap_or_default()) }
     }
 
-    fn next(&self) -> HeaderValue {
-        // An odd factor maps the counter one to one onto numbers that look random.
-        let id = self.next.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let digits: [u8; 16] =
-            std::array::from_fn(|i| b"0123456789abcdef"[(id >> (60 - 4 * i) & 15) as usize]);
-        HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"))
+    /// Where the numbers of a connection begin: 2^32 of its own, so that its requests share nothing.
+    pub(crate) fn next(&self) -> u64 {
+        self.next.fetch_add(1 << 32, Relaxed)
     }
+}
+
+/// The value of `X-Request-Id`: 16 hexadecimal digits that do not look like a sequence.
+fn request_id(number: u64) -> HeaderValue {
+    // An odd factor maps numbers one to one onto such that look random.
+    let id = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let digits: [u8; 16] = std::array::from_fn(|i| b"0123456789abcdef"[(id >> (60 - 4 * i) & 15) as usize]);
+    HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"))
 }

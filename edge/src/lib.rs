@@ -35,6 +35,7 @@ mod server;
 mod sync;
 mod tls;
 mod trust;
+mod workers;
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},

@@ -19,7 +19,7 @@ use shared::{
     problem::{Code, Problem},
 };
 
-use crate::connection::InFlight;
+use crate::{connection::InFlight, route};
 
 /// Headers that most answers have; leaves room for those of the server.
 const HEADERS: usize = 8;
@@ -93,8 +93,11 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 // Spec gap: the status of the redirect is not shown; 307 keeps the method and is cached by nobody.
 /// 307 to `location`; never stored, so that a change of the target reaches the next scan.
-pub(crate) fn redirect(location: HeaderValue) -> Response<Body> {
-    let mut headers = headers();
+///
+/// `headers` are those of the request, which are done with: hyper takes those of the answer for the next
+/// request, so that no table is made or dropped.
+pub(crate) fn redirect(mut headers: HeaderMap, location: HeaderValue) -> Response<Body> {
+    headers.clear();
     headers.insert(LOCATION, location);
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(VARY, HeaderValue::from_static("Accept"));
@@ -143,7 +146,7 @@ pub(crate) struct Errors<'a> {
     /// The docs page that `moreInfo` points to.
     pub(crate) docs_url: &'a str,
     /// `Accept` of the request.
-    pub(crate) accept: Option<&'a str>,
+    pub(crate) accept: Option<&'a HeaderValue>,
 }
 
 impl Errors<'_> {
@@ -155,36 +158,68 @@ impl Errors<'_> {
     /// The answer for `code` with the faults found.
     pub(crate) fn with(&self, code: Code, faults: Vec<String>) -> Response<Body> {
         let problem = Problem::new(code, faults, self.docs_url);
-        let (kind, body) = if self.wants_html() {
-            ("text/html; charset=utf-8", page(&problem).into_bytes())
-        } else {
-            // A body of numbers and texts always serialises; an empty one would break the contract.
-            ("application/json", serde_json::to_vec(&problem).unwrap_or_else(|_| b"{}".to_vec()))
-        };
-        let mut headers = headers();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        headers.insert(CACHE_CONTROL, NO_STORE);
-        headers.insert(VARY, HeaderValue::from_static("Accept"));
-        if self.wants_html() {
-            let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-        }
-        match code.status() {
-            405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
-            429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
-            _ => {}
-        }
-        let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        response(status, headers, Body::of(body.into()))
+        let is_html = self.wants_html();
+        refusal(headers(), code, is_html, if is_html { page_of(&problem) } else { json_of(&problem) })
+    }
+
+    /// The answer for an id that leads nowhere; `headers` are those of the request.
+    pub(crate) fn unknown(&self, headers: HeaderMap, unknown: &Unknown) -> Response<Body> {
+        let is_html = self.wants_html();
+        let body = if is_html { &unknown.page } else { &unknown.json };
+        refusal(headers, Code::ShortIdUnknown, is_html, body.clone())
     }
 
     /// Whether HTML is named and not outweighed; `*/*` alone is a program.
     fn wants_html(&self) -> bool {
-        self.accept.is_some_and(|accept| {
-            accept.to_ascii_lowercase().contains("text/html")
-                && Representation::negotiate(Some(accept)) == Representation::Redirect
-        })
+        let Some(accept) = self.accept.map(HeaderValue::as_bytes) else { return false };
+        let is_named = |word: &[u8]| word.eq_ignore_ascii_case(b"text/html");
+        accept.starts_with(b"text/html,")
+            || (accept.windows(b"text/html".len()).any(is_named)
+                && route::negotiate(Some(accept)) == Representation::Redirect)
     }
+}
+
+/// The bodies for ids that lead nowhere, made once: guessing must not cost more than finding.
+#[derive(Debug)]
+pub(crate) struct Unknown {
+    json: Bytes,
+    page: Bytes,
+}
+
+impl Unknown {
+    /// Prepares them.
+    pub(crate) fn new(docs_url: &str) -> Self {
+        let problem = Problem::new(Code::ShortIdUnknown, Vec::new(), docs_url);
+        Self { json: json_of(&problem), page: page_of(&problem) }
+    }
+}
+
+fn json_of(problem: &Problem) -> Bytes {
+    // A body of numbers and texts always serialises; an empty one would break the contract.
+    serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
+}
+
+fn page_of(problem: &Problem) -> Bytes {
+    page(problem).into_bytes().into()
+}
+
+fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Response<Body> {
+    headers.clear();
+    let kind = if is_html { "text/html; charset=utf-8" } else { "application/json" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if is_html {
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    }
+    match code.status() {
+        405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
+        429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
+        _ => {}
+    }
+    let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response(status, headers, Body::of(body))
 }
 
 /// A page that needs nothing else: no script, no image, no other host.
@@ -264,10 +299,17 @@ mod tests {
             (Some("application/json, text/html;q=0.5"), false),
             (Some("text/html;q=0, */*"), false),
         ] {
-            let answer = Errors { docs_url: "https://x/docs", accept }.plain(Code::ShortIdUnknown);
-            assert_eq!(answer.status(), 404);
-            let kind = answer.headers()[CONTENT_TYPE].to_str().unwrap();
-            assert_eq!(kind.starts_with("text/html"), is_page, "{accept:?}");
+            let accept = accept.map(HeaderValue::from_static);
+            let errors = Errors { docs_url: "https://x/docs", accept: accept.as_ref() };
+            let unknown = Unknown::new("https://x/docs");
+            let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers(), &unknown)];
+            for answer in &answers {
+                assert_eq!(answer.status(), 404);
+                let kind = answer.headers()[CONTENT_TYPE].to_str().unwrap();
+                assert_eq!(kind.starts_with("text/html"), is_page, "{accept:?}");
+            }
+            let [made, prepared] = answers.map(|answer| format!("{answer:?}"));
+            assert_eq!(made, prepared, "the same whether it is made or prepared");
         }
     }
 

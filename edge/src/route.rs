@@ -26,8 +26,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) path: &'a str,
     /// The query as sent.
     pub(crate) query: Option<&'a str>,
-    /// `Accept`, if it was sent and is text.
-    pub(crate) accept: Option<&'a str>,
+    /// `Accept`, if it was sent.
+    pub(crate) accept: Option<&'a [u8]>,
     /// Whether `Authorization` was sent.
     pub(crate) has_authorization: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     if !is_short_id {
         return Route::NoSuchPath;
     }
-    let representation = suffix.unwrap_or_else(|| Representation::negotiate(ask.accept));
+    let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
     if representation == Representation::Json
         && (ask.has_authorization || ask.query.is_some_and(has_access_token))
     {
@@ -109,8 +109,24 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     Route::Link(Link { domain, folded, representation })
 }
 
+/// Chooses by the bytes of an `Accept`, which count as none where they are no text.
+pub(crate) fn negotiate(accept: Option<&[u8]>) -> Representation {
+    match accept {
+        // Nearly every scan, told without a look at the rest; the general rule says the same.
+        None | Some(b"*/*") => Representation::Redirect,
+        Some(accept) if accept.starts_with(b"text/html,") => Representation::Redirect,
+        Some(accept) => {
+            Representation::negotiate(str::from_utf8(accept).ok().filter(|accept| accept.is_ascii()))
+        }
+    }
+}
+
 /// Paths under the short domain that control serves: `/redirections…`, and `…/redirector` of a resource.
 fn is_management(path: &str) -> bool {
+    // Most short ids are told by their first character.
+    if !matches!(path.as_bytes().first(), Some(b'v' | b'r' | b't' | b'p')) {
+        return false;
+    }
     let path = path.strip_prefix("v2/").unwrap_or(path);
     let mut segments = path.split('/');
     match segments.next() {
@@ -173,7 +189,7 @@ mod tests {
             host,
             path,
             query,
-            accept: Some(accept).filter(|accept| !accept.is_empty()),
+            accept: Some(accept.as_bytes()).filter(|accept| !accept.is_empty()),
             has_authorization: authorization,
         };
         match route(&domains.load(), &ask) {
@@ -230,6 +246,17 @@ mod tests {
         let long = format!("/{}", "A".repeat(65));
         assert_eq!(check("GET", "tn.gg", &long, "", false), "NoSuchPath");
         assert_eq!(check("GET", "tn.gg", &long[..65], "", false), format!("Redirect tn.gg/{}", &long[1..65]));
+    }
+
+    #[test]
+    fn bytes_of_accept_are_read_as_text() {
+        for accept in ["*/*", "text/html,x", "text/html;q=0.2,image/png", "image/png", "application/json", ""]
+        {
+            let expected = Representation::negotiate(Some(accept));
+            assert_eq!(negotiate(Some(accept.as_bytes())), expected, "{accept}");
+        }
+        assert_eq!(negotiate(Some(b"image/png,\xff")), Representation::Redirect, "no text");
+        assert_eq!(negotiate(None), Representation::Redirect);
     }
 
     #[test]

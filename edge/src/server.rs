@@ -3,9 +3,11 @@
 use std::{
     collections::HashMap,
     convert::Infallible,
+    future::poll_fn,
     net::{IpAddr, SocketAddr},
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -32,7 +34,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     backing::Backing,
     config::Limits,
-    connection::{Activity, Client, InFlight},
+    connection::{Activity, Aside, Client, InFlight},
     handler::App,
     metrics::Metrics,
 };
@@ -173,15 +175,15 @@ impl<B: Backing> Server<B> {
         is_h2: bool,
     ) {
         let limits = &self.app.config.limits;
-        let activity = Arc::new(Activity::default());
-        let link = Arc::new((self.app.clone(), activity.clone(), self.shutdown.clone()));
+        let activity = Arc::new(Activity::new(self.app.ids.next()));
+        let link = Arc::new((self.app.clone(), activity.clone()));
         let service = service_fn(move |request| {
             // One clone of what belongs to this connection alone: no cache line is shared between cores.
             let link = link.clone();
             async move {
                 let in_flight = InFlight::begin(&link.1);
                 let mut response = link.0.answer(client, request, in_flight).await;
-                if !is_h2 && link.2.is_cancelled() {
+                if !is_h2 && link.1.is_last() {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)
@@ -207,11 +209,20 @@ impl<B: Backing> Server<B> {
                 .max_header_size(limits.header_bytes)
                 // Room behind the limit: a header that is somewhat too large is read whole and answered.
                 .max_buf_size(limits.header_bytes + READ_BYTES)
+                // Nearly every answer is a head alone: one plain write is cheaper than a vector of one.
+                .writev(false)
                 .serve_connection(io, service);
             // A request may be on its way on an idle connection: it is answered, and told to be the last.
             watch(connection, &activity, limits, &self.shutdown, FAREWELL).await;
         }
     }
+}
+
+/// What became of a connection for now.
+enum Turn {
+    Ended,
+    Stop,
+    Look,
 }
 
 /// Drives a connection to its end: its own, that of its idle time, or that of the edge.
@@ -225,14 +236,30 @@ async fn watch<C: GracefulConnection>(
     let mut connection = pin!(connection);
     let mut cancelled = pin!(shutdown.cancelled());
     let mut look = pin!(sleep(limits.header_timeout));
+    let (aside, mut known) = (Aside::new(), None);
+    let waker = Waker::from(aside.clone());
     let (mut seen, mut quiet_looks, mut stuck_looks) = ((0, 0), 0, 0);
     let patience = loop {
-        tokio::select! {
-            biased;
-            _ = connection.as_mut() => return,
-            // Without a request so far there is nothing to finish.
-            () = &mut cancelled => break if activity.counts().0 == 0 { GOODBYE } else { limits.drain_timeout },
-            () = &mut look => {
+        let turn = poll_fn(|context| {
+            if aside.is_due(context, &mut known) {
+                let mut beside = Context::from_waker(&waker);
+                if cancelled.as_mut().poll(&mut beside).is_ready() {
+                    return Poll::Ready(Turn::Stop);
+                }
+                if look.as_mut().poll(&mut beside).is_ready() {
+                    return Poll::Ready(Turn::Look);
+                }
+            }
+            connection.as_mut().poll(context).map(|_| Turn::Ended)
+        });
+        match turn.await {
+            Turn::Ended => return,
+            Turn::Stop => {
+                activity.end();
+                // Without a request so far there is nothing to finish.
+                break if activity.counts().0 == 0 { GOODBYE } else { limits.drain_timeout };
+            }
+            Turn::Look => {
                 let counts = activity.counts();
                 let is_same = counts == seen;
                 let is_idle = counts.0 == counts.1;
@@ -243,6 +270,7 @@ async fn watch<C: GracefulConnection>(
                 }
                 seen = counts;
                 look.as_mut().reset(Instant::now() + limits.idle_timeout / 2);
+                aside.look_again();
             }
         }
     };

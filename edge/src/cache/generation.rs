@@ -1,7 +1,7 @@
 //! One epoch's entries with their floors: every rule of push.md section 3 in one place.
 
 use std::{
-    collections::{BTreeMap, hash_map::RandomState},
+    collections::BTreeMap,
     hash::{BuildHasher, Hash},
     ops::ControlFlow,
     sync::{
@@ -11,6 +11,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use foldhash::quality::RandomState;
 use moka::{Equivalent, ops::compute::Op, sync::Cache};
 use shared::{
     id::AccountId,
@@ -84,7 +85,7 @@ pub(super) enum Offer {
 #[derive(Debug)]
 pub(super) struct Generation {
     epoch: Option<Epoch>,
-    entries: Cache<RedirectKey, Entry>,
+    entries: Cache<RedirectKey, Entry, RandomState>,
     floors: Box<[AtomicU64]>,
     hasher: RandomState,
     /// Entries with an older `as_of` are stale.
@@ -124,13 +125,16 @@ pub(crate) struct Kept {
 impl Generation {
     /// A cache without redirections that continues from `at_rev`, where the rules are these.
     pub(super) fn new(epoch: Option<Epoch>, at_rev: Rev, rules: RuleTable, capacity_bytes: u64) -> Self {
-        let entries =
-            Cache::builder().max_capacity(capacity_bytes).weigher(|_, entry: &Entry| weigh(entry)).build();
+        // Seeded at random, as short ids come from whoever asks.
+        let entries = Cache::builder()
+            .max_capacity(capacity_bytes)
+            .weigher(|_, entry: &Entry| weigh(entry))
+            .build_with_hasher(RandomState::default());
         Self {
             epoch,
             entries,
             floors: (0..FLOORS).map(|_| AtomicU64::new(at_rev)).collect(),
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             snap_floor: AtomicU64::new(at_rev),
             applied: AtomicU64::new(at_rev),
             tail: Mutex::new(Tail::new(at_rev, tail::CAPACITY)),

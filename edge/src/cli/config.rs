@@ -22,6 +22,8 @@ use crate::{
     tls::TlsCerts,
 };
 
+/// Most threads that serve: above the cores of the largest machines.
+const MAX_WORKERS: usize = 1_024;
 /// Longest name of an edge or a region.
 const MAX_NAME: usize = 64;
 
@@ -121,6 +123,8 @@ impl Config {
         edge.region = region.into();
         edge.key = Some(key.clone());
         edge.cache_bytes = mib("WAYMARK_CACHE_MIB", settings.cache_mib.as_deref(), edge.cache_bytes)?;
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies =
             settings.trusted_proxies.as_deref().unwrap_or_default().parse().map_err(|error| {
                 let reason = format!("{error}: give addresses and networks, with commas");

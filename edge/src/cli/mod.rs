@@ -68,7 +68,9 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     start_log(&config)?;
     // Twice is no fault.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    // Requests are served by workers with runtimes of their own: this one has everything else.
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;

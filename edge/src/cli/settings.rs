@@ -122,6 +122,11 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub docs_url: Option<String>,
 
+    /// Threads that serve, each with sockets of its own [default: one for each core]
+    #[arg(long, env = "WAYMARK_EDGE_WORKERS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub workers: Option<String>,
+
     /// Memory for links, 1 KiB each [default: 1024]
     #[arg(long, env = "WAYMARK_CACHE_MIB", value_name = "MIB")]
     #[serde(deserialize_with = "text")]
@@ -220,6 +225,7 @@ impl Settings {
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
             geoip_db: or(self.geoip_db, file.geoip_db),
             docs_url: or(self.docs_url, file.docs_url),
+            workers: or(self.workers, file.workers),
             cache_mib: or(self.cache_mib, file.cache_mib),
             snapshot_seconds: or(self.snapshot_seconds, file.snapshot_seconds),
             snapshot_mib: or(self.snapshot_mib, file.snapshot_mib),

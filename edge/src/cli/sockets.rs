@@ -2,11 +2,16 @@
 //!
 //! systemd hands over sockets by `LISTEN_FDS`; `FileDescriptorName=` (`LISTEN_FDNAMES`) of each says what it is:
 //! `edge`, `edge-tls` or `admin`. Sockets of other names are taken in this order. One that was handed over
-//! takes the place of the setting; a plain public one must be on loopback like any other.
+//! takes the place of the setting; a plain public one must be on loopback like any other. Each worker has a
+//! socket of its own (`SO_REUSEPORT`), save where one was handed over: that is shared.
 
-use std::net::{SocketAddr, TcpListener};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+};
 
 use listenfd::ListenFd;
+use tokio::net::TcpSocket;
 
 use super::{Config, ConfigError, Failure};
 use crate::config::Listeners;
@@ -18,34 +23,39 @@ const NAMES: [(&str, &str); 3] = [
     ("admin", "WAYMARK_ADMIN_LISTEN"),
 ];
 
-/// Takes or binds every socket.
+/// Connections that wait in the kernel for each socket; the system's own limit is below or at that.
+const BACKLOG: u32 = 4_096;
+
+/// Takes or binds every socket; needs a runtime.
 pub(super) fn open(config: &Config) -> Result<Listeners, Failure> {
     let mut given = take()?;
     let settings = [config.edge_listen, config.edge_tls_listen, config.admin_listen];
+    // The admin listener is served by one.
+    let counts = [config.edge.workers, config.edge.workers, 1];
     let mut listeners = Vec::new();
-    for ((given, (_, key)), address) in given.iter_mut().zip(NAMES).zip(settings) {
+    for (((given, (_, key)), address), count) in given.iter_mut().zip(NAMES).zip(settings).zip(counts) {
         listeners.push(match (given.take(), address) {
-            (Some(listener), _) => Some(listener),
-            (None, Some(address)) => Some(bind(key, address)?),
-            (None, None) => None,
+            (Some(listener), _) => vec![listener],
+            (None, Some(address)) => bind(key, address, count)?,
+            (None, None) => Vec::new(),
         });
     }
-    let [plain, tls, admin] = <[Option<TcpListener>; 3]>::try_from(listeners)
+    let [plain, tls, admin] = <[Vec<TcpListener>; 3]>::try_from(listeners)
         .map_err(|_| Failure::Failed("the sockets were not opened".to_owned()))?;
-    for (listener, (_, key)) in [(&plain, NAMES[0]), (&admin, NAMES[2])] {
-        if let Some(address) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
+    for (listeners, (_, key)) in [(&plain, NAMES[0]), (&admin, NAMES[2])] {
+        if let Some(address) = listeners.first().and_then(|listener| listener.local_addr().ok()) {
             config.check_plain(key, address)?;
         }
     }
-    if plain.is_none() && tls.is_none() {
+    if plain.is_empty() && tls.is_empty() {
         let reason = "there is no listener: give an address here or at WAYMARK_EDGE_TLS_LISTEN";
         return Err(ConfigError::new("WAYMARK_EDGE_LISTEN", reason).into());
     }
-    if tls.is_some() && config.certificates.is_none() {
+    if !tls.is_empty() && config.certificates.is_none() {
         let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR";
         return Err(ConfigError::new("WAYMARK_EDGE_TLS_LISTEN", reason).into());
     }
-    Ok(Listeners { plain: plain.into_iter().collect(), tls: tls.into_iter().collect(), admin })
+    Ok(Listeners { plain, tls, admin: admin.into_iter().next() })
 }
 
 fn take() -> Result<[Option<TcpListener>; 3], Failure> {
@@ -68,14 +78,51 @@ fn take() -> Result<[Option<TcpListener>; 3], Failure> {
     Ok(given)
 }
 
-fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, ConfigError> {
-    TcpListener::bind(address).map_err(|error| {
+/// Binds one socket, or several of the same address that the kernel spreads connections over.
+fn bind(key: &'static str, address: SocketAddr, count: usize) -> Result<Vec<TcpListener>, ConfigError> {
+    let refused = |error: io::Error| {
         let reason = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
+            io::ErrorKind::AddrInUse => {
                 format!("{address} is in use: stop what listens there, or give another port")
             }
             _ => format!("cannot listen on {address}: {error}; give an address of this machine"),
         };
         ConfigError::new(key, reason)
-    })
+    };
+    // Alone first: sockets that share would share with another process of this user too, and nobody would see it.
+    let alone = TcpListener::bind(address).map_err(refused)?;
+    if count == 1 {
+        return Ok(vec![alone]);
+    }
+    let address = alone.local_addr().map_err(refused)?;
+    drop(alone);
+    (0..count).map(|_| share(address).map_err(refused)).collect()
+}
+
+fn share(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // As the standard library does it for one socket.
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn workers_share_a_port_that_nobody_else_can_take() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listeners = bind("K", any, 3).unwrap();
+        let address = listeners[0].local_addr().unwrap();
+        assert!(listeners.iter().all(|listener| listener.local_addr().unwrap() == address));
+        for count in [1, 3] {
+            let refused = bind("K", address, count).unwrap_err();
+            assert!(refused.reason.contains("is in use"), "{refused}");
+        }
+        drop(listeners);
+        assert_eq!(bind("K", address, 1).unwrap().len(), 1);
+    }
 }

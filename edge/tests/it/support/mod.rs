@@ -77,6 +77,8 @@ impl Running {
         let mut config =
             EdgeConfig::new("edge-1", folder.to_owned(), "http://127.0.0.1:9", "https://docs.test/docs");
         config.limits.drain_timeout = Duration::from_secs(5);
+        // As the binary of an edge has it; one process serves on the caller's runtime.
+        config.workers = 2;
         adapt(&mut config);
         let bind = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (plain, secure, admin) = (bind(), bind(), bind());
