@@ -14,7 +14,7 @@ const TAKE: &str = "UPDATE log_head SET head = head + $1 WHERE id = 1 RETURNING 
 const HEAD: &str = "SELECT epoch, bound_to, head, compacted FROM log_head WHERE id = 1";
 const INIT: &str = "INSERT INTO log_head (id, epoch, bound_to, head, compacted) VALUES (1, $1, $2, 0, 0) \
     ON CONFLICT (id) DO NOTHING";
-const BIND: &str = "UPDATE log_head SET epoch = $1, bound_to = $2 WHERE id = 1";
+const BIND: &str = "UPDATE log_head SET epoch = $1, bound_to = $2 WHERE id = 1 AND bound_to <> $2";
 const PG_END_HISTORY: &str = "UPDATE log_head SET epoch = gen_random_uuid()::text \
     WHERE id = 1 AND epoch = $1 AND head < $2";
 const AFTER: &str = "SELECT rev, change FROM redirect_log WHERE rev > $1 \
@@ -93,8 +93,17 @@ pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head
     if head.bound_to == bound_to {
         return Ok(head);
     }
-    on_db!(&mut **tx, |c| sqlx::query(BIND).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
-    edge_leases::end_all(tx).await?;
+    // Replicas that start together all come here: who is second waits for the row and finds it bound. Another
+    // epoch of its own would stop the first.
+    let minted = on_db!(&mut **tx, |c| sqlx::query(BIND)
+        .bind(fresh_epoch)
+        .bind(bound_to)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    if minted == 1 {
+        edge_leases::end_all(tx).await?;
+    }
     load_head(tx).await
 }
 

@@ -255,8 +255,12 @@ impl Work {
             None => self.begin_segment()?,
         };
         if let Err(error) = file.write_all(bytes) {
-            // Whole records of this write must not be found at the next start: they count as lost.
-            file.set_len(active.unwrap_or_default())?;
+            // Whole records of this write must not be found at the next start: they count as lost. The segment
+            // ends here, or the shipper would wait for ever for one that nobody writes to.
+            let cut = file.set_len(active.unwrap_or_default());
+            self.file = Some(file);
+            self.seal();
+            cut?;
             return Err(error);
         }
         self.file = Some(file);
@@ -377,5 +381,33 @@ mod tests {
         write(&mut work, 1);
         let last = work.spool.segments().back().map(|s| (s.first_seq, s.records));
         assert_eq!(last, Some((100, 1)));
+    }
+
+    #[test]
+    fn a_full_disk_ends_a_segment() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
+        let metrics = Arc::new(Metrics::default());
+        let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
+        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
+        let mut work = Work::new(spool, ring, metrics, Arc::new(AtomicBool::new(false)));
+        let write = |work: &mut Work, count: usize| {
+            let (domain, folded) = ("tn.gg".into(), "ABC".into());
+            let sum = Sum { at: UnixMillis(0), domain, folded, count: std::num::NonZeroU32::MIN };
+            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+            for _ in 0..count {
+                frame_sum(&sum, &mut bytes);
+                ends.push(bytes.len());
+            }
+            work.write(&bytes, &ends);
+        };
+        write(&mut work, 2);
+        work.file = Some(File::options().write(true).open("/dev/full").unwrap());
+        write(&mut work, 3);
+        assert_eq!((work.metrics.scans_degraded.get(), work.metrics.scans_lost.get()), (3, 0));
+        write(&mut work, 1);
+        let segments: Vec<(u64, u64, bool)> =
+            work.spool.segments().iter().map(|s| (s.first_seq, s.records, s.is_sealed)).collect();
+        assert_eq!(segments, [(0, 2, true), (2, 1, false)], "the shipper goes on to the next segment");
     }
 }

@@ -78,7 +78,9 @@ impl fmt::Display for Report {
 /// # Errors
 /// A part does not come up, or the backlog does not go.
 pub async fn run(plan: Plan, logs: &Path) -> Result<Report> {
-    let mut world = World::start(Shape { controls: 2, edges: EDGES, has_clocks: false }, logs).await?;
+    let mut world =
+        World::start(Shape { controls: 2, edges: EDGES, has_clocks: false, has_small_disks: false }, logs)
+            .await?;
     let links = Arc::new(create(&world, 500).await?);
     fill(&world, &links).await?;
     let stop = Arc::new(AtomicBool::new(false));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::{
     history::Boot,
@@ -39,6 +39,8 @@ pub enum Fault {
     ResetEdge,
     /// The database is lost and restored from a dump: nothing is missing, and the history is another one.
     RestoreDatabase,
+    /// The disk of an edge is full for a while: what it records cannot be written.
+    FillDisk,
     /// The wall clock of a control jumps, and back again.
     JumpClockOfControl,
     /// The wall clock of an edge jumps, and back again.
@@ -46,7 +48,7 @@ pub enum Fault {
 }
 
 /// Every kind.
-pub const ALL: [Fault; 14] = [
+pub const ALL: [Fault; 15] = [
     Fault::KillControl,
     Fault::KillEdge,
     Fault::KillRedis,
@@ -59,12 +61,16 @@ pub const ALL: [Fault; 14] = [
     Fault::BlackholeEdge,
     Fault::ResetEdge,
     Fault::RestoreDatabase,
+    Fault::FillDisk,
     Fault::JumpClockOfControl,
     Fault::JumpClockOfEdge,
 ];
 
 /// Longest jump of a clock, in seconds: past the day that answers and the log are kept.
 const JUMP: u64 = 100_000;
+
+/// How long a disk is full at least: some scans still fit into the last page of a file that is open.
+const FULL: Duration = Duration::from_secs(2);
 
 /// Makes a fault happen and pass; returns when every part runs again, though not all may have recovered.
 ///
@@ -134,10 +140,21 @@ pub async fn inject(fault: Fault, world: &mut World, shared: &Shared, seed: &mut
                 world.until_ok(&format!("{}/ready", control.admin)).await?;
             }
         }
+        Fault::FillDisk => {
+            let before = degraded(world, edge).await?;
+            world.fill_disk(edge, FULL + hold).await?;
+            shared.add_degraded(degraded(world, edge).await? - before);
+        }
         Fault::JumpClockOfControl => jump(&world.controls[control].process, hold, seed).await?,
         Fault::JumpClockOfEdge => jump(&world.edges[edge].process, hold, seed).await?,
     }
     Ok(())
+}
+
+/// Scans that an edge has counted by link and minute since it was started.
+async fn degraded(world: &World, edge: usize) -> Result<u64> {
+    let status = world.edge_status(edge).await?;
+    status["scans"]["degraded"].as_u64().with_context(|| status.to_string())
 }
 
 async fn pause(pid: Option<u32>, hold: Duration) -> Result<()> {

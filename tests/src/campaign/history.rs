@@ -127,6 +127,8 @@ pub struct Verdict {
     pub violations: Vec<Violation>,
     /// Reads that were judged.
     pub judged: u64,
+    /// Those of them that were redirects.
+    pub redirects: u64,
     /// Reads without an answer.
     pub failed: u64,
     /// Reads that fell into a new begin of their edge, where older answers are allowed.
@@ -225,6 +227,7 @@ fn check_key(writes: &[&Write], reads: &[&Read], boots: &[Boot], verdict: &mut V
                     .iter()
                     .any(|boot| boot.edge == read.edge && read.end >= boot.start && read.start <= boot.end);
                 verdict.judged += 1;
+                verdict.redirects += u64::from(matches!(read.answer, Answer::Version(_)));
                 judge(writes, read, version, floor, is_excused, verdict);
                 if !is_excused {
                     let floor = floors.entry(read.edge).or_default();

@@ -1,7 +1,7 @@
 //! Who writes and who reads during a campaign, and what they record.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering},
@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -18,11 +19,21 @@ use super::{
 };
 use crate::product::PHONE;
 
-/// Keys that one writer has at a time.
-const KEYS_PER_WRITER: usize = 12;
+/// Keys that one writer has at a time, all of them there before the first fault.
+pub const KEYS_PER_WRITER: u32 = 400;
 
-/// Keys that are read, the newest: those that are gone are among them for a while.
-const READ_KEYS: u32 = 120;
+/// Keys that were written last: every other read is of one of them, since a reader that finds something old
+/// must come soon.
+const RECENT: usize = 32;
+
+/// One in so many writes deletes a key for ever (an id that was deleted is not given again): a new one comes
+/// for it. Most reads are then of redirections that are there.
+const WRITES_PER_DELETION: u64 = 50;
+
+/// How long a key is left alone when nobody knows whether its last write is stored. It is longer than a
+/// request of a client that gave up (10 s) can rest in a control that is stopped (15 s) and end after that
+/// (a statement: 5 s): what is read after it is all that will come.
+const UNSETTLED: Duration = Duration::from_secs(45);
 
 /// What all of them share.
 pub struct Shared {
@@ -32,6 +43,9 @@ pub struct Shared {
     requests: AtomicU64,
     errors: AtomicU64,
     by_status: Mutex<BTreeMap<String, u64>>,
+    recent: Mutex<VecDeque<u32>>,
+    unfit: AtomicU64,
+    degraded: AtomicU64,
     /// Redirects that readers got, and those that may have been given without being seen.
     sent: AtomicU64,
     unseen: AtomicU64,
@@ -46,6 +60,9 @@ impl Default for Shared {
             requests: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             by_status: Mutex::default(),
+            recent: Mutex::default(),
+            unfit: AtomicU64::new(0),
+            degraded: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             unseen: AtomicU64::new(0),
         }
@@ -61,8 +78,12 @@ pub struct Sums {
     pub errors: u64,
     /// Answers to readers by status, or by why there was none.
     pub by_status: BTreeMap<String, u64>,
+    /// Writes that were refused though they fitted all that is stored.
+    pub unfit: u64,
     /// Redirects that readers got: scans that must be counted.
     pub sent: u64,
+    /// Scans that edges with a full disk counted by link and minute alone.
+    pub degraded: u64,
     /// Reads without an answer: scans that may be counted.
     pub unseen: u64,
 }
@@ -92,9 +113,39 @@ impl Shared {
             requests: self.requests.load(Ordering::SeqCst),
             errors: self.errors.load(Ordering::SeqCst),
             by_status: self.by_status.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            unfit: self.unfit.load(Ordering::SeqCst),
+            degraded: self.degraded.load(Ordering::SeqCst),
             sent: self.sent.load(Ordering::SeqCst),
             unseen: self.unseen.load(Ordering::SeqCst),
         }
+    }
+
+    /// Adds scans that an edge with a full disk counted by link and minute alone.
+    pub fn add_degraded(&self, scans: u64) {
+        self.degraded.fetch_add(scans, Ordering::SeqCst);
+    }
+
+    /// Notes that a key is written.
+    fn note(&self, key: u32) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() == RECENT {
+            recent.pop_front();
+        }
+        recent.push_back(key);
+    }
+
+    /// A key to read: every other one was written lately.
+    fn pick(&self, seed: &mut u64) -> Option<u32> {
+        let turn = random(seed);
+        if turn.is_multiple_of(2) {
+            let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if !recent.is_empty() {
+                return recent.get((turn / 2 % recent.len() as u64) as usize).copied();
+            }
+        }
+        let keys = u64::from(self.keys());
+        // Below the number of keys.
+        (keys > 0).then(|| (turn / 2 % keys) as u32)
     }
 
     fn count_status(&self, status: String) {
@@ -130,41 +181,112 @@ pub struct Writer {
     pub seed: u64,
 }
 
+/// What a writer knows after a write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Stored,
+    Refused,
+    Unknown,
+}
+
+/// A key of a writer.
+#[derive(Clone, Copy)]
+struct Key {
+    number: u32,
+    /// The last version that was tried.
+    tried: Version,
+}
+
 impl Writer {
-    /// Creates, changes and deletes until `stop`.
-    pub async fn run(mut self, stop: CancellationToken) {
-        let mut live: Vec<(u32, Version)> = Vec::new();
+    /// Creates the keys that are there from the begin.
+    ///
+    /// # Errors
+    /// One of them is refused: nothing is at fault yet.
+    pub async fn seed(&mut self) -> Result<Vec<u32>> {
+        let (begin, start) = (self.shared.keys(), self.shared.now());
+        let keys: Vec<u32> = (begin..begin + KEYS_PER_WRITER).collect();
+        let bodies: Vec<Value> = keys.iter().map(|key| self.body(*key)).collect();
+        let (status, said) =
+            call(&self.http, &self.apis[0], &self.key, "POST", "/redirections", Some(Value::Array(bodies)))
+                .await?;
+        let is_right = said.as_array().is_some_and(|all| all.iter().all(|one| one["status"] == 201));
+        ensure!(status == 200 && is_right, "{status} {said}");
+        let end = self.shared.now();
+        let writes =
+            keys.iter().map(|key| Write { key: *key, version: 1, start, end, outcome: Outcome::Stored });
+        self.shared.history().writes.extend(writes);
+        self.shared.next_key.fetch_add(KEYS_PER_WRITER, Ordering::SeqCst);
+        Ok(keys)
+    }
+
+    /// Changes, deletes and creates until `stop`.
+    pub async fn run(mut self, seeded: Vec<u32>, stop: CancellationToken) {
+        let mut live: Vec<Key> = seeded.into_iter().map(|number| Key { number, tried: 1 }).collect();
+        let mut unsettled: VecDeque<(Key, Instant)> = VecDeque::new();
+        let mut spare = None;
         while !stop.is_cancelled() {
-            if live.len() < KEYS_PER_WRITER {
-                let key = self.shared.next_key.fetch_add(1, Ordering::SeqCst);
-                if self.write(key, 1).await {
-                    live.push((key, 1));
+            if let Some((key, since)) = unsettled.pop_front() {
+                if since.elapsed() < UNSETTLED {
+                    unsettled.push_front((key, since));
+                } else {
+                    match self.is_there(key.number).await {
+                        Some(true) => live.push(key),
+                        Some(false) => {}
+                        None => unsettled.push_back((key, since)),
+                    }
                 }
-                continue;
             }
-            let at = (self.random() % live.len() as u64) as usize;
-            let (key, version) = live[at];
-            let next = if self.random().is_multiple_of(8) { DELETED } else { version + 1 };
-            // What nobody knows the end of is written no more: it may still come, after anything else.
-            if self.write(key, next).await && next != DELETED {
-                live[at].1 = next;
+            let is_creation = live.len() + unsettled.len() < KEYS_PER_WRITER as usize || live.is_empty();
+            let (mut key, next) = if is_creation {
+                let new = || self.shared.next_key.fetch_add(1, Ordering::SeqCst);
+                (Key { number: spare.take().unwrap_or_else(new), tried: 0 }, 1)
             } else {
-                live.swap_remove(at);
+                let at = (self.random() % live.len() as u64) as usize;
+                let is_deletion = self.random().is_multiple_of(WRITES_PER_DELETION);
+                let key = live.swap_remove(at);
+                (key, if is_deletion { DELETED } else { key.tried + 1 })
+            };
+            self.shared.note(key.number);
+            match self.write(key.number, next).await {
+                Written::Stored if next == DELETED => {}
+                Written::Stored => {
+                    key.tried = next;
+                    live.push(key);
+                }
+                // It never came to be, or is as it was.
+                Written::Refused if is_creation => spare = Some(key.number),
+                Written::Refused => live.push(key),
+                Written::Unknown => {
+                    key.tried = if next == DELETED { key.tried } else { next };
+                    unsettled.push_back((key, Instant::now()));
+                }
             }
         }
     }
 
-    /// One write; gives whether it is stored.
-    async fn write(&mut self, key: u32, version: Version) -> bool {
+    /// Whether control has a key now, if it says.
+    async fn is_there(&mut self, key: u32) -> Option<bool> {
+        let turn = self.random();
+        let api = &self.apis[(turn % self.apis.len() as u64) as usize];
+        let path = format!("/redirections/{}", short_id(key));
+        match call(&self.http, api, &self.key, "GET", &path, None).await {
+            Ok((200, _)) => Some(true),
+            Ok((404, _)) => Some(false),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    fn body(&self, key: u32) -> Value {
+        json!({"platformId": self.product, "defaultRedirectUrl": target(key, 1), "shortId": short_id(key)})
+    }
+
+    /// One write.
+    async fn write(&mut self, key: u32, version: Version) -> Written {
         let turn = self.random();
         let api = self.apis[(turn % self.apis.len() as u64) as usize].clone();
         let wait = "?wait=edges&timeout=3s";
         let (method, path, body) = match version {
-            1 => {
-                let body = json!({"platformId": self.product, "defaultRedirectUrl": target(key, 1),
-                    "shortId": short_id(key)});
-                ("POST", format!("/redirections{wait}"), Some(body))
-            }
+            1 => ("POST", format!("/redirections{wait}"), Some(self.body(key))),
             DELETED => ("DELETE", format!("/redirections/{}{wait}", short_id(key)), None),
             _ => {
                 let body = json!({"defaultRedirectUrl": target(key, version)});
@@ -178,7 +300,10 @@ impl Writer {
         let outcome = match answered {
             Ok((200..=201, report)) => self.outcome(&report),
             Ok((202..=204, _)) => Outcome::Stored,
-            Ok((400..=499, _)) => Outcome::Refused,
+            Ok((400..=499, _)) => {
+                self.shared.unfit.fetch_add(1, Ordering::SeqCst);
+                Outcome::Refused
+            }
             // Nothing was sent.
             Err(error) if is_refused(&error) => {
                 self.shared.errors.fetch_add(1, Ordering::SeqCst);
@@ -189,12 +314,16 @@ impl Writer {
                 Outcome::Unknown
             }
         };
-        let is_stored = matches!(outcome, Outcome::Acked(_) | Outcome::Stored);
+        let written = match outcome {
+            Outcome::Acked(_) | Outcome::Stored => Written::Stored,
+            Outcome::Refused => Written::Refused,
+            Outcome::Unknown => Written::Unknown,
+        };
         self.shared.history().writes.push(Write { key, version, start, end, outcome });
-        if !is_stored {
+        if written != Written::Stored {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        is_stored
+        written
     }
 
     /// Which edges have it: all that are members, if they can be told.
@@ -238,11 +367,8 @@ impl Reader {
     /// Reads keys at random until `stop`, with a pause after each read.
     pub async fn run(mut self, pause: Duration, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            let keys = self.shared.keys();
-            if keys > 0 {
-                let back = random(&mut self.seed) % u64::from(keys.min(READ_KEYS));
-                // Below the number of keys.
-                let read = self.read(keys - 1 - back as u32).await;
+            if let Some(key) = self.shared.pick(&mut self.seed) {
+                let read = self.read(key).await;
                 self.shared.history().reads.push(read);
             }
             tokio::time::sleep(pause).await;

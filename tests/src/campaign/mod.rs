@@ -1,5 +1,6 @@
 //! The fault campaign: real processes, faults of each kind, and a checker that reads the history afterwards.
 
+pub mod disk;
 pub mod drain;
 pub mod faults;
 pub mod history;

@@ -51,7 +51,13 @@ impl Postgres {
         let (url, dump) = (self.url(), self.dir.path().join("dump.sql").display().to_string());
         self.run("pg_dump", &["-d", &url, "-f", &dump])?;
         self.kill()?;
-        fs::remove_dir_all(self.data())?;
+        // The children of the one that was killed may still write a last file.
+        let mut left = 100;
+        while let Err(error) = fs::remove_dir_all(self.data()) {
+            left -= 1;
+            ensure!(left > 0, "{}: {error}", self.data());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
         self.begin()?;
         self.run("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &dump])
     }

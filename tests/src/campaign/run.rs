@@ -49,6 +49,12 @@ pub struct Report {
     sums: Sums,
     verdict: Verdict,
     counted: u64,
+    /// Scans that edges with a full disk counted by link and minute alone.
+    degraded: u64,
+    /// Hits of all redirections: those of scans and of sums.
+    hits: u64,
+    /// Why no disk could be filled, if so.
+    no_disks: Option<String>,
     /// Writes by how they ended.
     writes: BTreeMap<&'static str, u64>,
     /// Processes that ended by themselves, and how often.
@@ -58,12 +64,13 @@ pub struct Report {
 impl Report {
     /// Scans that readers got and nobody counted.
     fn lost(&self) -> u64 {
-        self.sums.sent.saturating_sub(self.counted)
+        self.sums.sent.saturating_sub(self.counted + self.degraded)
     }
 
     /// Scans that were counted more often than requests could have made them.
     fn doubled(&self) -> u64 {
-        self.counted.saturating_sub(self.sums.sent + self.sums.unseen)
+        let (counted, may_be) = (self.counted + self.degraded, self.sums.sent + self.sums.unseen);
+        counted.max(self.hits).saturating_sub(may_be)
     }
 
     fn may_lose(&self) -> u64 {
@@ -71,7 +78,8 @@ impl Report {
     }
 
     /// Whether everything that is promised held, and there was something to hold: without acknowledgements
-    /// by every edge nothing is promised of a write.
+    /// by every edge nothing is promised of a write, an absent key shows less than one that is there, and a
+    /// disk that is not full proves nothing.
     #[must_use]
     pub fn is_right(&self) -> bool {
         self.verdict.violations.is_empty()
@@ -79,23 +87,32 @@ impl Report {
             && self.lost() <= self.may_lose()
             && self.ended.is_empty()
             && self.writes.contains_key(ACKED)
+            && self.sums.unfit == 0
+            && self.verdict.redirects * 2 > self.verdict.judged
+            && (self.degraded > 0 || self.no_disks.is_some())
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sums { requests, errors, by_status, sent, unseen } = &self.sums;
+        let Sums { requests, errors, by_status, unfit, sent, unseen, degraded: _ } = &self.sums;
         writeln!(f, "campaign: seed {}, {:.0} s", self.seed, self.took.as_secs_f64())?;
         for (fault, count) in &self.faults {
             writeln!(f, "  fault {fault:?}: {count}")?;
         }
+        if let Some(why) = &self.no_disks {
+            writeln!(f, "  no disk was filled: {why}")?;
+        }
         writeln!(f, "  requests {requests}, errors {errors}, answers to reads {by_status:?}")?;
-        writeln!(f, "  writes {:?}", self.writes)?;
+        writeln!(f, "  writes {:?}, refused though they fitted {unfit}", self.writes)?;
         if !self.ended.is_empty() {
             writeln!(f, "  ended by themselves {:?}", self.ended)?;
         }
-        let Verdict { judged, failed, excused, .. } = self.verdict;
+        let Verdict { judged, redirects, failed, excused, .. } = self.verdict;
         writeln!(f, "  reads judged {judged}, without an answer {failed}, excused after a boot {excused}")?;
+        let share = |part: u64| part as f64 * 100.0 / judged.max(1) as f64;
+        let (there, gone) = (share(redirects), share(judged - redirects));
+        writeln!(f, "  of those judged {there:.1} % redirects, {gone:.1} % of ids that are not there")?;
         for kind in [Kind::Stale, Kind::Resurrected, Kind::WentBack, Kind::FromFuture, Kind::Lost] {
             writeln!(f, "  {kind:?}: {}", self.verdict.count(kind))?;
         }
@@ -103,7 +120,12 @@ impl fmt::Display for Report {
             writeln!(f, "    {:?}: {:?}: {}", violation.kind, violation.read, violation.why)?;
         }
         let (counted, lost, doubled) = (self.counted, self.lost(), self.doubled());
-        writeln!(f, "  scans sent {sent}, perhaps sent {unseen}, counted {counted}")?;
+        let (degraded, hits) = (self.degraded, self.hits);
+        writeln!(
+            f,
+            "  scans sent {sent}, perhaps sent {unseen}, counted {counted}, by link and minute {degraded}"
+        )?;
+        writeln!(f, "  hits of redirections {hits}")?;
         writeln!(f, "  scans lost {lost} (at most {} may be), doubled {doubled}", self.may_lose())?;
         write!(f, "  {}", if self.is_right() { "everything held" } else { "BROKEN" })
     }
@@ -116,13 +138,14 @@ impl fmt::Display for Report {
 /// A part does not come up, or nothing comes to rest in the end.
 pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -> Result<Report> {
     let begun = Instant::now();
-    let shape = Shape { controls: CONTROLS, edges: usize::from(EDGES), has_clocks: true };
+    let shape =
+        Shape { controls: CONTROLS, edges: usize::from(EDGES), has_clocks: true, has_small_disks: true };
     let mut world = World::start(shape, logs).await?;
     let pause = if length > LONG { LONG_PAUSE } else { PAUSE };
     let (shared, stop) = (Arc::new(Shared::default()), CancellationToken::new());
     let (mut tasks, mut choices) = (tokio::task::JoinSet::new(), seed);
     for _ in 0..WRITERS {
-        let writer = Writer {
+        let mut writer = Writer {
             shared: shared.clone(),
             http: client()?,
             apis: world.controls.iter().map(|control| control.api.clone()).collect(),
@@ -131,7 +154,8 @@ pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -
             edges: EDGES,
             seed: random(&mut choices),
         };
-        tasks.spawn(writer.run(stop.clone()));
+        let seeded = writer.seed().await?;
+        tasks.spawn(writer.run(seeded, stop.clone()));
     }
     for edge in 0..EDGES {
         for _ in 0..READERS_PER_EDGE {
@@ -141,9 +165,14 @@ pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -
     let mut ended: BTreeMap<String, u64> = BTreeMap::new();
     let mut done: BTreeMap<Fault, u64> = BTreeMap::new();
     let mut todo: Vec<Fault> = Vec::new();
-    while begun.elapsed() < length || done.len() < faults::ALL.len() {
+    let mut kinds = faults::ALL.to_vec();
+    let no_disks = world.no_disks.clone();
+    if no_disks.is_some() {
+        kinds.retain(|fault| *fault != Fault::FillDisk);
+    }
+    while begun.elapsed() < length || done.len() < kinds.len() {
         if todo.is_empty() {
-            todo = faults::ALL.to_vec();
+            todo = kinds.clone();
         }
         let fault = todo.swap_remove((random(&mut choices) % todo.len() as u64) as usize);
         say(&format!("{:.1} s: {fault:?}", begun.elapsed().as_secs_f64()));
@@ -169,7 +198,8 @@ pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -
             shared.history().last.push(read);
         }
     }
-    let counted = count_scans(&world, shared.sums().sent).await?;
+    let sums = shared.sums();
+    let (counted, hits) = count_scans(&world, sums.sent - sums.degraded.min(sums.sent)).await?;
     let history = std::mem::take(&mut *shared.history());
     let verdict = history::check(&history);
     let mut writes: BTreeMap<&'static str, u64> = BTreeMap::new();
@@ -182,8 +212,8 @@ pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -
         };
         *writes.entry(name).or_default() += 1;
     }
-    let (took, sums) = (begun.elapsed(), shared.sums());
-    Ok(Report { seed, took, faults: done, sums, verdict, counted, writes, ended })
+    let (took, degraded) = (begun.elapsed(), sums.degraded);
+    Ok(Report { seed, took, faults: done, sums, verdict, counted, degraded, hits, no_disks, writes, ended })
 }
 
 fn reader(world: &World, shared: &Arc<Shared>, edge: u16, seed: u64) -> Result<Reader> {
@@ -212,8 +242,8 @@ async fn rest(world: &World) -> Result<()> {
     bail!("the edges did not come to rest")
 }
 
-/// Counts the stored scans once they are all there, or no more come.
-async fn count_scans(world: &World, sent: u64) -> Result<u64> {
+/// Counts the stored scans once they are all there, or no more come, and the hits of all redirections.
+async fn count_scans(world: &World, sent: u64) -> Result<(u64, u64)> {
     let pool = sqlx::PgPool::connect(&world.postgres.url()).await?;
     let (mut counted, mut still) = (0, Instant::now());
     while counted < sent && still.elapsed() < Duration::from_secs(10) {
@@ -225,6 +255,9 @@ async fn count_scans(world: &World, sent: u64) -> Result<u64> {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+    let hits: i64 = sqlx::query_scalar("SELECT COALESCE(SUM(hits), 0)::bigint FROM redirections")
+        .fetch_one(&pool)
+        .await?;
     pool.close().await;
-    Ok(counted)
+    Ok((counted, hits.unsigned_abs()))
 }

@@ -101,7 +101,9 @@ impl fmt::Display for Report {
 /// # Errors
 /// A part does not come up.
 pub async fn run(plan: Plan, logs: &Path) -> Result<Report> {
-    let mut world = World::start(Shape { controls: 2, edges: EDGES, has_clocks: false }, logs).await?;
+    let mut world =
+        World::start(Shape { controls: 2, edges: EDGES, has_clocks: false, has_small_disks: false }, logs)
+            .await?;
     let links = Arc::new(create(&world, plan.ids).await?);
     let load = |world: &World, edge: usize, per_second| -> Result<Load> {
         let address = world.edges[edge].url.trim_start_matches("http://").parse()?;

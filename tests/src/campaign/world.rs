@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::{postgres::Postgres, proxy::Link};
+use super::{disk::SmallDisk, postgres::Postgres, proxy::Link};
 use crate::{
     product::{client, random_key},
     redis::{RedisServer, free_port},
@@ -147,6 +147,8 @@ pub struct Edge {
     pub admin: String,
     /// Its links: to each control, then to Redis.
     pub links: Vec<Link>,
+    /// Its data folder, if that is a file system of its own; behind the process, which ends before it.
+    disk: Option<SmallDisk>,
 }
 
 /// All of it.
@@ -167,6 +169,8 @@ pub struct World {
     pub product: String,
     /// A client that follows no redirect.
     pub http: reqwest::Client,
+    /// Why edges have no disks of their own though they should.
+    pub no_disks: Option<String>,
     logs: PathBuf,
     dir: tempfile::TempDir,
 }
@@ -180,6 +184,8 @@ pub struct Shape {
     pub edges: usize,
     /// Whether wall clocks can be moved.
     pub has_clocks: bool,
+    /// Whether each edge has a small disk of its own, where that can be had.
+    pub has_small_disks: bool,
 }
 
 fn local(port: u16) -> SocketAddr {
@@ -211,6 +217,7 @@ impl World {
             key: random_key()?,
             product: String::new(),
             http: client()?,
+            no_disks: None,
             logs: logs.to_owned(),
             dir,
         };
@@ -225,7 +232,7 @@ impl World {
             world.until_ok(&format!("{}/ready", control.admin)).await?;
         }
         for n in 0..shape.edges {
-            world.add_edge(n, &internals, shape.has_clocks).await?;
+            world.add_edge(n, &internals, shape).await?;
         }
         for n in 0..shape.edges {
             world.until_live(n).await?;
@@ -272,13 +279,22 @@ impl World {
         Ok(internal)
     }
 
-    async fn add_edge(&mut self, n: usize, internals: &[u16], has_clock: bool) -> Result<()> {
+    async fn add_edge(&mut self, n: usize, internals: &[u16], shape: Shape) -> Result<()> {
         let (port, admin) = (free_port()?, free_port()?);
         let name = format!("edge-{n}");
         let folder = self.dir.path().join(&name);
         std::fs::create_dir_all(&folder)?;
         let key_file = folder.join("key");
         std::fs::write(&key_file, self.control(&["edge-keys", "create", &name])?)?;
+        let data = folder.join("data");
+        let mut disk = None;
+        if shape.has_small_disks {
+            std::fs::create_dir_all(&data)?;
+            match SmallDisk::mount(&data) {
+                Ok(mounted) => disk = Some(mounted),
+                Err(error) => self.no_disks = Some(format!("{error:#}")),
+            }
+        }
         let mut links = Vec::new();
         for internal in internals {
             links.push(Link::open(local(*internal)).await?);
@@ -289,7 +305,7 @@ impl World {
         let apis: Vec<String> = self.controls.iter().map(|control| control.api.clone()).collect();
         let settings = [
             ("WAYMARK_EDGE_ID", name.clone()),
-            ("WAYMARK_DATA_DIR", folder.join("data").display().to_string()),
+            ("WAYMARK_DATA_DIR", data.display().to_string()),
             ("WAYMARK_CONTROL_URLS", urls.join(",")),
             ("WAYMARK_API_URLS", apis.join(",")),
             ("WAYMARK_EDGE_KEY_FILE", key_file.display().to_string()),
@@ -304,7 +320,7 @@ impl World {
         ];
         let mut process = Process {
             log: self.logs.join(format!("{name}.log")),
-            clock: self.clock(has_clock, &name)?,
+            clock: self.clock(shape.has_clocks, &name)?,
             name,
             program: program("edge")?,
             arguments: Vec::new(),
@@ -313,7 +329,7 @@ impl World {
         };
         process.start()?;
         let (url, admin) = (format!("http://{}", local(port)), format!("http://{}", local(admin)));
-        self.edges.push(Edge { process, url, admin, links });
+        self.edges.push(Edge { process, url, admin, links, disk });
         Ok(())
     }
 
@@ -325,6 +341,14 @@ impl World {
     #[must_use]
     pub fn edge_folder(&self, edge: usize) -> PathBuf {
         self.dir.path().join(&self.edges[edge].process.name).join("data")
+    }
+
+    /// Has the disk of an edge be full for so long.
+    ///
+    /// # Errors
+    /// It has none of its own, or it cannot be filled.
+    pub async fn fill_disk(&self, edge: usize, hold: Duration) -> Result<()> {
+        self.edges[edge].disk.as_ref().context("the edge has no disk of its own")?.fill(hold).await
     }
 
     /// Calls the API of a control with the operator's key; gives status and JSON (`null` for an empty body).
