@@ -1,24 +1,35 @@
 //! `cargo run --release -p tests --bin simulate [ITEMS] [SEED]`: how well copies and diverted goods are told.
 
 use std::{
-    io::{Write, stdout},
+    io::{Result, Write, stdout},
     process::ExitCode,
 };
 
-use tests::simulator::{Mix, Report, run};
+use tests::simulator::{ASSUMPTIONS, FIRST_EVALUATION_SEED, Figures, Report, run};
 
 /// Items of each mix, unless the command line says otherwise.
-const ITEMS: usize = 100_000;
+const ITEMS: u64 = 100_000;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().ok());
     let mut next = |default: u64| arguments.next().unwrap_or(Some(default));
-    let (Some(items), Some(seed)) = (next(ITEMS as u64), next(1)) else { return ExitCode::from(64) };
-    for (name, mix) in [("plain", Mix::Plain), ("shifted", Mix::Shifted)] {
-        let report = Report::of(&run(seed, usize::try_from(items).unwrap_or(ITEMS), mix));
-        if writeln!(stdout(), "== {name} mix, seed {seed}\n{report}").is_err() {
-            return ExitCode::FAILURE;
-        }
+    let (Some(items), Some(seed)) = (next(ITEMS), next(FIRST_EVALUATION_SEED)) else {
+        return ExitCode::from(64);
+    };
+    match tell(usize::try_from(items).unwrap_or(usize::MAX), seed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
-    ExitCode::SUCCESS
+}
+
+fn tell(items: usize, seed: u64) -> Result<()> {
+    let mut out = stdout();
+    for (name, figures) in [("plain", Figures::PLAIN), ("shifted", Figures::SHIFTED)] {
+        writeln!(out, "== {name} mix, seed {seed}\n{}", Report::of(&run(seed, items, &figures)))?;
+    }
+    writeln!(out, "== assumed, in the plain and the shifted mix")?;
+    for one in ASSUMPTIONS {
+        writeln!(out, "  {:<18} {:>6} {:>6}  {}", one.name, one.plain, one.shifted, one.reason)?;
+    }
+    Ok(())
 }
