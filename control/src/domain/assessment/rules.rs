@@ -1,5 +1,7 @@
 //! The seven rules: plain functions from what is known to what is found, each with its reasons.
 
+use std::collections::BTreeSet;
+
 use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 
 use super::{
@@ -176,7 +178,8 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
     }
     let before = || spread.previous_countries.iter().flatten();
     let (home, away) = (before().filter(|c| is_in(c)).count(), before().filter(|c| !is_in(c)).count());
-    let has_home = home >= 2 || (home >= 1 && home >= away);
+    let travels = travels_with_its_owner(spread, &is_in);
+    let has_home = home >= 2 || (home >= 1 && home >= away) || travels;
     let is_backed = place.precision == Precision::Sensor || place.is_professional || away > 0;
     let risk = match mode {
         DiversionMode::Trigger => Risk::Confirmed,
@@ -189,11 +192,26 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
         list(markets)
     );
     if mode == DiversionMode::Profile && has_home {
-        reason.push_str(" HOME_IN_MARKET: it was at home in its market.");
+        let why =
+            if travels { "a device outside saw it inside, too" } else { "it was at home in its market" };
+        reason.push_str(&format!(" HOME_IN_MARKET: {why}."));
     } else if away == 0 {
         reason.push_str(" FIRST_OUTSIDE_SCAN.");
     }
     (Finding::new(Match::True, reason), risk)
+}
+
+/// Whether one device saw the item inside of the markets and outside: who bought it there took it along. Goods that
+/// are diverted change hands before they are seen again.
+fn travels_with_its_owner(spread: &Spread, is_in: &dyn Fn(&CountryCode) -> bool) -> bool {
+    let seen = || spread.previous_countries.iter().zip(&spread.previous_agents);
+    let of = |inside: bool| {
+        let there = seen().filter(move |(country, _)| country.is_some_and(|one| is_in(&one) == inside));
+        there.filter_map(|(_, agent)| *agent).collect::<BTreeSet<_>>()
+    };
+    let (inside, mut outside) = (of(true), of(false));
+    outside.extend(spread.agent);
+    !inside.is_disjoint(&outside)
 }
 
 fn list(countries: &[CountryCode]) -> String {
@@ -202,8 +220,14 @@ fn list(countries: &[CountryCode]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Fewest previous sessions for the point of many far devices.
+/// Fewest previous sessions for the points of many far devices.
 const MANY_SESSIONS: usize = 10;
+
+/// Previous sessions for a point each, where several devices had them.
+const BUSY: [usize; 3] = [5, 10, 20];
+
+/// An owner has one device, with his household two: these are several.
+const SEVERAL_DEVICES: usize = 3;
 
 /// Points for a duplicate, with what they are for.
 #[must_use]
@@ -212,20 +236,25 @@ pub fn points(spread: &Spread, settings: &Settings) -> Vec<(u32, String)> {
     let (countries, places, agents) =
         (spread.countries.len(), spread.independent_places, spread.agents.len());
     let many_agents = agents > settings.user_agents_threshold as usize;
+    let previous = spread.previous();
+    // What many devices scan many times is on many items, wherever these are: owners come back with their own device.
+    let busy =
+        if agents >= SEVERAL_DEVICES { BUSY.iter().filter(|least| previous >= **least).count() } else { 0 };
     let is_far = spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km;
     let all = [
         (2 * over_one(countries), format!("{countries} countries")),
         (over_one(places), format!("{places} independent places")),
         (2 * u32::from(spread.overlap), "two of them at the same time".to_owned()),
         (u32::from(many_agents), format!("{agents} devices")),
+        (busy as u32, format!("{previous} sessions of several devices")),
         (
             u32::from(spread.sensor_spread_km > settings.sensor_spread_threshold_km),
             format!("{:.0} km between sensors", spread.sensor_spread_km),
         ),
         (u32::from(spread.kinematic), "faster than an airliner".to_owned()),
         (
-            2 * u32::from(spread.previous() >= MANY_SESSIONS && many_agents && is_far),
-            format!("{} sessions over {:.0} km", spread.previous(), spread.geo_ip_spread_km),
+            2 * u32::from(previous >= MANY_SESSIONS && many_agents && is_far),
+            format!("{previous} sessions over {:.0} km", spread.geo_ip_spread_km),
         ),
     ];
     all.into_iter().filter(|(points, _)| *points > 0).collect()

@@ -67,6 +67,10 @@ pub struct Spread {
     pub kinematic: bool,
     /// Countries of previous sessions, one for each.
     pub previous_countries: Vec<Option<CountryCode>>,
+    /// Devices of previous sessions, one for each, in the same order.
+    pub previous_agents: Vec<Option<AgentHash>>,
+    /// The device of the trigger.
+    pub agent: Option<AgentHash>,
     /// Redirects in previous sessions and in the trigger's own, without itself.
     pub previous_implicit: u64,
 }
@@ -98,18 +102,16 @@ impl Spread {
 
         let mut spread = Self {
             previous_countries: previous.iter().map(|(_, session)| session.spot.country).collect(),
+            previous_agents: previous.iter().map(|(key, _)| known(key.agent())).collect(),
+            agent: known(own.agent()),
             previous_implicit: implicit + implicit_of_own.saturating_sub(trigger.is_counted.into()),
             ..Self::default()
         };
         let spots = || previous.iter().map(|(_, session)| &session.spot).chain([&trigger.spot]);
         spread.countries = spots().filter_map(|spot| spot.country).collect();
         spread.regions = spots().filter_map(Spot::region_name).collect();
-        spread.agents = previous
-            .iter()
-            .map(|(key, _)| key.agent())
-            .chain([own.agent()])
-            .filter(|agent| *agent != AgentHash(0))
-            .collect();
+        spread.agents =
+            previous.iter().map(|(key, _)| key.agent()).chain([own.agent()]).filter_map(known).collect();
         let points = |precision: Precision| -> Vec<Coordinates> {
             let known = spots().filter(|spot| spot.precision == precision);
             known.filter_map(|spot| spot.located()).map(|(at, _)| at).collect()
@@ -134,6 +136,11 @@ impl Spread {
         });
         spread
     }
+}
+
+/// The device, if it is known.
+fn known(agent: AgentHash) -> Option<AgentHash> {
+    Some(agent).filter(|agent| *agent != AgentHash(0))
 }
 
 /// A session whose place is known.

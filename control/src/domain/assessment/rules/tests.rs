@@ -93,7 +93,34 @@ fn unauthorized_by_commission_factory_and_tags() {
 /// Sessions before, by country.
 fn before(countries: &[&str]) -> Spread {
     let one = |text: &&str| if text.is_empty() { None } else { Some(code(text)) };
-    Spread { previous_countries: countries.iter().map(one).collect(), ..Spread::default() }
+    let previous_countries: Vec<Option<CountryCode>> = countries.iter().map(one).collect();
+    // Each by a device of its own.
+    let previous_agents = (1..).map(|n| Some(AgentHash(n))).take(previous_countries.len()).collect();
+    Spread { previous_countries, previous_agents, agent: Some(AgentHash(99)), ..Spread::default() }
+}
+
+#[test]
+fn what_one_device_saw_inside_and_outside_travels_with_its_owner() {
+    let known = Known { markets: codes(&["DE"]), ..Known::default() };
+    let place = Place { countries: &codes(&["FR"]), precision: Precision::GeoIpCity, is_professional: false };
+    let with = |countries: &[&str], agents: &[u64], own: u64| {
+        let agent = |n: u64| Some(AgentHash(n)).filter(|_| n > 0);
+        let previous_agents = agents.iter().map(|n| agent(*n)).collect();
+        Spread { previous_agents, agent: agent(own), ..before(countries) }
+    };
+    for (countries, agents, own, expected, word) in [
+        (vec!["DE", "FR", "FR"], vec![1, 2, 2], 2, Risk::Confirmed, "1 sessions inside"),
+        (vec!["DE", "FR", "FR"], vec![1, 2, 2], 1, Risk::Suspected, "a device outside saw it inside, too"),
+        (vec!["DE", "FR", "FR"], vec![1, 1, 2], 2, Risk::Suspected, "a device outside saw it inside, too"),
+        (vec!["DE", "FR", "FR"], vec![0, 0, 0], 0, Risk::Confirmed, "1 sessions inside"),
+        (vec!["", "FR", "FR"], vec![1, 1, 1], 1, Risk::Confirmed, "0 sessions inside"),
+        (vec!["FR", "FR"], vec![1, 1], 1, Risk::Confirmed, "0 sessions inside"),
+    ] {
+        let (finding, found) =
+            diversion(&known, place, &with(&countries, &agents, own), DiversionMode::Profile);
+        check(&finding, Match::True, word);
+        assert_eq!(found, expected, "{countries:?} {agents:?} {own}");
+    }
 }
 
 #[test]
@@ -240,7 +267,7 @@ fn diversion_by_market_home_and_place() {
     }
 }
 
-/// A spread with so many countries, places and devices, after five sessions.
+/// A spread with so many countries, places and devices, after four sessions.
 fn spread(countries: usize, places: usize, agents: usize) -> Spread {
     let letters = ["AT", "BE", "CH", "DE", "FR", "GB"];
     Spread {
@@ -248,7 +275,7 @@ fn spread(countries: usize, places: usize, agents: usize) -> Spread {
         regions: (0..3).map(|n| format!("R{n}")).collect(),
         agents: (1..=agents as u64).map(AgentHash).collect(),
         independent_places: places,
-        previous_countries: vec![None; 5],
+        previous_countries: vec![None; 4],
         ..Spread::default()
     }
 }
@@ -278,19 +305,31 @@ fn each_point_of_a_duplicate() {
         (Spread { geo_ip_spread_km: 1_000.001, ..base() }, 0, "far, and few devices and sessions"),
         (
             Spread { geo_ip_spread_km: 1_000.001, previous_countries: vec![None; 10], ..spread(1, 1, 5) },
-            3,
+            5,
             "far, with many devices and ten sessions",
         ),
         (
             Spread { geo_ip_spread_km: 1_000.0, previous_countries: vec![None; 10], ..spread(1, 1, 5) },
-            1,
+            3,
             "not far enough",
         ),
         (
             Spread { geo_ip_spread_km: 1_000.001, previous_countries: vec![None; 9], ..spread(1, 1, 5) },
-            1,
+            2,
             "one session too few",
         ),
+        (Spread { previous_countries: vec![None; 64], ..spread(1, 1, 2) }, 0, "a household that comes back"),
+        (Spread { previous_countries: vec![None; 4], ..spread(1, 1, 3) }, 0, "several devices, few sessions"),
+        (
+            Spread { previous_countries: vec![None; 5], ..spread(1, 1, 3) },
+            1,
+            "five sessions of several devices",
+        ),
+        (Spread { previous_countries: vec![None; 9], ..spread(1, 1, 3) }, 1, "nine"),
+        (Spread { previous_countries: vec![None; 10], ..spread(1, 1, 3) }, 2, "ten"),
+        (Spread { previous_countries: vec![None; 19], ..spread(1, 1, 3) }, 2, "nineteen"),
+        (Spread { previous_countries: vec![None; 20], ..spread(1, 1, 3) }, 3, "twenty"),
+        (Spread { previous_countries: vec![None; 64], ..spread(1, 1, 3) }, 3, "more sessions count no more"),
     ] {
         assert_eq!(sum(&one), expected, "{what}");
     }
@@ -313,27 +352,27 @@ fn a_duplicate_has_enough_scans_points_and_an_open_gate() {
             false,
             "DUPLICATE with 10",
         ),
-        (spread(4, 3, 1), Match::True, false, "DUPLICATE with 8"),
-        (spread(4, 2, 1), Match::False, true, "may be a DUPLICATE: 7 of 8"),
-        (spread(4, 1, 1), Match::False, true, "may be a DUPLICATE: 6 of 8"),
-        (spread(3, 2, 1), Match::False, false, "No duplicate: 5 of 8"),
-        (spread(1, 1, 1), Match::False, false, "No duplicate: 0 of 8 points."),
-        (closed(spread(4, 4, 1)), Match::False, true, "may be a DUPLICATE: 9"),
-        (Spread { geo_ip_spread_km: 1_000.0, ..closed(spread(4, 4, 1)) }, Match::False, true, "may be"),
+        (Spread { overlap: true, ..spread(4, 3, 1) }, Match::True, false, "DUPLICATE with 10"),
+        (spread(4, 4, 1), Match::False, true, "may be a DUPLICATE: 9 of 10"),
+        (spread(4, 3, 1), Match::False, true, "may be a DUPLICATE: 8 of 10"),
+        (spread(4, 2, 1), Match::False, false, "No duplicate: 7 of 10"),
+        (spread(1, 1, 1), Match::False, false, "No duplicate: 0 of 10 points."),
+        (closed(spread(4, 4, 5)), Match::False, true, "may be a DUPLICATE: 10"),
+        (Spread { geo_ip_spread_km: 1_000.0, ..closed(spread(4, 4, 5)) }, Match::False, true, "may be"),
         (
-            Spread { geo_ip_spread_km: 1_000.1, ..closed(spread(4, 4, 1)) },
+            Spread { geo_ip_spread_km: 1_000.1, ..closed(spread(4, 4, 5)) },
             Match::True,
             false,
             "DUPLICATE with",
         ),
-        (Spread { sensor_spread_km: 300.1, ..closed(spread(4, 4, 1)) }, Match::True, false, "DUPLICATE with"),
+        (Spread { sensor_spread_km: 300.1, ..closed(spread(4, 4, 5)) }, Match::True, false, "DUPLICATE with"),
     ] {
         let (finding, found) = duplicate(&one, &settings);
         check(&finding, expected, word);
         assert_eq!(found, suspected, "{finding:?}");
     }
     // More regions than two open the gate, two do not.
-    let two = Spread { regions: ["a".to_owned(), "b".to_owned()].into(), ..spread(4, 4, 1) };
+    let two = Spread { regions: ["a".to_owned(), "b".to_owned()].into(), ..spread(4, 4, 5) };
     assert_eq!(duplicate(&two, &settings).0.matched, Match::False);
 }
 
