@@ -24,6 +24,7 @@ mod stability;
 mod statements;
 mod store;
 mod tidy;
+mod tour;
 mod update;
 mod walk;
 

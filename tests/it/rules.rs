@@ -245,7 +245,48 @@ async fn rules_go_by_what_the_factory_declared(engine: Engine) -> Result<()> {
     assert_led(&product, "BAGS", "en", OWN).await
 }
 
+/// What the last assessment said reaches the edge: a suspected copy may lead to a warning, and back.
+async fn rules_go_by_the_last_assessment(engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let bag = product.create_product().await?;
+    let thng = create(&product, "/thngs", json!({"name": "Bag"})).await?;
+    create(&product, "/actions/encodings", json!({"thng": thng})).await?;
+    product.create_redirection(&thng, OWN, Some("BAG")).await?;
+    let to =
+        |rule: &str, page: &str| json!({"match": rule, "redirectUrl": format!("https://example.com/{page}")});
+    let rules = json!([
+        to("commissionState=commissioned&assessment.counterfeitStatus=confirmed", "copied"),
+        to("assessment=negative", "negative"),
+        to("commissionState=commissioned&assessment=unknown", "unknown"),
+    ]);
+    put(&product, "/redirector", rules).await?;
+    assert_led(&product, "BAG", "en", OWN).await?;
+    let point = json!({"type": "Point", "coordinates": [8.5, 47.5]});
+    let assess = async |seen: &str| -> Result<()> {
+        let trigger = json!({"id": thng, "type": "inspectorScans", "thng": thng, "locationSource": "sensor",
+            "location": {"latitude": 47.5, "longitude": 8.5, "position": point},
+            "customFields": {"inspectedProductMatch": seen}});
+        let (status, body) = product.call(Method::POST, "/authentication", Some(trigger)).await?;
+        ensure!(status == StatusCode::OK, "{status}: {body}");
+        Ok(())
+    };
+    // Never commissioned: negative, and no more than suspected.
+    assess("yes").await?;
+    eventually_led(&product, "BAG", "https://example.com/negative").await?;
+    let step =
+        json!({"product": bag, "occurredAt": "2020-01-01T08:15:30+01:00", "location": {"position": point}});
+    let commission = format!("/thngs/{thng}/actions/commissions");
+    let (status, body) = product.call(Method::POST, &commission, Some(step)).await?;
+    ensure!(status.is_success(), "{status}: {body}");
+    assess("no").await?;
+    eventually_led(&product, "BAG", "https://example.com/copied").await?;
+    // Markets were never set, so a good item stays unknown.
+    assess("yes").await?;
+    eventually_led(&product, "BAG", "https://example.com/unknown").await
+}
+
 crate::on_both_engines!(
+    rules_go_by_the_last_assessment,
     rules_go_by_what_the_factory_declared,
     rules_decide_where_scans_lead,
     rules_of_applications_hold_in_their_project,
