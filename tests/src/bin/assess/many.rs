@@ -1,0 +1,152 @@
+//! An account with as many Thngs and scans as a brand has: one item that the service made, copied in the database.
+
+use std::{
+    io::Write,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use shared::id::ThngId;
+use sqlx::{AssertSqlSafe, PgPool};
+use tests::db::Location;
+use tokio::task::JoinSet;
+
+use super::{Bench, told};
+
+/// Assessments that are measured for each round of the rest, by one caller and by so many at a time.
+const ASSESSMENTS: usize = 10;
+const CALLERS: usize = 4;
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Many {
+    thngs: usize,
+    scans: usize,
+}
+
+impl Default for Many {
+    fn default() -> Self {
+        Self { thngs: 1_000_000, scans: 20_000_000 }
+    }
+}
+
+impl Many {
+    /// Enough to see that it works.
+    pub(super) const SMOKE: Self = Self { thngs: 50, scans: 1_000 };
+
+    /// Reads the two numbers; each Thng has 1 to 999 scans.
+    pub(super) fn parse(thngs: &str, scans: &str) -> Option<Self> {
+        let made = Self { thngs: thngs.parse().ok()?, scans: scans.parse().ok()? };
+        (1..=10_000_000).contains(&made.thngs).then_some(())?;
+        (1..1_000).contains(&(made.scans / made.thngs)).then_some(made)
+    }
+
+    /// Fills the database, and assesses Thngs all over it.
+    pub(super) async fn measure(self, bench: &Arc<Bench>, rounds: usize, out: &mut impl Write) -> Result<()> {
+        let begun = Instant::now();
+        let (model, at) = bench.scanned(self.scans / self.thngs).await?;
+        let pool = open(bench).await?;
+        fill(&pool, model, self.thngs).await?;
+        let [thngs, scans, bytes] = counts(&pool).await?;
+        pool.close().await;
+        ensure!(usize::try_from(thngs)? > self.thngs, "{thngs} Thngs");
+        writeln!(
+            out,
+            "{thngs} Thngs with {scans} actions, {:.1} GB, made in {:.0?}",
+            bytes as f64 / 1e9,
+            begun.elapsed()
+        )?;
+        for callers in [1, CALLERS] {
+            let begun = Instant::now();
+            let mut tasks = JoinSet::new();
+            for caller in 0..callers {
+                let bench = bench.clone();
+                tasks.spawn(async move {
+                    let mut times = Vec::new();
+                    for n in (caller..ASSESSMENTS * rounds).step_by(callers) {
+                        // Far from each other, so that no page of the database serves two.
+                        let place = 1 + (n * 7_919_993) % self.thngs;
+                        times.push(bench.assess((copy_of(model, place)?, at)).await?);
+                    }
+                    anyhow::Ok(times)
+                });
+            }
+            let mut times: Vec<Duration> = Vec::new();
+            while let Some(done) = tasks.join_next().await {
+                times.extend(done??);
+            }
+            let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
+            writeln!(out, "assessments by {callers} callers: {}; {rate:.0}/s in all", told(&mut times))?;
+        }
+        Ok(())
+    }
+}
+
+/// The id of a copy: the last ten letters are its number, and digits are letters of an id.
+fn copy_of(model: ThngId, place: usize) -> Result<ThngId> {
+    let id = format!("{}{place:010}", model.as_str().get(..14).context("an id")?);
+    Ok(id.parse()?)
+}
+
+async fn open(bench: &Bench) -> Result<PgPool> {
+    let Location::Postgres(url, schema) = &bench.made.db.location else { bail!("--many is for Postgres") };
+    Ok(PgPool::connect(&format!("{url}?options[search_path]={schema}")).await?)
+}
+
+const THNGS: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, created_at, updated_at, \
+    commission_state, commission_product, commission) \
+    SELECT left(id, 14) || lpad(n::text, 10, '0'), account_id, name || n, product_id, doc, created_at, updated_at, \
+    commission_state, commission_product, commission FROM thngs, generate_series(1, $2::bigint) n WHERE id = $1";
+const IDENTIFIERS: &str = "INSERT INTO identifiers (account_id, kind, key, value, resource_id) \
+    SELECT account_id, kind, key, value || '-' || n, left(resource_id, 14) || lpad(n::text, 10, '0') \
+    FROM identifiers, generate_series(1, $2::bigint) n WHERE resource_id = $1";
+const PROFILES: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile) \
+    SELECT left(thng_id, 14) || lpad(n::text, 10, '0'), account_id, profile \
+    FROM scan_profiles, generate_series(1, $2::bigint) n WHERE thng_id = $1";
+// In order of time, as scans come.
+const ACTIONS: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, \
+    facets) SELECT left(id, 12) || lpad((n * 1000 + place)::text, 12, '0'), account_id, type, \
+    left(thng_id, 14) || lpad(n::text, 10, '0'), product_id, timestamp, created_at, doc, facets \
+    FROM (SELECT *, row_number() OVER (ORDER BY seq) AS place FROM actions WHERE thng_id = $1) a, \
+    generate_series(1, $2::bigint) n";
+const INDEXES: &str = "SELECT i.indexname, i.indexdef FROM pg_indexes i WHERE i.schemaname = current_schema() \
+    AND i.tablename = 'actions' AND NOT EXISTS (SELECT 1 FROM pg_constraint c \
+    WHERE c.conname = i.indexname AND c.connamespace = current_schema()::regnamespace)";
+const COUNTS: &str = "SELECT (SELECT count(*) FROM thngs), (SELECT count(*) FROM actions), \
+    (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c \
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r')";
+
+/// Copies the model: rows in one statement a table, the indexes of the largest after its rows.
+async fn fill(pool: &PgPool, model: ThngId, thngs: usize) -> Result<()> {
+    let count = i64::try_from(thngs)?;
+    let indexes: Vec<(String, String)> = sqlx::query_as(INDEXES).fetch_all(pool).await?;
+    ensure!(indexes.len() > 3, "{indexes:?}");
+    for (name, _) in &indexes {
+        sqlx::query(AssertSqlSafe(format!("DROP INDEX {name}"))).execute(pool).await?;
+    }
+    for statement in [THNGS, IDENTIFIERS, PROFILES, ACTIONS] {
+        sqlx::query(statement).bind(model.as_str()).bind(count).execute(pool).await?;
+    }
+    for (_, definition) in indexes {
+        sqlx::query(AssertSqlSafe(definition)).execute(pool).await?;
+    }
+    for table in ["thngs", "identifiers", "scan_profiles", "actions"] {
+        sqlx::query(AssertSqlSafe(format!("VACUUM (ANALYZE) {table}"))).execute(pool).await?;
+    }
+    Ok(())
+}
+
+async fn counts(pool: &PgPool) -> Result<[i64; 3]> {
+    let (thngs, scans, bytes): (i64, i64, i64) = sqlx::query_as(COUNTS).fetch_one(pool).await?;
+    Ok([thngs, scans, bytes])
+}
+
+/// Removes the schema.
+pub(super) async fn clean_up(bench: &Bench) -> Result<()> {
+    let Location::Postgres(_, schema) = &bench.made.db.location else { return Ok(()) };
+    let pool = open(bench).await?;
+    sqlx::query(AssertSqlSafe(format!("DROP SCHEMA {schema} CASCADE"))).execute(&pool).await?;
+    pool.close().await;
+    Ok(())
+}
