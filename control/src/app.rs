@@ -19,6 +19,7 @@ use crate::{
         App, Random, Secrets,
         connections::Connections,
         edge_keys::EdgeKeys,
+        events::Streams,
         intake::Counters,
         limiter::{Limiter, Limits, Ticks},
         passwords::Passwords,
@@ -61,6 +62,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let (writer, writer_task) = writer::writer();
     let app = App {
         feed: Feed::new(parts.db.clone(), parts.clock.clone()),
+        streams: Streams::default(),
         connections: Connections::default(),
         db: parts.db,
         clock: parts.clock,

@@ -26,7 +26,8 @@ impl Core {
     #[must_use]
     pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
-        let writer = tokio::spawn(writer_task.run(app.db.clone(), app.hub.clone(), stop_writer.clone()));
+        let (hub, feed) = (app.hub.clone(), app.feed.clone());
+        let writer = tokio::spawn(writer_task.run(app.db.clone(), hub, feed, stop_writer.clone()));
         let mut core = Self {
             app: app.clone(),
             writer: Some((writer, stop_writer)),

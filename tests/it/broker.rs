@@ -30,7 +30,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A broker and an API over one database, with two accounts.
 struct Broker {
-    _made: TestApp,
+    made: TestApp,
     api: String,
     mqtt: String,
     key: String,
@@ -67,7 +67,7 @@ impl Broker {
         let listeners = ApiListeners { plain: vec![api], tls: None };
         tokio::spawn(control::http::run(listeners, made.app.clone(), shutdown.clone()));
         let (api, mqtt) = (format!("http://{api_at}"), mqtt_at.to_string());
-        Ok(Self { _made: made, api, mqtt, key, other_key, http: client()?, shutdown })
+        Ok(Self { made, api, mqtt, key, other_key, http: client()?, shutdown })
     }
 
     async fn call_as(

@@ -9,6 +9,8 @@ mod collections;
 mod commission_states;
 mod commissioning;
 mod conventions;
+mod event_log;
+mod events;
 mod files;
 mod idempotency;
 mod jobs;

@@ -118,7 +118,7 @@ async fn count(location: &Location, sql: &str) -> Result<u64> {
 }
 
 /// At the end of every fault run: actions are the entries that succeeded, the log those that failed, the
-/// counters both; nothing of the input is left; and each action is in the outbox twice, once for each kind.
+/// counters both; nothing of the input is left; and each action is in the log of events once.
 async fn reckon(product: &Product, jobs: &[Expected], more_failures: bool) -> Result<()> {
     let location = product.location();
     let mut created = 0;
@@ -138,10 +138,17 @@ async fn reckon(product: &Product, jobs: &[Expected], more_failures: bool) -> Re
     let stored = count(&location, "SELECT COUNT(*) FROM actions").await?;
     ensure!(stored == created, "{stored} actions are stored, the counters say {created}");
     let told = match location {
-        Location::Sqlite(_) => "SELECT COALESCE(SUM(json_array_length(actions)), 0) FROM outbox",
-        Location::Postgres(..) => "SELECT COALESCE(SUM(jsonb_array_length(actions)), 0)::bigint FROM outbox",
+        Location::Sqlite(_) => {
+            "SELECT COALESCE(SUM(json_array_length(body -> 'ids')), 0) FROM events WHERE kind = 'actions'"
+        }
+        Location::Postgres(..) => {
+            "SELECT COALESCE(SUM(jsonb_array_length(body::jsonb -> 'ids')), 0)::bigint FROM events \
+             WHERE kind = 'actions'"
+        }
     };
-    ensure!(count(&location, told).await? == 2 * created, "the outbox tells of others");
+    ensure!(count(&location, told).await? == created, "the log tells of others");
+    let ends = count(&location, "SELECT COUNT(*) FROM events WHERE kind = 'job'").await?;
+    ensure!(ends == jobs.len() as u64, "{ends} ends of jobs were told");
     let open = "SELECT COUNT(*) FROM job_chunks c JOIN jobs j ON j.seq = c.job WHERE j.status <> 'CANCELLED'";
     ensure!(count(&location, open).await? == 0, "input is left");
     Ok(())

@@ -1,5 +1,6 @@
 //! The store and the operations on it, on both engines.
 
+mod event_log;
 mod filters;
 mod imports;
 mod paging;

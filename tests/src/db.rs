@@ -158,7 +158,12 @@ impl TestApp {
         let mut made = Self::without_tasks(engine).await?;
         if let Some(task) = made.writer.take() {
             let shutdown = tokio_util::sync::CancellationToken::new();
-            tokio::spawn(task.run(made.app.db.clone(), made.app.hub.clone(), shutdown.clone()));
+            tokio::spawn(task.run(
+                made.app.db.clone(),
+                made.app.hub.clone(),
+                made.app.feed.clone(),
+                shutdown.clone(),
+            ));
             tokio::spawn(made.app.hub.clone().run(shutdown.clone()));
             tokio::spawn(made.app.feed.clone().run(shutdown));
         }

@@ -1,9 +1,11 @@
-//! What happened, as subscribers hear of it: values of properties, and actions.
+//! What happened, as it stands in the log: values of properties, actions, changes of redirections, ends of jobs.
+
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{
-    id::{AccountId, ActionId},
+    id::{AccountId, ActionId, JobId},
     time::UnixMillis,
 };
 
@@ -27,6 +29,153 @@ pub enum Event {
     },
     /// An action was made. It never changes, so what it says is read where somebody wants to hear it.
     Action(ActionEvent),
+    /// Actions of one type that a job made in one step.
+    Actions {
+        /// Their type.
+        kind: String,
+        /// Their ids, in order.
+        ids: Vec<ActionId>,
+    },
+    /// Redirections were changed by one request.
+    Redirections {
+        /// How.
+        change: RedirectionChange,
+        /// Which.
+        items: Vec<RedirectionEvent>,
+    },
+    /// A job has ended.
+    Job {
+        /// Its id.
+        id: JobId,
+        /// The state in which it ended.
+        status: String,
+        /// The project that it belongs to.
+        project: Option<String>,
+    },
+}
+
+/// What became of a redirection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RedirectionChange {
+    /// It is new.
+    Created,
+    /// It leads elsewhere, or its Thng has changed.
+    Updated,
+    /// It is gone.
+    Deleted,
+}
+
+impl RedirectionChange {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// A redirection that was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RedirectionEvent {
+    /// The host of its short domain.
+    pub domain: String,
+    /// Its short id.
+    pub short_id: String,
+    /// The resource that it belongs to.
+    pub platform_id: String,
+    /// Where it leads; nowhere when it is gone.
+    pub target: Option<String>,
+    /// Who may see it beside operators.
+    pub scopes: Scopes,
+}
+
+/// A place in the log, behind a row of it or an item of a row; the order is that of the settled log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The transaction that wrote the row; 0 where rows are seen in the order of their numbers.
+    pub xid: i64,
+    /// The row's number.
+    pub seq: i64,
+    /// The last item that was passed; [`Self::WHOLE`] for all of them.
+    pub item: i64,
+}
+
+impl Position {
+    /// Behind all items of a row.
+    pub const WHOLE: i64 = i64::MAX;
+
+    /// Before everything.
+    pub const START: Self = Self { xid: 0, seq: 0, item: Self::WHOLE };
+
+    /// Behind a row.
+    #[must_use]
+    pub const fn behind(xid: i64, seq: i64) -> Self {
+        Self { xid, seq, item: Self::WHOLE }
+    }
+
+    /// The first place from which rows are still to be read: of a row that was passed whole, the next.
+    #[must_use]
+    pub const fn from(self) -> (i64, i64) {
+        if self.item == Self::WHOLE { (self.xid, self.seq.saturating_add(1)) } else { (self.xid, self.seq) }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { xid, seq, item } = self;
+        if *item == Self::WHOLE { write!(f, "{xid}-{seq}") } else { write!(f, "{xid}-{seq}-{item}") }
+    }
+}
+
+/// A text that is no place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not the id of an event")]
+pub struct InvalidPosition;
+
+impl FromStr for Position {
+    type Err = InvalidPosition;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPosition> {
+        // What was written here has no sign, no plus and no zero in front.
+        let number = |part: &str| {
+            let is_plain =
+                part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
+            if is_plain { part.parse::<i64>().map_err(|_| InvalidPosition) } else { Err(InvalidPosition) }
+        };
+        let mut parts = text.split('-').map(number);
+        let mut next = || parts.next().transpose();
+        match (next()?, next()?, next()?, next()?) {
+            (Some(xid), Some(seq), item, None) => Ok(Self { xid, seq, item: item.unwrap_or(Self::WHOLE) }),
+            (_, _, _, _) => Err(InvalidPosition),
+        }
+    }
+}
+
+/// Who is not told of something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Quiet {
+    /// Subscribers are not.
+    pub notifications: bool,
+    /// Reactions are not.
+    pub reactions: bool,
+}
+
+impl Quiet {
+    /// It as stored.
+    #[must_use]
+    pub const fn bits(self) -> i64 {
+        self.notifications as i64 | (self.reactions as i64) << 1
+    }
+
+    /// Reads what was stored; bits of a newer release are passed over.
+    #[must_use]
+    pub const fn stored(bits: i64) -> Self {
+        Self { notifications: bits & 1 != 0, reactions: bits & 2 != 0 }
+    }
 }
 
 /// What says who hears of an action.
@@ -57,6 +206,8 @@ pub struct Recorded {
     pub account: AccountId,
     /// The connection that wrote it, if it was one that also hears.
     pub origin: Option<String>,
+    /// Who is not told of it.
+    pub quiet: Quiet,
     /// What happened.
     pub event: Event,
 }
@@ -68,6 +219,25 @@ struct Body {
     points: Vec<(String, Value, i64, i64)>,
 }
 
+#[derive(Deserialize)]
+struct ActionsBody {
+    kind: String,
+    ids: Vec<ActionId>,
+}
+
+#[derive(Deserialize)]
+struct RedirectionsBody {
+    change: RedirectionChange,
+    items: Vec<RedirectionEvent>,
+}
+
+#[derive(Deserialize)]
+struct JobBody {
+    id: JobId,
+    status: String,
+    project: Option<String>,
+}
+
 impl Event {
     /// The word for its kind, as stored.
     #[must_use]
@@ -75,6 +245,9 @@ impl Event {
         match self {
             Self::Properties { .. } => "properties",
             Self::Action(_) => "action",
+            Self::Actions { .. } => "actions",
+            Self::Redirections { .. } => "redirections",
+            Self::Job { .. } => "job",
         }
     }
 
@@ -92,6 +265,9 @@ impl Event {
                 json!({"owner": owner.as_str(), "resource": resource, "points": points})
             }
             Self::Action(action) => json!(action),
+            Self::Actions { kind, ids } => json!({"kind": kind, "ids": ids}),
+            Self::Redirections { change, items } => json!({"change": change, "items": items}),
+            Self::Job { id, status, project } => json!({"id": id, "status": status, "project": project}),
         }
     }
 
@@ -112,6 +288,18 @@ impl Event {
                 Some(Self::Properties { owner, resource: body.resource, points })
             }
             "action" => serde_json::from_str(body).ok().map(Self::Action),
+            "actions" => {
+                let ActionsBody { kind, ids } = serde_json::from_str(body).ok()?;
+                Some(Self::Actions { kind, ids })
+            }
+            "redirections" => {
+                let RedirectionsBody { change, items } = serde_json::from_str(body).ok()?;
+                Some(Self::Redirections { change, items })
+            }
+            "job" => {
+                let JobBody { id, status, project } = serde_json::from_str(body).ok()?;
+                Some(Self::Job { id, status, project })
+            }
             _ => None,
         }
     }
@@ -159,6 +347,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_place_is_a_text_and_back() {
+        for (text, expected) in [
+            ("7-9", Some(Position::behind(7, 9))),
+            ("0-1-0", Some(Position { xid: 0, seq: 1, item: 0 })),
+            ("0-1-4999", Some(Position { xid: 0, seq: 1, item: 4_999 })),
+            ("", None),
+            ("1", None),
+            ("1-", None),
+            ("1--2", None),
+            ("+1-2", None),
+            ("01-2", None),
+            ("1-2-3-4", None),
+            ("1-99999999999999999999", None),
+            ("a-b", None),
+        ] {
+            assert_eq!(text.parse().ok(), expected, "{text}");
+            if let Some(position) = expected {
+                assert_eq!(position.to_string(), text);
+            }
+        }
+        assert_eq!(Position::behind(3, 4).from(), (3, 5));
+        assert_eq!(Position { xid: 3, seq: 4, item: 1 }.from(), (3, 4));
+        assert!(Position { xid: 3, seq: 4, item: 1 } < Position::behind(3, 4));
+    }
+
+    #[test]
+    fn who_is_not_told_is_stored_in_bits() {
+        for (bits, notifications, reactions) in
+            [(0, false, false), (1, true, false), (2, false, true), (3, true, true)]
+        {
+            let quiet = Quiet { notifications, reactions };
+            assert_eq!((quiet.bits(), Quiet::stored(bits), Quiet::stored(bits | 4)), (bits, quiet, quiet));
+        }
+    }
+
+    #[test]
     fn what_is_stored_comes_back() {
         let point = Point {
             key: PropertyKey::stored("temp".to_owned()),
@@ -178,6 +402,18 @@ mod tests {
             Event::Properties { owner: Owner::Product, resource: "R".to_owned(), points: vec![point] },
             Event::Properties { owner: Owner::Thng, resource: String::new(), points: vec![] },
             Event::Action(action),
+            Event::Actions { kind: "_own".to_owned(), ids: vec![ActionId::new(1, [2; 16])] },
+            Event::Redirections {
+                change: RedirectionChange::Deleted,
+                items: vec![RedirectionEvent {
+                    domain: "tn.gg".to_owned(),
+                    short_id: "A".to_owned(),
+                    platform_id: "U".to_owned(),
+                    target: None,
+                    scopes: Scopes::default(),
+                }],
+            },
+            Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
         ] {
             assert_eq!(Event::read(event.kind(), &event.to_body().to_string()), Some(event));
         }

@@ -11,6 +11,7 @@ pub mod commissioning;
 pub mod commissioning_body;
 pub mod context;
 pub mod event;
+pub mod event_filter;
 pub mod facets;
 pub mod file;
 pub mod filter;

@@ -49,19 +49,21 @@ pub enum Subject {
     Commissioning,
     /// Jobs.
     Jobs,
+    /// What happens in the account, as a stream.
+    Events,
     /// The state of the service.
     Status,
 }
 
 use Subject::{
     Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Collections,
-    Commissioning, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
+    Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
     Redirections, Rules, Status, Thngs, Users,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Access,
         Accounts,
         Operators,
@@ -84,6 +86,7 @@ impl Subject {
         AssessmentSettings,
         Commissioning,
         Jobs,
+        Events,
         Status,
     ];
 }
@@ -144,6 +147,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Commissioning, b"aa--"),
     // To cancel is an update.
     (Operator, Jobs, b"aaa-"),
+    (Operator, Events, b"-a--"),
     (Operator, Status, b"-a--"),
     (TrustedApp, Access, b"-o--"),
     (TrustedApp, Users, b"pp--"),
@@ -156,6 +160,8 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (TrustedApp, Actions, b"pp-p"),
     (TrustedApp, ActionTypes, b"-a--"),
     (TrustedApp, Redirections, b"pppp"),
+    // Properties and what no project is named in stay out.
+    (TrustedApp, Events, b"-p--"),
     (TrustedApp, Assessments, b"p---"),
     (App, Access, b"-o--"),
     (App, Users, b"p---"),

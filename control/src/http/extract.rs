@@ -16,7 +16,7 @@ use crate::domain::limits::MAX_BODY_BYTES;
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
 
 /// The query parameters that operations read; a test holds them against the document.
-pub(super) const KNOWN: [&str; 28] = [
+pub(super) const KNOWN: [&str; 31] = [
     "anonymous",
     "context",
     "domain",
@@ -27,8 +27,10 @@ pub(super) const KNOWN: [&str; 28] = [
     "from",
     "h",
     "ids",
+    "lastEventId",
     "lat",
     "lon",
+    "match",
     "maxDist",
     "nextPageToken",
     "page",
@@ -42,6 +44,7 @@ pub(super) const KNOWN: [&str; 28] = [
     "timeout",
     "to",
     "tpl",
+    "types",
     "w",
     "wait",
     "withScopes",

@@ -18,6 +18,7 @@ mod collections;
 mod commissioning;
 mod cors;
 mod docs;
+mod events;
 mod extract;
 mod file_content;
 mod files;

@@ -331,6 +331,11 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             parts::formatted("product-id", "Id of a product of the account.")
         }
         "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
+        "types" => parts::formatted("event-types", "Types of events, with commas."),
+        "match" => parts::formatted("event-match", "A filter of events."),
+        "lastEventId" => {
+            json!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17})$"})
+        }
         // Each bound may need the time beside it.
         "from" | "to" => bodies::time(),
         // A wrong signature is as good as none: the key decides then.

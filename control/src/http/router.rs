@@ -12,7 +12,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, accesses, action_types, actions, applications, authentication, jobs, logins, middleware,
+    access, accesses, action_types, actions, applications, authentication, events, jobs, logins, middleware,
     new_actions, openapi, products, projects, properties, redirections, rules, service_info, status, tenants,
     thng_keys, thngs, users,
 };
@@ -139,6 +139,7 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::cancel))
+        .routes(routes!(events::stream))
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))
         .routes(routes!(authentication::replay))

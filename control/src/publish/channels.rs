@@ -152,6 +152,22 @@ impl Channels {
         channels.iter().any(|channel| table.contains_key(&(account, channel.clone())))
     }
 
+    /// Whether somebody of an account listens to anything.
+    #[must_use]
+    pub fn has_account(&self, account: AccountId) -> bool {
+        self.lock().keys().any(|(of, _)| *of == account)
+    }
+
+    /// How many more messages everybody on these channels of an account can take.
+    #[must_use]
+    pub fn room(&self, account: AccountId, channels: &[Channel]) -> usize {
+        let table = self.lock();
+        let entries = channels.iter().filter_map(|channel| table.get(&(account, channel.clone()))).flatten();
+        let open =
+            entries.filter(|entry| !entry.ear.overflow.is_cancelled() && !entry.ear.sender.is_closed());
+        open.map(|entry| entry.ear.sender.capacity()).min().unwrap_or(usize::MAX)
+    }
+
     /// Hands what was heard to everybody on a channel; gives how many got it and how many could not take it.
     pub fn tell(
         &self,

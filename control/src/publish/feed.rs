@@ -5,22 +5,17 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use serde_json::Value;
 use shared::time::{Clock, UnixMillis};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::channels::{About, Channel, Channels, Heard};
+use super::{channels::Channels, telling::Teller};
 use crate::{
-    domain::{
-        event::{ActionEvent, Event, Recorded, action_message, point_message},
-        property::Point,
-        redirection::Scopes,
-    },
+    domain::event::{Event, Position, Recorded},
     metrics::FeedMetrics,
     store::{
-        Db, StoreError, action_lists,
+        Db, StoreError,
+        event_log::{self, Keep},
         events::{self, Snapshot, Wakes},
     },
 };
@@ -34,8 +29,18 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// Events that are read at once.
 const BATCH: u32 = 500;
 
-/// How long events are kept: longer than any transaction runs, and than a reader may be away.
-const KEPT_MS: i64 = 10 * 60 * 1_000;
+/// How long events are kept, and how many: so far back a stream may go on that was cut off.
+const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+const KEPT_ROWS: i64 = 1_000_000;
+
+/// How long events are kept that a reader has not delivered.
+const KEPT_AT_MOST_MS: i64 = 3 * KEPT_MS;
+
+/// Steps of jobs that wait to be told: the reader waits when there are more.
+const BULK_WAITING: usize = 64;
+
+/// Least time between two looks at the end of the settled log.
+const SETTLE: Duration = Duration::from_millis(20);
 
 /// Time between two removals of old events.
 const TRIM_PERIOD: Duration = Duration::from_secs(20);
@@ -57,8 +62,10 @@ struct Inner {
     db: Db,
     clock: Arc<dyn Clock>,
     wake: Notify,
+    news: Notify,
     written: Notify,
     channels: Channels,
+    settled: watch::Sender<Position>,
     metrics: FeedMetrics,
 }
 
@@ -80,8 +87,10 @@ impl Feed {
             db,
             clock,
             wake: Notify::new(),
+            news: Notify::new(),
             written: Notify::new(),
             channels: Channels::default(),
+            settled: watch::Sender::new(Position::START),
             metrics: FeedMetrics::default(),
         }))
     }
@@ -98,24 +107,39 @@ impl Feed {
         &self.0.metrics
     }
 
+    /// The end of the settled log, as it moves.
+    #[must_use]
+    pub fn settled(&self) -> watch::Receiver<Position> {
+        self.0.settled.subscribe()
+    }
+
     /// Says that an event was committed here.
     pub fn wake(&self) {
         self.0.wake.notify_one();
+        self.0.news.notify_one();
         self.0.written.notify_one();
     }
 
     /// Reads and tells until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
-            tokio::join!(self.read(), self.announce(), self.listen(), self.trim());
+            let (bulk, waiting) = mpsc::channel(BULK_WAITING);
+            tokio::join!(
+                self.read(bulk),
+                self.tell_bulk(waiting),
+                self.announce(),
+                self.listen(),
+                self.settle(),
+                self.trim()
+            );
         };
         shutdown.run_until_cancelled(work).await;
     }
 
-    async fn read(&self) {
+    async fn read(&self, bulk: mpsc::Sender<Recorded>) {
         let mut place = Place::default();
         loop {
-            match self.step(&mut place).await {
+            match self.step(&mut place, &bulk).await {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => {
@@ -131,7 +155,7 @@ impl Feed {
     }
 
     /// Reads once; gives whether there is more to read.
-    async fn step(&self, place: &mut Place) -> Result<bool, StoreError> {
+    async fn step(&self, place: &mut Place, bulk: &mpsc::Sender<Recorded>) -> Result<bool, StoreError> {
         let mut conn = self.0.db.read().await?;
         if self.0.channels.is_empty() {
             // Nobody hears what is already there: who subscribes hears what begins afterwards.
@@ -147,70 +171,65 @@ impl Feed {
             let after = events::find_snapshot(&mut conn).await?;
             place.bound(after);
         }
+        let teller = self.teller();
         for recorded in rows.into_iter().filter_map(|(_, recorded)| recorded) {
-            if let Event::Action(action) = &recorded.event {
-                let channels = action_channels(action);
-                if self.0.channels.has_any(recorded.account, &channels) {
-                    let found = action_lists::find(&mut conn, recorded.account, action.id).await?;
-                    // One that was removed meanwhile is not told any more.
-                    if let Some(found) = found {
-                        self.tell_action(&recorded, action, channels, &action_message(&found));
-                    }
-                }
-            } else {
-                self.tell_properties(&recorded);
+            if recorded.quiet.notifications {
+                continue;
             }
-            let delay = self.0.clock.now().0.saturating_sub(recorded.at.0).max(0);
+            let at = recorded.at;
+            match &recorded.event {
+                Event::Properties { .. } => teller.tell_properties(&recorded),
+                Event::Action(action) => teller.tell_action(&mut conn, &recorded, action).await?,
+                // Whoever is slow to take thousands of them must not hold up what others hear.
+                Event::Actions { .. } if teller.has_any(&recorded) => {
+                    // The other end lives as long as this one.
+                    let _ = bulk.send(recorded).await;
+                }
+                // They have no topics: the stream of events tells them.
+                Event::Actions { .. } | Event::Redirections { .. } | Event::Job { .. } => {}
+            }
+            let delay = self.0.clock.now().0.saturating_sub(at.0).max(0);
             self.0.metrics.delay_seconds.observe(delay as f64 / 1_000.0);
         }
         Ok(is_full)
     }
 
-    fn tell_properties(&self, recorded: &Recorded) {
-        let Event::Properties { owner, resource, points } = &recorded.event else { return };
-        let origin: Option<Arc<str>> = recorded.origin.as_deref().map(Arc::from);
-        self.tell(recorded, Channel::Properties(*owner, resource.clone()), None, || Heard {
-            last: "properties".into(),
-            payload: array(points.iter()),
-            origin: origin.clone(),
-        });
-        for (key, points) in by_key(points) {
-            let heard =
-                || Heard { last: key.into(), payload: array(points.iter().copied()), origin: origin.clone() };
-            let one = Channel::Property(*owner, resource.clone(), key.to_owned());
-            self.tell(recorded, one, None, heard);
-            self.tell(recorded, Channel::EachProperty(*owner, resource.clone()), None, heard);
+    fn teller(&self) -> Teller<'_> {
+        Teller { channels: &self.0.channels, metrics: &self.0.metrics }
+    }
+
+    /// Tells of the actions of jobs, step by step.
+    async fn tell_bulk(&self, mut waiting: mpsc::Receiver<Recorded>) {
+        while let Some(recorded) = waiting.recv().await {
+            if let Err(error) = self.teller().tell_actions(&self.0.db, &recorded).await {
+                self.0.metrics.read_failures.inc();
+                tracing::warn!(%error, "actions of a job were not told to subscribers");
+            }
         }
     }
 
-    fn tell_action(
-        &self,
-        recorded: &Recorded,
-        action: &ActionEvent,
-        channels: Vec<Channel>,
-        message: &Value,
-    ) {
-        let heard = Heard {
-            last: action.kind.as_str().into(),
-            payload: Bytes::from(message.to_string()),
-            origin: recorded.origin.as_deref().map(Arc::from),
-        };
-        let whose = (action.thng.as_deref().unwrap_or_default(), action.scopes.as_ref());
-        for channel in channels {
-            self.tell(recorded, channel, Some(whose), || heard.clone());
+    /// Looks where the settled log ends.
+    async fn settle(&self) {
+        loop {
+            let head = async { event_log::find_head(&mut self.0.db.read().await?).await };
+            match head.await {
+                Ok(head) => {
+                    self.0.settled.send_if_modified(|known| {
+                        head > *known && {
+                            *known = head;
+                            true
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the end of the log is not known");
+                    tokio::time::sleep(FAILURE_PAUSE).await;
+                }
+            }
+            tokio::time::sleep(SETTLE).await;
+            // What was just written may settle a little later, so the floor serves here too.
+            let _ = tokio::time::timeout(POLL, self.0.news.notified()).await;
         }
-    }
-
-    fn tell(
-        &self,
-        recorded: &Recorded,
-        channel: Channel,
-        whose: Option<(&str, Option<&Scopes>)>,
-        heard: impl FnOnce() -> Heard,
-    ) {
-        let (told, lost) = self.0.channels.tell(recorded.account, channel, whose, heard);
-        self.0.metrics.told.inc_by(told);
-        self.0.metrics.lost.inc_by(lost);
     }
 
     /// Wakes the other replicas after commits here, one wake-up at a time for as many as there were.
@@ -243,6 +262,7 @@ impl Feed {
         loop {
             wakes.next().await?;
             self.0.wake.notify_one();
+            self.0.news.notify_one();
         }
     }
 
@@ -252,9 +272,14 @@ impl Feed {
             ticks.tick().await;
             loop {
                 let step = async {
-                    let before = UnixMillis(self.0.clock.now().0 - KEPT_MS);
+                    let now = self.0.clock.now().0;
+                    let keep = Keep {
+                        since: UnixMillis(now - KEPT_MS),
+                        rows: KEPT_ROWS,
+                        at_most_since: UnixMillis(now - KEPT_AT_MOST_MS),
+                    };
                     let mut tx = self.0.db.begin().await?;
-                    let gone = events::trim(&mut tx, before, TRIM_STEP).await?;
+                    let gone = event_log::trim(&mut tx, keep, TRIM_STEP).await?;
                     tx.commit().await?;
                     Ok::<u64, StoreError>(gone)
                 };
@@ -300,32 +325,6 @@ impl Place {
             None => self.missing.clear(),
         }
     }
-}
-
-fn array<'a>(points: impl Iterator<Item = &'a Point>) -> Bytes {
-    Bytes::from(Value::Array(points.map(point_message).collect()).to_string())
-}
-
-/// The points of each key, in order.
-fn by_key(points: &[Point]) -> BTreeMap<&str, Vec<&Point>> {
-    let mut all: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
-    for point in points {
-        all.entry(point.key.as_str()).or_default().push(point);
-    }
-    all
-}
-
-fn action_channels(action: &ActionEvent) -> Vec<Channel> {
-    let about = [
-        Some(About::Anything),
-        action.thng.clone().map(About::Thng),
-        action.product.clone().map(About::Product),
-        action.collection.clone().map(About::Collection),
-    ];
-    let both = |about: About| {
-        [Channel::Actions(about.clone(), None), Channel::Actions(about, Some(action.kind.clone()))]
-    };
-    about.into_iter().flatten().flat_map(both).collect()
 }
 
 #[cfg(test)]

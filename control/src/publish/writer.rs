@@ -14,7 +14,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{hub::Hub, pace::Pace};
+use super::{feed::Feed, hub::Hub, pace::Pace};
 use crate::{
     error::ServiceError,
     metrics::WriterMetrics,
@@ -155,7 +155,7 @@ impl Writer {
 
 impl WriterTask {
     /// Writes until `shutdown` and the queues are empty.
-    pub async fn run(mut self, db: Db, hub: Hub, shutdown: CancellationToken) {
+    pub async fn run(mut self, db: Db, hub: Hub, feed: Feed, shutdown: CancellationToken) {
         loop {
             let first = tokio::select! {
                 biased;
@@ -176,6 +176,7 @@ impl WriterTask {
             };
             self.write_group(&db, first).await;
             hub.wake();
+            feed.wake();
         }
     }
 

@@ -48,7 +48,6 @@ use crate::{
         actions::{self, NewAction},
         documents,
         identifiers::{self, Match},
-        outbox,
     },
 };
 
@@ -99,24 +98,11 @@ pub async fn create(
     if !faults.is_empty() {
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
-    store(&mut tx, actor, &new, now).await?;
+    actions::insert(&mut tx, now, &new).await?;
     observe::record(&mut tx, actor.account, Some(actor.kind), &new).await?;
     tx.commit().await?;
     app.feed.wake();
     Ok(new.into_iter().map(|action| created(action, now)).collect())
-}
-
-/// Stores the actions of one request, and what they leave for notifications and reactions.
-pub(super) async fn store(
-    tx: &mut Tx,
-    actor: &Actor,
-    new: &[NewAction],
-    now: UnixMillis,
-) -> Result<(), ServiceError> {
-    actions::insert(tx, now, new).await?;
-    let ids: Vec<ActionId> = new.iter().map(|action| action.id).collect();
-    outbox::insert(tx, actor.account, &outbox::Kind::ALL, &ids, now).await?;
-    Ok(())
 }
 
 /// An action as it was stored; its place in lists is not known here.

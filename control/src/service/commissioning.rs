@@ -30,7 +30,11 @@ use crate::{
         resource::{Product, Thng},
     },
     error::ServiceError,
-    store::{Conn, Tx, actions::NewAction, commissions, documents},
+    store::{
+        Conn, Tx,
+        actions::{self, NewAction},
+        commissions, documents,
+    },
 };
 
 /// Links a Thng to a product; gives the action that records it.
@@ -213,7 +217,7 @@ impl Making<'_> {
         documents::update(&mut tx, actor.account, &thng).await?;
         let location = self.located(place.as_ref());
         let action = self.action(&thng, &location, factory, order)?;
-        action_creation::store(&mut tx, self.actor, std::slice::from_ref(&action), now).await?;
+        actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
         // Edges hear of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
         tx.commit().await?;

@@ -181,6 +181,11 @@ pub async fn close(app: &App, actor: &Actor, id: &str) {
     forget(app, id);
 }
 
+/// Lets a connection go that is not a Thng's own: nothing tells of it but the table of this process.
+pub(super) fn release(app: &App, id: &str) {
+    forget(app, id);
+}
+
 fn forget(app: &App, id: &str) {
     let mut table = app.connections.lock();
     let Some(held) = table.held.remove(id) else { return };

@@ -10,6 +10,7 @@ pub mod collections;
 pub mod commissioning;
 pub mod connections;
 pub mod edge_keys;
+pub mod events;
 pub mod files;
 pub mod idempotency;
 pub mod intake;
@@ -96,6 +97,8 @@ pub struct App {
     pub hub: Hub,
     /// What subscribers hear.
     pub feed: Feed,
+    /// Streams of events.
+    pub streams: events::Streams,
     /// Connections to the broker.
     pub connections: Connections,
     /// Geography of addresses.

@@ -92,14 +92,9 @@ async fn record(
     points: Vec<Point>,
 ) -> Result<Vec<Point>, StoreError> {
     let Some(now) = points.first().map(|point| point.created_at) else { return Ok(points) };
-    let event = Event::Properties { owner, resource, points };
-    let events = [(account, event)];
-    events::record(tx, now, &events).await?;
-    let [(_, event)] = events;
-    Ok(match event {
-        Event::Properties { points, .. } => points,
-        Event::Action(_) => Vec::new(),
-    })
+    let event = Event::Properties { owner, resource, points: points.clone() };
+    events::record(tx, now, &[(account, event)]).await?;
+    Ok(points)
 }
 
 /// The id of a Thng or product whose properties the caller may read.

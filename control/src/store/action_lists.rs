@@ -9,6 +9,7 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError,
+    dialect::fetch_in_list,
     listing::{self, Column, Explained, Selection, Table},
     on_db, parse,
 };
@@ -21,6 +22,12 @@ macro_rules! columns {
 }
 
 const FIND: &str = concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = $2");
+const PG_FIND_MANY: &str =
+    concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = ANY($2) ORDER BY t.seq");
+const SQLITE_FIND_MANY: &str = concat!(
+    columns!(),
+    " FROM actions t WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2)) ORDER BY t.seq"
+);
 const LIST: Table = Table {
     select: concat!(columns!(), " FROM actions t"),
     order: ("t.created_at", "t.seq"),
@@ -92,6 +99,20 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
         .fetch_optional(c)
         .await)?;
     row.map(Action::try_from).transpose()
+}
+
+/// Those of some actions of an account that are there, in the order in which they were made.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_many(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[ActionId],
+) -> Result<Vec<Action>, StoreError> {
+    let ids: Vec<&str> = ids.iter().map(ActionId::as_str).collect();
+    let rows = fetch_in_list!(conn, Row, PG_FIND_MANY, SQLITE_FIND_MANY, [account.as_str()], ids)?;
+    rows.into_iter().map(Action::try_from).collect()
 }
 
 /// The statement of [`list`] and its plan.

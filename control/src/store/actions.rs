@@ -10,9 +10,12 @@ use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, events, facets::ACTIONS, on_db};
 use crate::domain::{
-    event::{ActionEvent, Event},
+    event::{ActionEvent, Event, Quiet},
     facets,
 };
+
+/// Documents up to which actions are stored by what they share; more differ too much for that.
+const MAX_SHARED: usize = 8;
 
 const DELETE: &str = "DELETE FROM actions WHERE account_id = $1 AND id = $2";
 
@@ -75,11 +78,44 @@ pub struct AlikeAction {
     pub doc: usize,
 }
 
-/// Adds actions that are alike; those of jobs, which subscribers do not hear one by one.
+/// Adds actions that are alike, and records them in one row of the log.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
 pub async fn insert_alike(
+    tx: &mut Tx,
+    created_at: UnixMillis,
+    actions: &AlikeActions,
+    quiet: Quiet,
+) -> Result<(), StoreError> {
+    if actions.rows.is_empty() {
+        return Ok(());
+    }
+    if actions.docs.len() <= MAX_SHARED {
+        insert_shared(tx, created_at, actions).await?;
+    } else {
+        dialect::insert_actions(tx, created_at.0, &apart(actions)).await?;
+    }
+    let ids = actions.rows.iter().map(|row| row.id).collect();
+    let event = Event::Actions { kind: actions.kind.clone(), ids };
+    events::record_quietly(tx, created_at, quiet, &[(actions.account, event)]).await
+}
+
+/// The same actions, each with a document of its own.
+fn apart(alike: &AlikeActions) -> Vec<NewAction> {
+    let action = |row: &AlikeAction| NewAction {
+        id: row.id,
+        account: alike.account,
+        kind: alike.kind.clone(),
+        thng: Some(row.thng),
+        product: row.product,
+        timestamp: alike.timestamp,
+        doc: alike.docs.get(row.doc).cloned().unwrap_or_default(),
+    };
+    alike.rows.iter().map(action).collect()
+}
+
+async fn insert_shared(
     tx: &mut Tx,
     created_at: UnixMillis,
     actions: &AlikeActions,

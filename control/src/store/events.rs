@@ -1,33 +1,32 @@
-//! What happened, for subscribers: written with what it tells of, read by every replica, kept for minutes.
+//! The log of what happened: written with what it tells of, read by every replica, kept for a day.
 //!
 //! On Postgres numbers are given before they can be seen: 6 may be there before 5. A lock would make all
-//! commits wait for each other, so the reader watches for gaps instead: see [`Snapshot`].
+//! commits wait for each other, so the reader of live subscribers watches for gaps instead: see [`Snapshot`].
+//! Whoever must be able to go on from a place reads the settled part: see [`super::event_log`].
 
 use serde_json::{Value, json};
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, on_db, parse};
-use crate::domain::event::{Event, Recorded};
+use crate::domain::event::{Event, Quiet, Recorded};
 
 tokio::task_local! {
     static ORIGIN: String;
 }
 
-const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, body) \
-    SELECT $1, account_id, kind, $2, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
+const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, body) \
+    SELECT $1, account_id, kind, $2, $6, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
     WITH ORDINALITY AS t (account_id, kind, body, n) ORDER BY n";
-const SQLITE_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, body) \
-    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]' FROM json_each($3) ORDER BY key";
-const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, body FROM events \
+const SQLITE_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, body) \
+    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, $4, value ->> '$[2]' FROM json_each($3) ORDER BY key";
+const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, body FROM events \
     WHERE seq > $1 OR seq = ANY($3::bigint[]) ORDER BY seq LIMIT $2";
 const SQLITE_AFTER: &str =
-    "SELECT seq, at, account_id, kind, origin, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
+    "SELECT seq, at, account_id, kind, origin, quiet, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
 const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM events";
 const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint \
     FROM pg_current_snapshot() s";
-const TRIM: &str =
-    "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < $1 ORDER BY seq LIMIT $2)";
 const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
 const PG_NOTIFY: &str = "SELECT pg_notify('waymark_events_' || current_schema(), '')";
 
@@ -44,6 +43,19 @@ pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
 /// # Errors
 /// The database failed.
 pub async fn record(tx: &mut Tx, at: UnixMillis, events: &[(AccountId, Event)]) -> Result<(), StoreError> {
+    record_quietly(tx, at, Quiet::default(), events).await
+}
+
+/// Records what happened as [`record`] does, and who is not told of it.
+///
+/// # Errors
+/// The database failed.
+pub async fn record_quietly(
+    tx: &mut Tx,
+    at: UnixMillis,
+    quiet: Quiet,
+    events: &[(AccountId, Event)],
+) -> Result<(), StoreError> {
     if events.is_empty() {
         return Ok(());
     }
@@ -56,6 +68,7 @@ pub async fn record(tx: &mut Tx, at: UnixMillis, events: &[(AccountId, Event)]) 
                 .bind(events.iter().map(|(account, _)| account.to_string()).collect::<Vec<_>>())
                 .bind(events.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
                 .bind(events.iter().map(|(_, event)| event.to_body().to_string()).collect::<Vec<_>>())
+                .bind(quiet.bits())
                 .execute(&mut **c)
                 .await?;
         }
@@ -64,7 +77,13 @@ pub async fn record(tx: &mut Tx, at: UnixMillis, events: &[(AccountId, Event)]) 
                 .iter()
                 .map(|(account, event)| json!([account, event.kind(), event.to_body().to_string()]))
                 .collect();
-            sqlx::query(SQLITE_RECORD).bind(at.0).bind(origin).bind(Json(rows)).execute(&mut **c).await?;
+            sqlx::query(SQLITE_RECORD)
+                .bind(at.0)
+                .bind(origin)
+                .bind(Json(rows))
+                .bind(quiet.bits())
+                .execute(&mut **c)
+                .await?;
         }
         Conn::Pg(_) | Conn::Sqlite(_) => {
             return Err(StoreError::Row("an event outside of a transaction".to_owned()));
@@ -98,7 +117,7 @@ pub async fn find_snapshot(conn: &mut Conn) -> Result<Option<Snapshot>, StoreErr
     Ok(Some(Snapshot { oldest, next }))
 }
 
-type Row = (i64, i64, String, String, Option<String>, String);
+type Row = (i64, i64, String, String, Option<String>, i64, String);
 
 /// Up to `limit` events after a number, and those of `missing` that are there by now, in order.
 ///
@@ -118,11 +137,12 @@ pub async fn list_after(
         super::Raw::Sqlite(c) => sqlx::query_as(SQLITE_AFTER).bind(after).bind(limit).fetch_all(c).await?,
     };
     rows.into_iter()
-        .map(|(seq, at, account, kind, origin, body)| {
+        .map(|(seq, at, account, kind, origin, quiet, body)| {
             let account = parse("account_id", &account)?;
             // A kind of a newer release is passed over: it has subscribers there only.
             let event = Event::read(&kind, &body);
-            let recorded = event.map(|event| Recorded { seq, at: UnixMillis(at), account, origin, event });
+            let (at, quiet) = (UnixMillis(at), Quiet::stored(quiet));
+            let recorded = event.map(|event| Recorded { seq, at, account, origin, quiet, event });
             Ok((seq, recorded))
         })
         .collect()
@@ -135,19 +155,6 @@ pub async fn list_after(
 pub async fn find_head(conn: &mut Conn) -> Result<i64, StoreError> {
     let (head,): (i64,) = on_db!(conn, |c| sqlx::query_as(HEAD).fetch_one(c).await)?;
     Ok(head)
-}
-
-/// Removes events that are older than a time, oldest first; gives how many, fewer than `step` at the end.
-///
-/// # Errors
-/// The database failed.
-pub async fn trim(tx: &mut Tx, before: UnixMillis, step: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(TRIM)
-        .bind(before.0)
-        .bind(i64::from(step))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
 }
 
 /// The channel by which replicas wake each other; `None` on SQLite.

@@ -7,12 +7,15 @@ use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{
-    Conn, Db, StoreError, Tx, dialect, jobs,
+    Conn, Db, StoreError, Tx, dialect, events, jobs,
     log::{signed, unsigned},
     on_db,
     publishers::{pg_now, sqlite_now},
 };
-use crate::domain::job::{Job, JobStatus};
+use crate::domain::{
+    event::Event,
+    job::{Job, JobStatus},
+};
 
 /// How long a claim holds without being renewed: so long a job stands still when its worker dies.
 pub const LEASE: Duration = Duration::from_secs(30);
@@ -170,7 +173,8 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
     Ok(row.map(|(done,)| unsigned(done)))
 }
 
-/// Writes what a job has become, from the state in which it was held; gives whether it was still held so.
+/// Writes what a job has become, from the state in which it was held; gives whether it was still held so. The
+/// end of a job is recorded in the log.
 ///
 /// # Errors
 /// The database failed.
@@ -192,6 +196,11 @@ pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, St
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?;
+    if written == 1 && job.status.is_terminal() {
+        let project = job.project.map(|project| project.to_string());
+        let event = Event::Job { id: job.id, status: job.status.as_str().to_owned(), project };
+        events::record(tx, job.updated_at, &[(job.account, event)]).await?;
+    }
     Ok(written == 1)
 }
 

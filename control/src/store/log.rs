@@ -6,7 +6,7 @@ use serde_json::Value;
 use shared::wire::stream::{Change, Event, Rev};
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect, edge_leases, on_db};
+use super::{Conn, Raw, StoreError, Tx, dialect, edge_leases, event_log, on_db};
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
 const LOCK: &str = "SELECT head FROM log_head WHERE id = 1";
@@ -103,6 +103,7 @@ pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head
         .map(|done| done.rows_affected()))?;
     if minted == 1 {
         edge_leases::end_all(tx).await?;
+        event_log::adopt(tx).await?;
     }
     load_head(tx).await
 }

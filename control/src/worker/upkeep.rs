@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     service::{App, files, jobs, properties},
-    store::{StoreError, idempotency, outbox},
+    store::{StoreError, idempotency},
 };
 
 /// Time between two rounds.
@@ -61,15 +61,6 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
         let step = idempotency::purge(&mut tx, app.clock.now().0, PURGE_STEP).await?;
         tx.commit().await?;
         answers += step;
-        if step == 0 {
-            break;
-        }
-    }
-    // Rows of jobs hold thousands of ids each.
-    loop {
-        let mut tx = app.db.begin().await?;
-        let step = outbox::purge(&mut tx, app.clock.now(), PURGE_STEP).await?;
-        tx.commit().await?;
         if step == 0 {
             return Ok((revisions, answers));
         }

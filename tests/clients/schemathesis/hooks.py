@@ -81,6 +81,8 @@ schemathesis.openapi.format(
 )
 schemathesis.openapi.format("filter-listActionJobs", st.just("status=COMPLETED"))
 schemathesis.openapi.format("filter-listActionJobLogs", st.just("type=ERROR"))
+schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
+schemathesis.openapi.format("event-match", st.integers(0, 10**12).map("timestamp>{}".format))
 schemathesis.openapi.format("network", st.sampled_from(["192.0.2.0/24", "2001:db8::/32", "10.0.0.0/8"]))
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 

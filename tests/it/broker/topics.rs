@@ -84,6 +84,36 @@ async fn actions_are_heard_by_type_and_by_what_they_are_about(engine: Engine) ->
     Ok(())
 }
 
+/// A job tells of each of its actions, however many more there are than wait for one connection, unless its
+/// options keep them from subscribers.
+async fn actions_of_jobs_are_heard(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let app = broker.made.app.clone();
+    let stop = broker.shutdown.clone();
+    tokio::spawn(async move { control::worker::run_jobs::run(app, stop).await });
+    let thng = broker.thng().await?;
+    let mut client = broker.operator("c").await?;
+    client.subscribe("/actions/all", QoS::AtLeastOnce).await?;
+    let submit = |kind: &str, count: usize, options: Value| {
+        json!({"payload": {"type": kind}, "target": "THNGS", "options": options,
+            "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng.as_str(); count]}})
+    };
+    let quiet = json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]);
+    broker.ok(Method::POST, "/jobs/actions", Some(submit("checkins", 10, quiet))).await?;
+    broker.ok(Method::POST, "/jobs/actions", Some(submit("scans", 2_500, json!([])))).await?;
+    let mut heard = std::collections::BTreeSet::new();
+    for _ in 0..2_500 {
+        let message = client.hear().await?;
+        assert_eq!((&message.body["type"], &message.body["thng"]), (&json!("scans"), &json!(thng)));
+        heard.insert(message.body["id"].as_str().unwrap_or_default().to_owned());
+    }
+    assert_eq!(heard.len(), 2_500, "each once");
+    // What comes next is what was written next: nothing else of the jobs.
+    broker.ok(Method::POST, "/actions/shares", Some(json!({}))).await?;
+    assert_eq!(client.hear().await?.body["type"], "shares");
+    Ok(())
+}
+
 async fn what_is_published_is_written_as_http_writes_it(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
@@ -175,6 +205,7 @@ async fn only_what_may_be_is_subscribed_to(engine: Engine) -> Result<()> {
 crate::on_both_engines!(
     what_http_writes_is_heard,
     actions_are_heard_by_type_and_by_what_they_are_about,
+    actions_of_jobs_are_heard,
     what_is_published_is_written_as_http_writes_it,
     what_is_wrong_is_told_as_http_tells_it,
     only_what_may_be_is_subscribed_to,

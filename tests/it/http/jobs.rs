@@ -17,24 +17,24 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Answer, Api};
 
-const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+pub(super) const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// A body of `POST /jobs/actions`.
 fn job(input: Value) -> Value {
     json!({"payload": {"type": "scans", "tags": ["job"]}, "target": "THNGS", "input": input})
 }
 
-fn list(kind: &str, ids: &[&str]) -> Value {
+pub(super) fn list(kind: &str, ids: &[&str]) -> Value {
     job(json!({"type": "LIST", "contentType": kind, "payload": ids}))
 }
 
-fn work(api: &Api) -> DropGuard {
+pub(super) fn work(api: &Api) -> DropGuard {
     let stop = CancellationToken::new();
     tokio::spawn(run_jobs::run(api.made.app.clone(), stop.clone()));
     stop.drop_guard()
 }
 
-async fn submit(api: &Api, body: Value) -> Result<String> {
+pub(super) async fn submit(api: &Api, body: Value) -> Result<String> {
     let answer = api.call(Method::POST, "/v2/jobs/actions", Some(body)).await?;
     ensure!(answer.status == 202 && answer.bytes.is_empty(), "{answer:?}");
     let location = answer.header("location").context("location")?;
@@ -59,7 +59,7 @@ async fn ended(api: &Api, path: &str) -> Result<Value> {
 }
 
 /// Every page of a list.
-async fn all(api: &Api, path: &str) -> Result<Vec<Value>> {
+pub(super) async fn all(api: &Api, path: &str) -> Result<Vec<Value>> {
     let (mut found, mut uri) = (Vec::new(), format!("{path}?perPage=100"));
     loop {
         let answer = api.get(&uri).await?;
@@ -77,7 +77,13 @@ fn next(answer: &Answer) -> Option<String> {
 }
 
 /// At its end, a job's counters, its actions and its log say the same.
-async fn check(api: &Api, path: &str, status: &str, requested: usize, failed: usize) -> Result<Value> {
+pub(super) async fn check(
+    api: &Api,
+    path: &str,
+    status: &str,
+    requested: usize,
+    failed: usize,
+) -> Result<Value> {
     let job = ended(api, path).await?;
     ensure!(job["status"] == status, "{job}");
     ensure!(job["progress"]["amountRequested"] == requested, "{job}");
@@ -96,7 +102,7 @@ async fn check(api: &Api, path: &str, status: &str, requested: usize, failed: us
     Ok(job)
 }
 
-async fn thng(api: &Api, body: Value) -> Result<String> {
+pub(super) async fn thng(api: &Api, body: Value) -> Result<String> {
     Ok(api.create("/thngs", body).await?["id"].as_str().context("id")?.to_owned())
 }
 
@@ -360,57 +366,6 @@ pub(super) async fn inputs_that_cannot_be_read_fail_as_a_whole(engine: Engine) -
     Ok(())
 }
 
-pub(super) async fn options_keep_actions_from_the_outbox(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
-    let _work = work(&api);
-    let id = thng(&api, json!({"name": "t"})).await?;
-    let (notification, reaction) = ("notification", "reaction");
-    for (options, kinds) in [
-        (json!(null), vec![notification, reaction]),
-        (json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]), vec![reaction]),
-        (json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": true}]), vec![notification]),
-        (json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": false}]), vec![notification, reaction]),
-        (
-            json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": true},
-                {"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]),
-            vec![],
-        ),
-    ] {
-        let mut body = list("PLATFORM_IDS", &[&id, UNKNOWN, &id]);
-        body["payload"] = json!({"type": "checkins"});
-        body["options"] = options.clone();
-        let before: Vec<Value> = all(&api, "/actions/checkins").await?;
-        let path = submit(&api, body).await?;
-        let job = check(&api, &path, "COMPLETED_WITH_FAILURES", 3, 1).await?;
-        ensure!(options.is_null() && job.get("options").is_none() || job["options"] == options, "{job}");
-        let made: Vec<Value> = all(&api, "/actions/checkins").await?;
-        let new: Vec<&str> = made
-            .iter()
-            .filter(|action| !before.contains(action))
-            .filter_map(|action| action["id"].as_str())
-            .collect();
-        ensure!(new.len() == 2, "{new:?}");
-        // Each action is in one row of each kind that is not excluded, and in no other.
-        let rows = api.fingerprint().await?.remove("outbox").context("outbox")?;
-        for action in new {
-            let of =
-                |kind: &str| rows.iter().filter(|row| row.contains(action) && row.contains(kind)).count();
-            for kind in [notification, reaction] {
-                ensure!(
-                    of(kind) == usize::from(kinds.contains(&kind)),
-                    "{options}: {action} {kind} in {rows:?}"
-                );
-            }
-        }
-    }
-    // An action by itself is told of by the same table.
-    let made = api.create("/actions/scans", json!({"thng": id})).await?;
-    let rows = api.fingerprint().await?.remove("outbox").context("outbox")?;
-    let action = made["id"].as_str().context("id")?;
-    ensure!(rows.iter().filter(|row| row.contains(action)).count() == 2, "{rows:?}");
-    Ok(())
-}
-
 pub(super) async fn a_cancel_stops_and_what_was_created_stays(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let id = thng(&api, json!({"name": "t"})).await?;
@@ -488,7 +443,6 @@ crate::on_both_engines!(
     what_the_account_does_not_have_is_refused,
     files_of_every_make_are_carried_out,
     inputs_that_cannot_be_read_fail_as_a_whole,
-    options_keep_actions_from_the_outbox,
     a_cancel_stops_and_what_was_created_stays,
     a_small_job_is_not_held_up_by_large_ones,
 );

@@ -156,6 +156,7 @@ const TABLE: &[(&str, &str)] = &[
     ("GET /authentication/settings", "y----"),
     ("PUT /authentication/settings", "y----"),
     ("POST /authentication/replay", "y----"),
+    ("GET /events", "yy---"),
     // Commissioning is for operators; who reads actions reads these, too.
     ("POST /thngs/{id}/actions/commissions", "y----"),
     ("POST /thngs/{id}/actions/decommissions", "y----"),

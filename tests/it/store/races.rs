@@ -95,7 +95,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         docs_url: made.app.docs_url.clone(),
     })
     .await?;
-    tokio::spawn(task.run(app.db.clone(), app.hub.clone(), CancellationToken::new()));
+    tokio::spawn(task.run(app.db.clone(), app.hub.clone(), app.feed.clone(), CancellationToken::new()));
     Ok(app)
 }
 
@@ -206,7 +206,12 @@ async fn a_request_whose_caller_left_is_not_carried_out(engine: Engine) -> Resul
     let left = create(&made, product, "https://example.com/", Some("LEFT"));
     ensure!(tokio::time::timeout(Duration::ZERO, left).await.is_err(), "nobody writes yet");
     let task = made.writer.take().unwrap();
-    tokio::spawn(task.run(made.app.db.clone(), made.app.hub.clone(), CancellationToken::new()));
+    tokio::spawn(task.run(
+        made.app.db.clone(),
+        made.app.hub.clone(),
+        made.app.feed.clone(),
+        CancellationToken::new(),
+    ));
     create(&made, product, "https://example.com/", Some("STAYED")).await?;
     let listed = redirections::list(&made.app, &actor(&made), &Listing::default()).await?;
     let ids: Vec<&ShortId> = listed.items.iter().map(|item| &item.redirect.short_id).collect();

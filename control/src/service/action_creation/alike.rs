@@ -9,20 +9,17 @@ use crate::{
     domain::{
         access::Actor,
         action_draft::ActionDraft,
+        event::Quiet,
         permission::{Subject::Actions, Verb},
     },
     error::ServiceError,
     service::{App, access::require},
     store::{
         Tx,
-        actions::{self, AlikeAction, AlikeActions, NewAction},
-        outbox,
+        actions::{self, AlikeAction, AlikeActions},
         thngs::Target as Thng,
     },
 };
-
-/// Documents up to which actions are stored by what they share; more differ too much for that.
-const MAX_SHARED: usize = 8;
 
 /// What a template names beside the Thng.
 #[derive(Default)]
@@ -33,6 +30,8 @@ struct Named {
 
 /// Creates one action for each Thng after a template; gives those that were refused, by their place, and why.
 ///
+/// `quiet` says who is not told of them.
+///
 /// # Errors
 /// The template itself is refused, or the database failed; then nothing was created.
 pub async fn create(
@@ -41,7 +40,7 @@ pub async fn create(
     actor: &Actor,
     around: Circumstances<'_>,
     draft: &ActionDraft,
-    kinds: &[outbox::Kind],
+    quiet: Quiet,
     thngs: &[(ActionId, Thng)],
 ) -> Result<Vec<(usize, String)>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
@@ -73,7 +72,6 @@ pub async fn create(
         });
         rows.push(AlikeAction { id: *id, thng: thng.thng, product, doc });
     }
-    let ids: Vec<ActionId> = rows.iter().map(|row| row.id).collect();
     let alike = AlikeActions {
         account: actor.account,
         kind: template.kind,
@@ -81,12 +79,7 @@ pub async fn create(
         docs,
         rows,
     };
-    if alike.docs.len() <= MAX_SHARED {
-        actions::insert_alike(tx, making.now, &alike).await?;
-    } else {
-        actions::insert(tx, making.now, &apart(&alike)).await?;
-    }
-    outbox::insert(tx, actor.account, kinds, &ids, making.now).await?;
+    actions::insert_alike(tx, making.now, &alike, quiet).await?;
     Ok(refused)
 }
 
@@ -128,18 +121,4 @@ async fn named(making: &Making<'_>, tx: &mut Tx, draft: &ActionDraft) -> Result<
         named.collection = found.map_err(|error| in_body("collection", error))?.collection;
     }
     Ok(named)
-}
-
-/// The same actions, each with a document of its own.
-fn apart(alike: &AlikeActions) -> Vec<NewAction> {
-    let action = |row: &AlikeAction| NewAction {
-        id: row.id,
-        account: alike.account,
-        kind: alike.kind.clone(),
-        thng: Some(row.thng),
-        product: row.product,
-        timestamp: alike.timestamp,
-        doc: alike.docs.get(row.doc).cloned().unwrap_or_default(),
-    };
-    alike.rows.iter().map(action).collect()
 }

@@ -33,7 +33,11 @@ use crate::{
         permission::{Subject::Assessments, Verb},
     },
     error::ServiceError,
-    store::{Conn, actions::NewAction, applications, assessments},
+    store::{
+        Conn,
+        actions::{self, NewAction},
+        applications, assessments,
+    },
 };
 
 /// Assesses what a scan found; gives the action that holds the result.
@@ -60,7 +64,7 @@ pub async fn authenticate(
     let assessment = assess(&gathered.facts(request.kind));
     let action = result(app, actor, request, &gathered, &assessment)?;
     let mut tx = app.db.begin().await?;
-    action_creation::store(&mut tx, actor, std::slice::from_ref(&action), now).await?;
+    actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
     let mut followed = false;
     if let Some(thng) = &gathered.thng {
         let is_new = assessments::put_verdict(&mut tx, actor.account, thng.id, assessment.verdict).await?;

@@ -1,6 +1,6 @@
 //! The second part of a job's life: its operations, step by step, each in one transaction (design: push, 7).
 //!
-//! A step writes the actions, what they leave in the outbox, the log of what failed, and how far the job is,
+//! A step writes the actions, their event, the log of what failed, and how far the job is,
 //! or nothing of it: so every entry takes effect once, and the counters are those of the rows.
 
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     domain::{
+        event::Quiet,
         job::{JobEvent, JobStatus, action_id, action_key},
         job_input::{JobRequest, OptionType},
         job_lines::Entry,
@@ -28,7 +29,6 @@ use crate::{
         job_chunks::Chunk,
         job_leases::{self, Claimed},
         job_logs::{self, NewLog},
-        outbox::Kind,
         thngs::Target,
     },
 };
@@ -172,6 +172,7 @@ impl<'a> Execution<'a> {
             return Ok(Some(End::Lost));
         }
         tx.commit().await?;
+        app.feed.wake();
         let is_over = after.status.is_terminal();
         self.claimed.job = after;
         Ok(is_over.then_some(End::Done))
@@ -201,7 +202,7 @@ impl<'a> Execution<'a> {
         let project = job.project.map(|id| id.to_string());
         let around = Circumstances { project: project.as_deref(), ..Circumstances::default() };
         let refused = match request.draft() {
-            Ok(draft) => alike::create(self.app, tx, &actor, around, &draft, &kinds(request), &thngs).await,
+            Ok(draft) => alike::create(self.app, tx, &actor, around, &draft, quiet(request), &thngs).await,
             Err(faults) => Err(ServiceError::Refused { code: Code::Invalid, errors: faults }),
         };
         match refused {
@@ -221,13 +222,12 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// What the actions of a job leave in the outbox.
-fn kinds(request: &JobRequest) -> Vec<Kind> {
-    let of = |kind: &Kind| match kind {
-        Kind::Notification => OptionType::SingleResourceNotification,
-        Kind::Reaction => OptionType::SingleResourceReactions,
-    };
-    Kind::ALL.into_iter().filter(|kind| !request.excludes(of(kind))).collect()
+/// Who is not told of the actions of a job.
+fn quiet(request: &JobRequest) -> Quiet {
+    Quiet {
+        notifications: request.excludes(OptionType::SingleResourceNotification),
+        reactions: request.excludes(OptionType::SingleResourceReactions),
+    }
 }
 
 /// Ends a job that could not be worked on however often it was tried.

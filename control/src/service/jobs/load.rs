@@ -126,6 +126,7 @@ pub(super) async fn write(app: &App, claimed: &mut Claimed, job: Job) -> Result<
         return Ok(false);
     }
     tx.commit().await?;
+    app.feed.wake();
     claimed.job = job;
     Ok(true)
 }

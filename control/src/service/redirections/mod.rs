@@ -31,6 +31,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        event::{Event as Happened, RedirectionChange, RedirectionEvent},
         grant::Grant,
         page::{Page, PageRequest, Position},
         permission::{Subject::Redirections, Verb},
@@ -38,7 +39,7 @@ use crate::{
     },
     error::ServiceError,
     publish::writer::Lane,
-    store::{Conn, Tx, accounts, log, redirections as table},
+    store::{Conn, Tx, accounts, events, log, redirections as table},
 };
 
 /// Most redirections that one urgent request changes: some 10 ms.
@@ -232,11 +233,12 @@ pub async fn delete(
                 if table::delete(tx, domain.host.as_str(), &buried, at).await? != found.len() as u64 {
                     return Err(gone());
                 }
-                let events: Vec<Event> = (first..)
+                let changes: Vec<Event> = (first..)
                     .zip(keys)
                     .map(|(rev, key)| Event { rev, change: Change::Redirect(key, None) })
                     .collect();
-                log::append(tx, at.0, &events).await?;
+                log::append(tx, at.0, &changes).await?;
+                record(tx, account, RedirectionChange::Deleted, found.iter().map(event_of), at).await?;
                 Ok(Written { value: (), rev: first + found.len() as u64 - 1 })
             }
             .boxed()
@@ -365,7 +367,37 @@ async fn insert(
         })
         .collect();
     log::append(tx, at.0, &events).await?;
+    let created = ready.iter().map(|item| RedirectionEvent {
+        domain: domain.host.to_string(),
+        short_id: item.redirect.short_id.to_string(),
+        platform_id: item.redirect.platform_id.to_string(),
+        target: Some(item.redirect.target.to_string()),
+        scopes: item.scopes.clone(),
+    });
+    record(tx, account, RedirectionChange::Created, created, at).await?;
     Ok(first + ready.len() as u64 - 1)
+}
+
+/// Records for subscribers what was changed.
+async fn record(
+    tx: &mut Tx,
+    account: AccountId,
+    change: RedirectionChange,
+    items: impl Iterator<Item = RedirectionEvent>,
+    at: UnixMillis,
+) -> Result<(), ServiceError> {
+    let event = Happened::Redirections { change, items: items.collect() };
+    Ok(events::record(tx, at, &[(account, event)]).await?)
+}
+
+fn event_of(item: &Redirection) -> RedirectionEvent {
+    RedirectionEvent {
+        domain: item.domain.host.to_string(),
+        short_id: item.redirect.short_id.to_string(),
+        platform_id: item.redirect.platform_id.to_string(),
+        target: Some(item.redirect.target.to_string()),
+        scopes: item.scopes.clone(),
+    }
 }
 
 /// Writes changed rows and their log entries; gives the newest revision.
@@ -385,6 +417,10 @@ async fn write_changed(
         return Err(gone());
     }
     log::append(tx, at.0, &events).await?;
+    if let Some((_, first)) = changed.first() {
+        let items = changed.iter().map(|(_, item)| event_of(item));
+        record(tx, first.account, RedirectionChange::Updated, items, at).await?;
+    }
     Ok(first + changed.len() as u64 - 1)
 }
 

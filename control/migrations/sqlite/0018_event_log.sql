@@ -1,0 +1,14 @@
+-- One log of what happened. Here rows are seen in the order of their numbers, so `xid` is always 0. `quiet` has
+-- a bit for each who is not told: 1 subscribers, 2 reactions.
+ALTER TABLE events ADD COLUMN xid BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE events ADD COLUMN quiet BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX events_order ON events (xid, seq);
+
+-- Places in the log: `trimmed` is the last that was removed, the others how far a reader has delivered.
+CREATE TABLE event_places (
+    name TEXT   PRIMARY KEY,
+    xid  BIGINT NOT NULL,
+    seq  BIGINT NOT NULL
+);
+
+DROP TABLE outbox;

@@ -1,0 +1,95 @@
+//! The stream of events over HTTP: `text/event-stream`, as browsers and scripts read it (issue 9).
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::State,
+    http::{HeaderMap, HeaderName, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::StreamExt;
+use shared::problem::Code;
+
+use super::{
+    access::{Caller, SentKey},
+    api_error::ApiError,
+    extract::Query,
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        event::Position,
+        event_filter::{Condition, Types},
+    },
+    service::{
+        App,
+        events::{self, Request},
+    },
+};
+
+/// What a stream is, as `Accept` names it.
+const EVENT_STREAM: &str = "text/event-stream";
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Tells what happens in the account: actions, properties, redirections, ends of jobs.
+///
+/// Each event is one message of `text/event-stream` with an `id` and, as `data`, a JSON object of `type`,
+/// `timestamp` and `data`. A request whose `Accept` names `text/event-stream` gets what happens from now on, and a
+/// sign of life every 15 seconds; one that does not gets what is kept, oldest first, and an end. Events of a
+/// day are kept, at most a million in all.
+#[utoipa::path(get, path = "/events", tag = "Events", operation_id = "streamEvents",
+    params(
+        ("types" = Option<String>, Query, description = "Types with commas: `action`, `action.scans`, \
+            `properties.updated`, `redirection`, `redirection.created`, `redirection.updated`, \
+            `redirection.deleted`, `job.completed`; without it all"),
+        ("match" = Option<String>, Query, description = "What an event must meet, in the language of `filter`: \
+            `context.countryCode=DE&customFields.grade>3`"),
+        ("lastEventId" = Option<String>, Query, description = "The place to go on from, where no header \
+            `Last-Event-ID` can be sent; 409 when it is not kept any more")),
+    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = String)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn stream(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    SentKey(key): SentKey,
+    headers: HeaderMap,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let mut faults = Vec::new();
+    let types = Types::parse(query.find("types").unwrap_or_default()).unwrap_or_else(|fault| {
+        faults.push(format!("types: {fault}."));
+        Types::default()
+    });
+    let condition = query.find("match").map(Condition::parse).transpose().unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    let sent = headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or("?"));
+    let sent = sent.or_else(|| query.find("lastEventId")).filter(|text| !text.is_empty());
+    let after = sent.map(str::parse::<Position>).transpose().unwrap_or_else(|fault| {
+        faults.push(format!("Last-Event-ID {fault}."));
+        None
+    });
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let follows = accepts
+        .flat_map(|value| value.split(','))
+        .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
+    let request = Request { types, condition, after, follows };
+    let pieces = events::open(&app, &actor, hash_key(&key), request).await?;
+    let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
+        pieces.recv().await.map(|piece| (piece, pieces))
+    });
+    let body = Body::from_stream(pieces.map(Ok::<_, std::convert::Infallible>));
+    // Proxies that gather what they pass on would hold events back.
+    let headers = [
+        (header::CONTENT_TYPE, EVENT_STREAM),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, body).into_response())
+}

@@ -1,0 +1,179 @@
+//! Rows of the log as what they tell to systems outside: each event by itself, with what it says.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+use shared::{
+    id::{AccountId, ActionId},
+    time::UnixMillis,
+};
+
+use crate::{
+    domain::{
+        action::Action,
+        event::{Event, Position, Recorded, action_message, point_message},
+        grant::Limit,
+        property::Owner,
+        redirection::Scopes,
+    },
+    store::{Conn, StoreError, action_lists},
+};
+
+/// Items of a row that are read at once.
+pub const SLICE: usize = 500;
+
+/// One event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Where it stands in the log.
+    pub position: Position,
+    /// Its id for receivers: the same however often it is sent.
+    pub id: String,
+    /// Its type, such as `action.scans`.
+    pub kind: String,
+    /// The account.
+    pub account: AccountId,
+    /// When it was recorded.
+    pub at: UnixMillis,
+    /// What is told of it.
+    pub data: Value,
+    /// What conditions are tried on: what is told, and the context of an action.
+    pub facts: Value,
+    /// Who may hear of it beside the account itself.
+    pub reach: Reach,
+}
+
+/// Who may hear of an event beside the account itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reach {
+    /// Nobody.
+    Account,
+    /// Whom these scopes name, and this Thng.
+    Scoped {
+        /// The Thng that it is about, or nothing.
+        thng: String,
+        /// Its scopes.
+        scopes: Option<Scopes>,
+    },
+}
+
+impl Message {
+    /// What is sent: the form of Standard Webhooks.
+    #[must_use]
+    pub fn body(&self) -> Value {
+        json!({"type": self.kind, "timestamp": self.at.0, "data": self.data})
+    }
+
+    /// Whether a caller may hear of it.
+    #[must_use]
+    pub fn is_admitted(&self, limit: &Limit) -> bool {
+        match (limit, &self.reach) {
+            (Limit::Account, _) => true,
+            (_, Reach::Account) => false,
+            (limit, Reach::Scoped { thng, scopes }) => limit.admits(thng, scopes.as_ref()),
+        }
+    }
+}
+
+/// The events of a row from an item on, up to [`SLICE`] of its items, and the item to go on from if there are
+/// more. Actions that were removed meanwhile are not told any more.
+///
+/// # Errors
+/// The database failed.
+pub async fn expand(
+    conn: &mut Conn,
+    place: Position,
+    recorded: &Recorded,
+    from: usize,
+) -> Result<(Vec<Message>, Option<usize>), StoreError> {
+    let one = |item: usize| Position { item: i64::try_from(item).unwrap_or(i64::MAX - 1), ..place };
+    let message = |position, id: String, kind: String, data: Value, facts: Option<Value>, reach| Message {
+        position,
+        id,
+        kind,
+        account: recorded.account,
+        at: recorded.at,
+        facts: facts.unwrap_or_else(|| data.clone()),
+        data,
+        reach,
+    };
+    let numbered = |item: usize| format!("evt_{}_{}_{item}", place.xid, place.seq);
+    Ok(match &recorded.event {
+        Event::Action(event) => {
+            let found = action_lists::find(conn, recorded.account, event.id).await?;
+            let found = found.map(|action| {
+                let (id, kind) = (action.id.to_string(), format!("action.{}", action.kind));
+                let reach = reach(&action);
+                message(place, id, kind, action_message(&action), Some(facts(&action)), reach)
+            });
+            (found.into_iter().collect(), None)
+        }
+        Event::Actions { ids, .. } => {
+            let wanted: Vec<ActionId> = ids.iter().copied().skip(from).take(SLICE).collect();
+            let items: HashMap<ActionId, usize> = wanted.iter().copied().zip(from..).collect();
+            let end = from + wanted.len();
+            let found = action_lists::find_many(conn, recorded.account, &wanted).await?;
+            let mut found: Vec<Message> = found
+                .iter()
+                .filter_map(|action| {
+                    let item = *items.get(&action.id)?;
+                    let (id, kind) = (action.id.to_string(), format!("action.{}", action.kind));
+                    let data = action_message(action);
+                    Some(message(one(item), id, kind, data, Some(facts(action)), reach(action)))
+                })
+                .collect();
+            found.sort_unstable_by_key(|message| message.position);
+            (found, (end < ids.len()).then_some(end))
+        }
+        Event::Properties { owner, resource, points } => {
+            let told: Vec<Value> = points.iter().map(point_message).collect();
+            let name = match owner {
+                Owner::Thng => "thng",
+                Owner::Product => "product",
+            };
+            let data = json!({name: resource, "properties": told});
+            let values: Map<String, Value> =
+                points.iter().map(|point| (point.key.to_string(), point.value.clone())).collect();
+            let facts = json!({name: resource, "timestamp": recorded.at.0, "properties": values});
+            let kind = "properties.updated".to_owned();
+            (vec![message(place, numbered(0), kind, data, Some(facts), Reach::Account)], None)
+        }
+        Event::Redirections { change, items } => {
+            let all = items.iter().enumerate().skip(from).take(SLICE);
+            let told = all.map(|(item, changed)| {
+                let data = json!({
+                    "shortDomain": changed.domain,
+                    "shortId": changed.short_id,
+                    "platformId": changed.platform_id,
+                    "evrythngId": changed.platform_id,
+                    "defaultRedirectUrl": changed.target,
+                });
+                let reach = Reach::Scoped { thng: String::new(), scopes: Some(changed.scopes.clone()) };
+                let kind = format!("redirection.{}", change.as_str());
+                message(one(item), numbered(item), kind, data, None, reach)
+            });
+            let end = from + SLICE;
+            (told.collect(), (end < items.len()).then_some(end))
+        }
+        Event::Job { id, status, project } => {
+            let data = json!({"id": id, "type": "ACTION_CREATION", "status": status});
+            let scopes = project.clone().map(|project| Scopes { users: Vec::new(), projects: vec![project] });
+            let reach = Reach::Scoped { thng: String::new(), scopes };
+            (vec![message(place, numbered(0), "job.completed".to_owned(), data, None, reach)], None)
+        }
+    })
+}
+
+fn reach(action: &Action) -> Reach {
+    let thng = action.thng.map(|id| id.to_string()).unwrap_or_default();
+    Reach::Scoped { thng, scopes: action.scopes() }
+}
+
+/// An action with its context, as conditions see it.
+fn facts(action: &Action) -> Value {
+    let mut facts = action_message(action);
+    if let (Value::Object(members), Some(context)) = (&mut facts, action.members.get("context")) {
+        members.insert("context".to_owned(), context.clone());
+    }
+    facts
+}

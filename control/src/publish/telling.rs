@@ -1,0 +1,179 @@
+//! Hands one row of the log to those who listen to what it is about.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use shared::id::{AccountId, ActionId};
+
+use super::channels::{About, Channel, Channels, Heard};
+use crate::{
+    domain::{
+        action::Action,
+        event::{ActionEvent, Event, Recorded, action_message, point_message},
+        property::Point,
+        redirection::Scopes,
+    },
+    metrics::FeedMetrics,
+    store::{Conn, Db, StoreError, action_lists},
+};
+
+/// Actions of a job that are read at once, and handed out once there is room for all of them: less than may
+/// wait for one connection.
+const SLICE: usize = 200;
+
+/// How long a slice waits for room: whoever does not take its messages in that time is too slow, and ended.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Time between two looks for room.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Tells subscribers of a process.
+pub(super) struct Teller<'a> {
+    pub(super) channels: &'a Channels,
+    pub(super) metrics: &'a FeedMetrics,
+}
+
+impl Teller<'_> {
+    /// Whether somebody may want to hear of a row.
+    pub(super) fn has_any(&self, recorded: &Recorded) -> bool {
+        self.channels.has_account(recorded.account)
+    }
+
+    pub(super) fn tell_properties(&self, recorded: &Recorded) {
+        let Event::Properties { owner, resource, points } = &recorded.event else { return };
+        let origin: Option<Arc<str>> = recorded.origin.as_deref().map(Arc::from);
+        self.tell(recorded.account, Channel::Properties(*owner, resource.clone()), None, || Heard {
+            last: "properties".into(),
+            payload: array(points.iter()),
+            origin: origin.clone(),
+        });
+        for (key, points) in by_key(points) {
+            let heard =
+                || Heard { last: key.into(), payload: array(points.iter().copied()), origin: origin.clone() };
+            let one = Channel::Property(*owner, resource.clone(), key.to_owned());
+            self.tell(recorded.account, one, None, heard);
+            self.tell(recorded.account, Channel::EachProperty(*owner, resource.clone()), None, heard);
+        }
+    }
+
+    /// Tells of an action that was made by itself; of one that was removed meanwhile nothing is told.
+    pub(super) async fn tell_action(
+        &self,
+        conn: &mut Conn,
+        recorded: &Recorded,
+        event: &ActionEvent,
+    ) -> Result<(), StoreError> {
+        let channels = action_channels(event);
+        if self.channels.has_any(recorded.account, &channels)
+            && let Some(action) = action_lists::find(conn, recorded.account, event.id).await?
+        {
+            self.hand_out(recorded, event, channels, &action);
+        }
+        Ok(())
+    }
+
+    /// Tells of the actions that a job made in one step, as fast as those who listen take them.
+    pub(super) async fn tell_actions(&self, db: &Db, recorded: &Recorded) -> Result<(), StoreError> {
+        let Event::Actions { ids, .. } = &recorded.event else { return Ok(()) };
+        for ids in ids.chunks(SLICE) {
+            if !self.has_any(recorded) {
+                return Ok(());
+            }
+            let found = self.read(db, recorded.account, ids).await?;
+            let events: Vec<(ActionEvent, Vec<Channel>)> = found
+                .iter()
+                .map(|action| {
+                    let event = event_of(action);
+                    let channels = action_channels(&event);
+                    (event, channels)
+                })
+                .collect();
+            let wanted: HashSet<&Channel> = events.iter().flat_map(|(_, channels)| channels).collect();
+            let wanted: Vec<Channel> = wanted.into_iter().cloned().collect();
+            let begun = Instant::now();
+            // An action reaches a connection once for each of its subscriptions.
+            while self.channels.room(recorded.account, &wanted) < SLICE * 2 && begun.elapsed() < PATIENCE {
+                tokio::time::sleep(LOOK).await;
+            }
+            for (action, (event, channels)) in found.iter().zip(events) {
+                self.hand_out(recorded, &event, channels, action);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(&self, db: &Db, account: AccountId, ids: &[ActionId]) -> Result<Vec<Action>, StoreError> {
+        action_lists::find_many(&mut db.read().await?, account, ids).await
+    }
+
+    fn hand_out(&self, recorded: &Recorded, event: &ActionEvent, channels: Vec<Channel>, action: &Action) {
+        if !self.channels.has_any(recorded.account, &channels) {
+            return;
+        }
+        let heard = Heard {
+            last: event.kind.as_str().into(),
+            payload: Bytes::from(action_message(action).to_string()),
+            origin: recorded.origin.as_deref().map(Arc::from),
+        };
+        let whose = (event.thng.as_deref().unwrap_or_default(), event.scopes.as_ref());
+        for channel in channels {
+            self.tell(recorded.account, channel, Some(whose), || heard.clone());
+        }
+    }
+
+    fn tell(
+        &self,
+        account: AccountId,
+        channel: Channel,
+        whose: Option<(&str, Option<&Scopes>)>,
+        heard: impl FnOnce() -> Heard,
+    ) {
+        let (told, lost) = self.channels.tell(account, channel, whose, heard);
+        self.metrics.told.inc_by(told);
+        self.metrics.lost.inc_by(lost);
+    }
+}
+
+/// What says who hears of an action, from the action itself.
+fn event_of(action: &Action) -> ActionEvent {
+    let member = |name: &str| action.members.get(name);
+    ActionEvent {
+        id: action.id,
+        kind: action.kind.clone(),
+        thng: action.thng.map(|id| id.to_string()),
+        product: action.product.map(|id| id.to_string()),
+        collection: member("collection").and_then(Value::as_str).map(str::to_owned),
+        scopes: member("scopes").and_then(|scopes| serde_json::from_value(scopes.clone()).ok()),
+    }
+}
+
+fn array<'a>(points: impl Iterator<Item = &'a Point>) -> Bytes {
+    Bytes::from(Value::Array(points.map(point_message).collect()).to_string())
+}
+
+/// The points of each key, in order.
+fn by_key(points: &[Point]) -> BTreeMap<&str, Vec<&Point>> {
+    let mut all: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
+    for point in points {
+        all.entry(point.key.as_str()).or_default().push(point);
+    }
+    all
+}
+
+fn action_channels(action: &ActionEvent) -> Vec<Channel> {
+    let about = [
+        Some(About::Anything),
+        action.thng.clone().map(About::Thng),
+        action.product.clone().map(About::Product),
+        action.collection.clone().map(About::Collection),
+    ];
+    let both = |about: About| {
+        [Channel::Actions(about.clone(), None), Channel::Actions(about, Some(action.kind.clone()))]
+    };
+    about.into_iter().flatten().flat_map(both).collect()
+}

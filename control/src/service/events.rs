@@ -1,0 +1,288 @@
+//! The stream of events: what happens in an account, as it happens or from a place in the log on (issue 9).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use shared::{id::AccountId, problem::Code};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout},
+};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    connections::{self, Connection},
+};
+use crate::{
+    domain::{
+        access::Actor,
+        event::Position,
+        event_filter::{Condition, Types},
+        grant::Limit,
+        permission::{Subject::Events, Verb},
+    },
+    error::ServiceError,
+    publish::messages::{Message, expand},
+    store::event_log::{self, TRIMMED},
+};
+
+/// Most streams of a process: each holds a task and a place among the connections of its listener.
+const MAX_STREAMS: usize = 1_000;
+
+/// Most streams of an account in a process: one that forgets to close them takes nothing from others.
+const MAX_OF_ACCOUNT: usize = 50;
+
+/// Rows of the log that are read at once.
+const BATCH: u32 = 200;
+
+/// Longest time without a sign of life.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// How long a client may take to read what was sent: past it the stream ends, and it may come back for the rest.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Pieces that wait for the client.
+const WAITING: usize = 64;
+
+/// How soon a client comes back after the end of a stream, in milliseconds.
+const RETRY_MS: u32 = 2_000;
+
+/// What a stream is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The types that are told.
+    pub types: Types,
+    /// What an event must meet.
+    pub condition: Option<Condition>,
+    /// The place behind which it begins: without one, now; of one that ends, with the oldest that is kept.
+    pub after: Option<Position>,
+    /// Whether it goes on; else it ends when everything was told that was there.
+    pub follows: bool,
+}
+
+/// The streams of a process.
+#[derive(Debug, Default)]
+pub struct Streams(Mutex<HashMap<AccountId, usize>>);
+
+impl Streams {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
+    fn take(&self, account: AccountId) -> bool {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = table.values().sum();
+        let own = table.entry(account).or_default();
+        let has_room = all < MAX_STREAMS && *own < MAX_OF_ACCOUNT;
+        *own += usize::from(has_room);
+        has_room
+    }
+
+    fn give_back(&self, account: AccountId) {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = table.get_mut(&account) {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                table.remove(&account);
+            }
+        }
+    }
+}
+
+/// The place of one stream; it is given back however the stream ends.
+struct Place {
+    app: Arc<App>,
+    account: AccountId,
+    connection: Connection,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        connections::release(&self.app, &self.connection.id);
+        self.app.streams.give_back(self.account);
+    }
+}
+
+/// Opens a stream; what comes are pieces of `text/event-stream`.
+///
+/// It ends when its key is revoked, the process stops, or the client does not read.
+///
+/// # Errors
+/// The key may not, too many streams are open, the place is not kept any more (409), or the database failed.
+#[instrument(skip_all)]
+pub async fn open(
+    app: &Arc<App>,
+    actor: &Actor,
+    key: [u8; 32],
+    request: Request,
+) -> Result<mpsc::Receiver<Bytes>, ServiceError> {
+    let grant = require(actor, Verb::Read, Events)?;
+    let limit = grant.limit().clone();
+    let mut conn = app.db.read().await?;
+    let head = event_log::find_head(&mut conn).await?;
+    let trimmed = event_log::find_place(&mut conn, TRIMMED).await?.unwrap_or(Position::START);
+    drop(conn);
+    let after = match request.after {
+        Some(after) if after < trimmed || after > head => {
+            let fault = format!(
+                "Last-Event-ID: events behind {after} are not kept any more; leave it out to hear what happens now."
+            );
+            return Err(ServiceError::refused(Code::Conflict, fault));
+        }
+        Some(after) => after,
+        None if request.follows => head,
+        None => trimmed,
+    };
+    if !app.streams.take(actor.account) {
+        let fault = format!("At most {MAX_OF_ACCOUNT} streams of an account may be open; close one of them.");
+        return Err(ServiceError::refused(Code::TooManyRequests, fault));
+    }
+    let connection = match connections::open(app, actor, key, None).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            app.streams.give_back(actor.account);
+            return Err(error);
+        }
+    };
+    let place = Place { app: app.clone(), account: actor.account, connection };
+    let (pieces, receiver) = mpsc::channel(WAITING);
+    let stream = Stream { place, limit, request, after, pieces };
+    app.connections.sessions.spawn(stream.run());
+    Ok(receiver)
+}
+
+/// Why a stream ends.
+struct Ended;
+
+struct Stream {
+    place: Place,
+    limit: Limit,
+    request: Request,
+    after: Position,
+    pieces: mpsc::Sender<Bytes>,
+}
+
+impl Stream {
+    async fn run(mut self) {
+        let ends = self.place.connection.ends.clone();
+        let stopping = self.place.app.connections.stopping.clone();
+        let pieces = self.pieces.clone();
+        tokio::select! {
+            _ = self.tell() => {}
+            () = ends.cancelled() => {}
+            () = stopping.cancelled() => {}
+            () = pieces.closed() => {}
+        }
+    }
+
+    async fn tell(&mut self) -> Result<(), Ended> {
+        let mut settled = self.place.app.feed.settled();
+        self.send(format!("retry: {RETRY_MS}\nid: {}\n\n", self.after)).await?;
+        let mut told_at = Instant::now();
+        loop {
+            let is_full = self.step(&mut told_at).await?;
+            if is_full {
+                continue;
+            }
+            if !self.request.follows {
+                return Ok(());
+            }
+            tokio::select! {
+                // The feed lives as long as the process.
+                _ = settled.changed() => {}
+                () = tokio::time::sleep_until(told_at + HEARTBEAT) => {
+                    // Whoever comes back from here need not look at what others did meanwhile.
+                    self.send(format!(": alive\nid: {}\n\n", self.after)).await?;
+                    told_at = Instant::now();
+                }
+            }
+        }
+    }
+
+    /// Reads and tells once; gives whether there may be more.
+    async fn step(&mut self, told_at: &mut Instant) -> Result<bool, Ended> {
+        let read = async {
+            let mut conn = self.place.app.db.read().await?;
+            let trimmed = event_log::find_place(&mut conn, TRIMMED).await?;
+            let account = Some(self.place.account);
+            let rows = event_log::list_after(&mut conn, self.after, account, BATCH).await?;
+            Ok::<_, crate::store::StoreError>((trimmed, rows))
+        };
+        let (trimmed, rows) = read.await.map_err(|error| self.failed(&error))?;
+        // It was too slow for what is kept: the answer to its next try says so.
+        if trimmed.is_some_and(|trimmed| trimmed > self.after) {
+            return Err(Ended);
+        }
+        let is_full = rows.len() >= BATCH as usize;
+        for (place, recorded) in rows {
+            let is_same = (place.xid, place.seq) == (self.after.xid, self.after.seq);
+            let mut next =
+                if is_same { usize::try_from(self.after.item.saturating_add(1)).ok() } else { Some(0) };
+            let recorded = recorded.filter(|recorded| !recorded.quiet.notifications);
+            while let (Some(recorded), Some(from)) = (&recorded, next) {
+                let read = async {
+                    let mut conn = self.place.app.db.read().await?;
+                    expand(&mut conn, place, recorded, from).await
+                };
+                let (messages, more) = read.await.map_err(|error| self.failed(&error))?;
+                for message in messages.iter().filter(|message| self.is_wanted(message)) {
+                    self.send(format!("id: {}\ndata: {}\n\n", message.position, message.body())).await?;
+                    *told_at = Instant::now();
+                }
+                next = more;
+            }
+            self.after = place;
+        }
+        Ok(is_full)
+    }
+
+    fn is_wanted(&self, message: &Message) -> bool {
+        self.request.types.admit(&message.kind)
+            && message.is_admitted(&self.limit)
+            && self.request.condition.as_ref().is_none_or(|condition| condition.holds(&message.facts))
+    }
+
+    async fn send(&self, piece: String) -> Result<(), Ended> {
+        match timeout(PATIENCE, self.pieces.send(Bytes::from(piece))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Ended),
+        }
+    }
+
+    /// The client comes back by itself, with the last id that it has.
+    fn failed(&self, error: &crate::store::StoreError) -> Ended {
+        tracing::warn!(%error, "a stream of events ends");
+        Ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_few_and_come_back() {
+        let streams = Streams::default();
+        let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
+        for _ in 0..MAX_OF_ACCOUNT {
+            assert!(streams.take(one));
+        }
+        assert!(!streams.take(one) && streams.take(other));
+        streams.give_back(one);
+        assert!(streams.take(one));
+        assert_eq!(streams.count(), MAX_OF_ACCOUNT + 1);
+        for n in 0..MAX_STREAMS {
+            streams.take(AccountId::new(2, (n as u128).to_be_bytes()));
+        }
+        assert_eq!(streams.count(), MAX_STREAMS);
+        assert!(!streams.take(AccountId::new(3, [3; 16])));
+    }
+}

@@ -1,0 +1,181 @@
+//! The settled part of the log of events: a history to which nothing is added in the middle, so that whoever
+//! reads it can stop anywhere and go on from there, in another process or after a fall.
+//!
+//! On Postgres a row is settled once no transaction runs that is older than its own; the order is that of
+//! transactions, and of numbers within one. A write transaction that takes long holds the end of it up, and the
+//! timeouts of the store bound that.
+
+use shared::{id::AccountId, time::UnixMillis};
+
+use super::{Conn, StoreError, Tx, dialect::pick, on_db, parse};
+use crate::domain::event::{Event, Position, Quiet, Recorded};
+
+// The inner statement walks the index and is as short as its limit; bodies of other accounts stay where they are.
+macro_rules! after {
+    ($settled:expr) => {
+        concat!(
+            "SELECT t.xid, t.seq, t.at, t.account_id, t.kind, t.origin, t.quiet, ",
+            "CASE WHEN $4 = '' OR t.account_id = $4 THEN t.body END FROM ",
+            "(SELECT * FROM events WHERE (xid, seq) >= ($1, $2) AND ",
+            $settled,
+            " ORDER BY xid, seq LIMIT $3) t ORDER BY t.xid, t.seq"
+        )
+    };
+}
+
+macro_rules! head {
+    ($settled:expr) => {
+        concat!("SELECT xid, seq FROM events WHERE ", $settled, " ORDER BY xid DESC, seq DESC LIMIT 1")
+    };
+}
+
+macro_rules! pg_settled {
+    () => {
+        "xid < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
+    };
+}
+
+const PG_AFTER: &str = after!(pg_settled!());
+const SQLITE_AFTER: &str = after!("true");
+const PG_HEAD: &str = head!(pg_settled!());
+const SQLITE_HEAD: &str = head!("true");
+// What a reader has not delivered stays for longer. One step looks at so many rows and no more.
+const OLD: &str = "SELECT t.xid, t.seq FROM (SELECT xid, seq, at FROM events ORDER BY seq LIMIT $1) t \
+    WHERE t.at < $4 OR ((t.at < $2 OR t.seq <= (SELECT COALESCE(MAX(seq), 0) - $3 FROM events)) AND NOT EXISTS \
+    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq) > (p.xid, p.seq))) \
+    ORDER BY t.seq";
+const PG_DELETE: &str = "DELETE FROM events WHERE seq = ANY($1)";
+const SQLITE_DELETE: &str = "DELETE FROM events WHERE seq IN (SELECT value FROM json_each($1))";
+const PLACE: &str = "SELECT xid, seq FROM event_places WHERE name = $1";
+const MOVE: &str = "INSERT INTO event_places (name, xid, seq) VALUES ($1, $2, $3) \
+    ON CONFLICT (name) DO UPDATE SET xid = EXCLUDED.xid, seq = EXCLUDED.seq \
+    WHERE (event_places.xid, event_places.seq) < (EXCLUDED.xid, EXCLUDED.seq)";
+const RENEW_ROWS: &str = "UPDATE events SET xid = 0 WHERE xid <> 0";
+const RENEW_PLACES: &str = "UPDATE event_places SET xid = 0, seq = (SELECT COALESCE(MIN(e.seq), 1) - 1 FROM events e \
+    WHERE (e.xid, e.seq) > (event_places.xid, event_places.seq)) WHERE xid <> 0";
+
+/// The name of the place up to which rows were removed.
+pub const TRIMMED: &str = "trimmed";
+
+/// A row of the settled log; of another account, or of a newer release, only its place.
+pub type Row = (Position, Option<Recorded>);
+
+type Stored = (i64, i64, i64, String, String, Option<String>, i64, Option<String>);
+
+/// Up to `limit` settled rows behind a place, in order; of `account` alone where one is given, but every row
+/// gives its place, so that the reader moves on.
+///
+/// The row whose items were not all passed comes again.
+///
+/// # Errors
+/// The database failed, or a row cannot be read.
+pub async fn list_after(
+    conn: &mut Conn,
+    after: Position,
+    account: Option<AccountId>,
+    limit: u32,
+) -> Result<Vec<Row>, StoreError> {
+    let sql = pick(conn, PG_AFTER, SQLITE_AFTER);
+    let (xid, seq) = after.from();
+    let rows: Vec<Stored> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(xid)
+        .bind(seq)
+        .bind(i64::from(limit))
+        .bind(account.map(|account| account.to_string()).unwrap_or_default())
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter()
+        .map(|(xid, seq, at, account, kind, origin, quiet, body)| {
+            let event = body.and_then(|body| Event::read(&kind, &body));
+            let (account, at) = (parse("account_id", &account)?, UnixMillis(at));
+            let quiet = Quiet::stored(quiet);
+            let recorded = event.map(|event| Recorded { seq, at, account, origin, quiet, event });
+            Ok((Position::behind(xid, seq), recorded))
+        })
+        .collect()
+}
+
+/// The end of the settled log; the place of the last removed row where it is empty.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_head(conn: &mut Conn) -> Result<Position, StoreError> {
+    let sql = pick(conn, PG_HEAD, SQLITE_HEAD);
+    let row: Option<(i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
+    match row {
+        Some((xid, seq)) => Ok(Position::behind(xid, seq)),
+        None => Ok(find_place(conn, TRIMMED).await?.unwrap_or(Position::START)),
+    }
+}
+
+/// A place that was noted.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_place(conn: &mut Conn, name: &str) -> Result<Option<Position>, StoreError> {
+    let row: Option<(i64, i64)> = on_db!(conn, |c| sqlx::query_as(PLACE).bind(name).fetch_optional(c).await)?;
+    Ok(row.map(|(xid, seq)| Position::behind(xid, seq)))
+}
+
+/// Notes a place; one that lies behind the noted one changes nothing.
+///
+/// # Errors
+/// The database failed.
+pub async fn move_place(tx: &mut Tx, name: &str, to: Position) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(MOVE)
+        .bind(name)
+        .bind(to.xid)
+        .bind(to.seq)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// What is kept of the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// Older rows go, once every reader has passed them.
+    pub since: UnixMillis,
+    /// Most rows, once every reader has passed them.
+    pub rows: i64,
+    /// Older rows go, whoever has not passed them.
+    pub at_most_since: UnixMillis,
+}
+
+/// Removes what need not be kept, oldest first; gives how many rows, fewer than `step` at the end.
+///
+/// # Errors
+/// The database failed.
+pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError> {
+    let old: Vec<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(OLD)
+        .bind(i64::from(step))
+        .bind(keep.since.0)
+        .bind(keep.rows)
+        .bind(keep.at_most_since.0)
+        .fetch_all(c)
+        .await)?;
+    let Some((xid, seq)) = old.iter().copied().max() else { return Ok(0) };
+    let seqs: Vec<i64> = old.iter().map(|(_, seq)| *seq).collect();
+    match &mut **tx {
+        Conn::PgTx(c) => sqlx::query(PG_DELETE).bind(&seqs).execute(&mut **c).await.map(|_| ())?,
+        Conn::SqliteTx(c) => {
+            sqlx::query(SQLITE_DELETE).bind(sqlx::types::Json(&seqs)).execute(&mut **c).await.map(|_| ())?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(super::dialect::outside_transaction()),
+    }
+    move_place(tx, TRIMMED, Position::behind(xid, seq)).await?;
+    Ok(old.len() as u64)
+}
+
+/// Puts the log into the history of this database, where it was copied from another whose transactions had
+/// other numbers; what readers had not passed stays before them, and may come to them twice.
+///
+/// # Errors
+/// The database failed.
+pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
+    for sql in [RENEW_PLACES, RENEW_ROWS] {
+        on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    }
+    Ok(())
+}
