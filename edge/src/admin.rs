@@ -19,6 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cache::{CacheStatus, EdgeCache},
     metrics::{Metrics, Reading, Readings},
+    replica::{ReplicaState, ReplicaStatus},
     sync::{State, SyncStatus},
 };
 
@@ -62,6 +63,9 @@ pub struct EdgeStatus {
     pub cache_entries: u64,
     /// Bytes they take, roughly.
     pub cache_bytes: u64,
+    /// How the links of all stand, where the edge holds them: `loading`, `whole`, or `unsure` when a change was not
+    /// understood; `null` elsewhere.
+    pub replica: Option<ReplicaStatus>,
     /// Look-ups answered from memory, remembered unknown ids included.
     pub hits: u64,
     /// Look-ups that had to ask.
@@ -120,6 +124,7 @@ impl EdgeHandle {
             head: self.status.head(),
             cache_entries,
             cache_bytes,
+            replica: self.cache.replica(),
             hits: count(CacheStatus::Hit) + count(CacheStatus::Negative),
             misses: [CacheStatus::Miss, CacheStatus::Stale, CacheStatus::Coalesced].map(count).iter().sum(),
             scans: ScanCounts {
@@ -180,6 +185,14 @@ fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
         Reading::new("cache_entries", "Keys in the cache", entries as f64),
         Reading::new("cache_bytes", "Bytes of the cache", bytes as f64),
     ];
+    if let Some(replica) = cache.replica() {
+        let is_whole = f64::from(u8::from(replica.state == ReplicaState::Whole));
+        readings.extend([
+            Reading::new("replica_whole", "Whether every link is held and may be shown", is_whole),
+            Reading::new("replica_links", "Links in the replica", replica.links as f64),
+            Reading::new("replica_bytes", "Bytes of the replica", replica.bytes as f64),
+        ]);
+    }
     if let Some(is_up) = status.backing().view_up {
         readings.push(Reading::new("view_up", "Whether Redis answers", f64::from(u8::from(is_up))));
     }

@@ -11,6 +11,9 @@
 //! waits is served again: of no key that was filled or changed meanwhile, so no key goes back. A snapshot makes
 //! all of it stale, another epoch drops it.
 //!
+//! An edge may hold every link: [`crate::replica`] then answers first, as the state of `applied`, once it is whole.
+//! Entries are filled and changed beside it all the same, for the times in which it may not answer.
+//!
 //! Rules of redirection are held whole instead of being filled in: a snapshot brings those of all accounts,
 //! events change them, so they are the fold of the log up to `applied`, and the same invariants hold at once.
 
@@ -18,29 +21,41 @@ mod flight;
 mod generation;
 #[cfg(test)]
 mod properties;
+mod reading;
+mod served;
 mod tail;
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
-use http::HeaderValue;
 use shared::{
     id::AccountId,
-    redirect::{Redirect, RedirectKey},
+    redirect::RedirectKey,
     rules::AccountRules,
-    target::{TagValues, Target, Template},
     wire::stream::{Change, Epoch, Events, Fill, Rejected, Rev},
 };
 
-pub(crate) use self::generation::{Kept, KeyRef, Sources};
 use self::{
     flight::{Flights, Landing},
     generation::{Generation, Offer},
+};
+pub(crate) use self::{
+    generation::{Kept, KeyRef, PageFit, Sources},
+    reading::{Reading, Whole},
+    served::Served,
 };
 use crate::{
     backing::Backing,
     domains::Domains,
     metrics::Metrics,
+    replica::{Full, Loaded, ReplicaStatus},
     rules::{self, RuleSet, RuleTable},
 };
 
@@ -52,46 +67,6 @@ const JOIN_ATTEMPTS: u32 = 3;
 const GET_TIMEOUT: Duration = Duration::from_secs(2);
 /// Fills at the same time; more are refused, so that a miss storm cannot take all memory.
 const MAX_FLIGHTS: usize = 4_096;
-
-/// A redirection made ready to be served: the bytes of `Location` exist since the record came in.
-#[derive(Debug)]
-pub(crate) struct Served {
-    /// The key it is found by.
-    pub(crate) key: RedirectKey,
-    /// The record.
-    pub(crate) record: Arc<Redirect>,
-    /// The target with its tags expanded.
-    pub(crate) location: HeaderValue,
-}
-
-impl Served {
-    /// Prepares a record; the reason when it cannot be served.
-    pub(crate) fn new(key: &RedirectKey, record: Arc<Redirect>) -> Result<Self, String> {
-        if record.domain.as_str() != &*key.domain
-            || !record.short_id.as_str().eq_ignore_ascii_case(&key.folded)
-        {
-            return Err(format!("the record of {}/{} has another key", key.domain, key.folded));
-        }
-        let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
-        let location = target.expand(&tag_values(&record));
-        let location = HeaderValue::try_from(location).map_err(|_| "the target is no header value")?;
-        Ok(Self { key: key.clone(), record, location })
-    }
-
-    /// Where a target of a rule leads for this redirection.
-    pub(crate) fn fill_in(&self, target: &Template) -> String {
-        target.expand(&tag_values(&self.record))
-    }
-}
-
-fn tag_values(record: &Redirect) -> TagValues<'_> {
-    TagValues {
-        short_id: record.short_id.as_str(),
-        platform_id: record.platform_id.as_str(),
-        thng_id: record.thng_id.as_ref().map(|id| id.as_str()),
-        product_id: record.product_id.as_ref().map(|id| id.as_str()),
-    }
-}
 
 /// How an answer came about, for metrics and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +137,11 @@ impl Booting {
     pub(crate) fn restore(&self, kept: Kept) {
         self.0.restore(kept);
     }
+
+    /// Takes all links of the disk.
+    pub(crate) fn adopt(&self, loaded: Loaded) {
+        self.0.adopt(loaded);
+    }
 }
 
 /// The state of a cache at `applied` or later.
@@ -204,21 +184,58 @@ pub(crate) struct EdgeCache {
     generation: ArcSwap<Generation>,
     flights: Flights,
     capacity_bytes: u64,
+    /// Whether every link is held, and not only those that are asked for.
+    is_full: bool,
+    /// Whether everything is applied that control has, as of a heartbeat ago.
+    is_live: AtomicBool,
 }
 
 impl EdgeCache {
     /// An empty cache of no epoch: it holds nothing until the first contact.
     pub(crate) fn new(capacity_bytes: u64) -> Self {
+        let empty = Generation::new(None, 0, RuleTable::new(), capacity_bytes, None);
         Self {
-            generation: ArcSwap::from_pointee(Generation::new(None, 0, RuleTable::new(), capacity_bytes)),
+            generation: ArcSwap::from_pointee(empty),
             flights: Flights::new(MAX_FLIGHTS),
             capacity_bytes,
+            is_full: false,
+            is_live: AtomicBool::new(false),
         }
+    }
+
+    /// An empty cache that is to hold every link once it was read.
+    pub(crate) fn full(capacity_bytes: u64) -> Self {
+        Self { is_full: true, ..Self::new(capacity_bytes) }
+    }
+
+    /// Whether it is to hold every link.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The stream became live, or is no more.
+    pub(crate) fn set_live(&self, is_live: bool) {
+        self.is_live.store(is_live, SeqCst);
     }
 
     /// What is held under a key; the whole of a hit.
     pub(crate) fn held(&self, key: KeyRef<'_>) -> Held {
-        self.generation.load().held(key)
+        self.generation.load().held(key, self.is_live.load(SeqCst))
+    }
+
+    /// How the links of all stand, where they are held.
+    pub(crate) fn replica(&self) -> Option<ReplicaStatus> {
+        self.generation.load().replica()
+    }
+
+    /// The links of all, when they are a state that may be kept: whole, and with nothing that was not understood.
+    pub(crate) fn whole(&self) -> Option<Whole> {
+        Whole::of(self.generation.load_full())
+    }
+
+    /// The links of all that are to be read still.
+    pub(crate) fn unread(&self) -> Option<Reading> {
+        Reading::of(self.generation.load_full())
     }
 
     /// The epoch, if there was a contact, and the revision up to which everything is applied.
@@ -249,7 +266,13 @@ impl EdgeCache {
             generation.keep_rules(at_rev, sets);
             generation.snapshot(at_rev, table);
         } else {
-            let fresh = Generation::new(Some(epoch.clone()), at_rev, table, self.capacity_bytes);
+            let fresh = Generation::new(
+                Some(epoch.clone()),
+                at_rev,
+                table,
+                self.capacity_bytes,
+                self.empty_replica(),
+            );
             fresh.keep_rules(at_rev, sets);
             self.generation.store(Arc::new(fresh));
         }
@@ -261,9 +284,14 @@ impl EdgeCache {
     pub(crate) fn prepare(&self, epoch: &Epoch, applied: Rev, rules: &Sources) -> Booting {
         let sets: Vec<_> = rules.sets.values().cloned().collect();
         let (table, _) = read_rules(&sets, rules.as_of);
-        let generation = Generation::new(Some(epoch.clone()), applied, table, self.capacity_bytes);
+        let generation =
+            Generation::new(Some(epoch.clone()), applied, table, self.capacity_bytes, self.empty_replica());
         generation.keep_rules(rules.as_of, &sets);
         Booting(generation)
+    }
+
+    fn empty_replica(&self) -> Option<Full> {
+        self.is_full.then(Generation::empty_replica)
     }
 
     /// Serves what was prepared.
@@ -347,7 +375,7 @@ impl EdgeCache {
             // Read before joining: an answer must hold everything that was acknowledged, or served to
             // somebody, before this request came; each of these raised the floor first.
             let floor = generation.floor(key);
-            let was_stale = match generation.held(KeyRef::of(key)) {
+            let was_stale = match generation.held(KeyRef::of(key), self.is_live.load(SeqCst)) {
                 Held::Present(served) => return Ok((Some(served), CacheStatus::Hit)),
                 Held::Absent => return Ok((None, CacheStatus::Negative)),
                 Held::Stale => true,
@@ -358,7 +386,10 @@ impl EdgeCache {
                 let fill = |key| async move { cache.fill(&*backing, &metrics, &key).await };
                 self.flights.join(key, fill).ok_or(NoAnswer)?
             };
-            let landing = flight.landed().await.ok_or(NoAnswer)?;
+            let Some(landing) = flight.landed().await else {
+                let was_absent = self.generation.load().was_absent(KeyRef::of(key));
+                return if was_absent { Ok((None, CacheStatus::Negative)) } else { Err(NoAnswer) };
+            };
             if generation.epoch() == Some(&landing.epoch) && landing.as_of >= floor {
                 let status = match (joined, was_stale) {
                     (true, _) => CacheStatus::Coalesced,

@@ -44,6 +44,10 @@ pub struct EdgeConfig {
     /// What is held is written to the data folder, so that a start needs nobody; default not, as one process
     /// has its control with it.
     pub disk: Option<DiskLimits>,
+    /// Every link of every domain is held, some 80 bytes each, beside those that are asked for; default not.
+    ///
+    /// Then neither a known nor an unknown id needs the backing, once all links were read from it.
+    pub is_replica: bool,
     /// Threads that serve connections, each with a runtime of its own; default 0, which serves them on the
     /// runtime of the caller.
     pub workers: usize,
@@ -86,6 +90,7 @@ impl EdgeConfig {
             trusted_proxies: TrustedProxies::default(),
             geo: Arc::new(NoGeoIp),
             disk: None,
+            is_replica: false,
             workers: 0,
             limits: Limits::default(),
         }

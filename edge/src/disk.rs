@@ -6,7 +6,8 @@
 //!
 //! Exactness: `applied` is read before rules and entries are walked. An entry is then at least as new as
 //! `applied`, as events go on meanwhile; what is stale at that moment is left out. So the file holds a state
-//! from which the stream may resume at `applied`: events bring the rest, and those seen already change nothing.
+//! from which the stream may resume at `applied`: events bring the rest, and those seen already change nothing. Where
+//! all links are held, those are a file of their own, and the edge stands where the older of both does.
 
 use std::{
     fs::{self, File},
@@ -30,6 +31,7 @@ use crate::{
     cache::{EdgeCache, Holding, Kept, Sources},
     config::DiskLimits,
     domains::Domains,
+    replica::{self, Loaded},
 };
 
 /// First bytes of the file; the digit is the version of the form.
@@ -68,7 +70,8 @@ pub(crate) fn load(folder: &Path, cache: &EdgeCache, domains: &Domains) -> Optio
         }
     };
     let begun = Instant::now();
-    match read(BufReader::with_capacity(256 << 10, file), cache, domains) {
+    let links = if cache.is_full() { replica::load(folder) } else { None };
+    match read(BufReader::with_capacity(256 << 10, file), links, cache, domains) {
         Ok((applied, entries)) => {
             tracing::info!(applied, entries, took = ?begun.elapsed(), "what was held is served");
             Some(applied)
@@ -80,7 +83,12 @@ pub(crate) fn load(folder: &Path, cache: &EdgeCache, domains: &Domains) -> Optio
     }
 }
 
-fn read(mut file: impl Read, cache: &EdgeCache, domains: &Domains) -> io::Result<(Rev, u64)> {
+fn read(
+    mut file: impl Read,
+    links: Option<Loaded>,
+    cache: &EdgeCache,
+    domains: &Domains,
+) -> io::Result<(Rev, u64)> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut magic = [0; MAGIC.len()];
     file.read_exact(&mut magic)?;
@@ -96,7 +104,13 @@ fn read(mut file: impl Read, cache: &EdgeCache, domains: &Domains) -> io::Result
         rules.sets.insert(set.account, set);
         frame = read_frame(&mut file)?;
     }
+    // What both hold: events bring the rest to the older one, and change nothing in the newer.
+    let links = links.filter(|links| links.epoch == epoch);
+    let applied = links.as_ref().map_or(applied, |links| links.applied.min(applied));
     let (booting, mut count) = (cache.prepare(&epoch, applied, &rules), 0);
+    if let Some(links) = links {
+        booting.adopt(links);
+    }
     while let Frame::Entry(key, rev, as_of, value) = frame {
         booting.restore(Kept { key, rev, as_of, value });
         count += 1;
@@ -177,15 +191,18 @@ struct Written {
 }
 
 /// How fast is written, and until when.
-struct Pace {
-    bytes_per_second: Option<u64>,
-    begun: Instant,
-    stop: CancellationToken,
+pub(crate) struct Pace {
+    /// Bytes a second; none is as fast as it goes.
+    pub(crate) bytes_per_second: Option<u64>,
+    /// When the writing began.
+    pub(crate) begun: Instant,
+    /// Ends it.
+    pub(crate) stop: CancellationToken,
 }
 
 impl Pace {
     /// Rests as long as it takes; an error when the edge stops.
-    fn rest(&self, written: u64) -> io::Result<()> {
+    pub(crate) fn rest(&self, written: u64) -> io::Result<()> {
         if self.stop.is_cancelled() {
             return Err(io::Error::new(io::ErrorKind::Interrupted, "the edge stops"));
         }

@@ -22,6 +22,7 @@ use crate::{
     images::Renderer,
     limiter::{self, Limiter},
     metrics::Metrics,
+    pages,
     proxy::Proxy,
     response::Unknown,
     scans::{self, Scans},
@@ -62,7 +63,8 @@ impl<B: Backing> Edge<B> {
         let metrics = Arc::new(Metrics::default());
         let proxy = Proxy::new(&config)?;
         let (recorder, scans) = scans::open(&config.data_dir, &config, &metrics, clock.now())?;
-        let (cache, status) = (Arc::new(EdgeCache::new(config.cache_bytes)), Arc::new(SyncStatus::default()));
+        let open = if config.is_replica { EdgeCache::full } else { EdgeCache::new };
+        let (cache, status) = (Arc::new(open(config.cache_bytes)), Arc::new(SyncStatus::default()));
         let (domains, backing) = (Arc::new(Domains::default()), Arc::new(backing));
         status.watch(backing.clone());
         if config.disk.is_some() && disk::load(&config.data_dir, &cache, &domains).is_some() {
@@ -134,8 +136,15 @@ impl<B: Backing> Edge<B> {
         };
         helpers.spawn(follower.run(stop.clone()));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
+        if app.config.is_replica {
+            let (backing, domains) = (app.backing.clone(), app.domains.clone());
+            helpers.spawn(pages::read(backing, app.cache.clone(), domains, stop.clone()));
+        }
         if let Some(limits) = app.config.disk {
             let folder = app.config.data_dir.clone();
+            if app.config.is_replica {
+                helpers.spawn(pages::keep(folder.clone(), limits, app.cache.clone(), stop.clone()));
+            }
             helpers.spawn(disk::keep(folder, limits, app.cache.clone(), app.domains.clone(), stop.clone()));
         }
         if let Some(certs) = tls {

@@ -193,12 +193,14 @@ impl<B: Backing> Follower<B> {
             let mut link = Link::new(self);
             let ended = link.run().await;
             let was_connected = link.connected;
+            // Before anything that waited is served again.
+            self.cache.set_live(false);
             self.cache.release();
             if !self.status.is_ready() && !was_connected {
                 self.begin_from_view().await;
             }
             if self.status.is_ready() {
-                self.status.set(State::Stale, &*self.clock);
+                self.stand(State::Stale);
             }
             backoff = if was_connected { BACKOFF.0 } else { (backoff * 2).min(BACKOFF.1) };
             let wait = match ended {
@@ -224,6 +226,11 @@ impl<B: Backing> Follower<B> {
         self.cache.boot(self.cache.prepare(&view.epoch, view.watermark, &rules));
         tracing::warn!(applied = view.watermark, "control is away: the edge begins from the view");
         self.status.begin(Boot::View, &*self.clock);
+    }
+
+    fn stand(&self, state: State) {
+        self.cache.set_live(state == State::Live);
+        self.status.set(state, &*self.clock);
     }
 
     fn hello(&self) -> Hello {
@@ -370,6 +377,8 @@ impl<'a, B: Backing> Link<'a, B> {
 
     fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
         let (epoch, applied) = self.follower.cache.position();
+        // First the domains: whoever reads the links of all from here on knows each that is not an event yet.
+        self.follower.domains.replace(&welcome.domains);
         match welcome.start {
             Start::Snapshot { at_rev } => self.begin_anew(welcome, at_rev),
             Start::Resume if epoch.as_ref() == Some(&welcome.epoch) => {}
@@ -381,7 +390,6 @@ impl<'a, B: Backing> Link<'a, B> {
             tracing::info!(applied, head = welcome.head, "control is back: the state of the start ends");
             self.follower.cache.confirm(welcome.head);
         }
-        self.follower.domains.replace(&welcome.domains);
         self.follower.status.head.store(welcome.head, SeqCst);
         Ok(())
     }
@@ -429,7 +437,7 @@ impl<'a, B: Backing> Link<'a, B> {
     }
 
     fn status(&self, state: State) {
-        self.follower.status.set(state, &*self.follower.clock);
+        self.follower.stand(state);
     }
 }
 

@@ -19,6 +19,7 @@ mod conformance;
 mod metrics;
 mod names;
 mod redis_forms;
+mod replica;
 mod replicas;
 mod restore;
 mod rolling;

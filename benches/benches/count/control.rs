@@ -9,6 +9,7 @@ use shared::{
     standing::Standing,
     time::UnixMillis,
     wire::{
+        links::LinksPage,
         scan::{ScanBatch, ScanReceipt},
         stream::{Epoch, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome},
     },
@@ -85,6 +86,12 @@ impl Backing for Control {
             rules: Vec::new(),
         };
         Ok(Stream { welcome: Some(welcome), beat: interval(Duration::from_millis(HEARTBEAT_MS)), seq: 0 })
+    }
+
+    async fn page(&self, domain: &str, _: &str) -> Result<LinksPage, BackingError> {
+        let mine = self.links.iter().filter(|(key, _)| *key.domain == *domain);
+        let links = mine.map(|(key, record)| (key.folded.clone(), HEAD, record.clone())).collect();
+        Ok(LinksPage { epoch: self.epoch.clone(), at_rev: HEAD, more: false, links })
     }
 
     async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {

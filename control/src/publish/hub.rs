@@ -257,7 +257,6 @@ impl Hub {
             drop(conn);
             return Err(self.end_history(&head.epoch, hello).await);
         }
-        let domains = accounts::list_all_domains(&mut conn).await?;
         let resumes = hello.epoch.as_ref() == Some(&head.epoch)
             && head.compacted <= hello.applied
             && hello.applied <= head.head;
@@ -268,6 +267,8 @@ impl Hub {
             let (at_rev, rules) = rules::list_with_head(&mut conn).await?;
             (Start::Snapshot { at_rev }, at_rev, rules)
         };
+        // After the start was chosen: a domain of before is among them, one of after comes as an event.
+        let domains = accounts::list_all_domains(&mut conn).await?;
         if head.epoch != self.0.epoch {
             // The ring is of the history before: a new start follows this one.
             return Err(StoreError::Stopped);

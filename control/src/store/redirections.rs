@@ -104,6 +104,8 @@ const LIST_RESOURCE_ASCENDING: &str = select!(
 const AFTER_KEY: &str = select!(
     "WHERE (r.domain, r.folded) > ($1, $2) AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded LIMIT $3"
 );
+const OF_DOMAIN: &str =
+    select!("WHERE r.domain = $1 AND r.folded > $2 AND r.deleted_rev IS NULL ORDER BY r.folded LIMIT $3");
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
     r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, t.commission_state, t.verdict FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
@@ -351,13 +353,32 @@ pub async fn list_after_key(
         .bind(i64::from(limit))
         .fetch_all(c)
         .await)?;
-    rows.into_iter()
-        .map(|row| {
-            let key = RedirectKey::new(&row.domain, &row.folded);
-            let redirection = Redirection::try_from(row)?;
-            Ok((key, redirection.rev, Arc::new(redirection.redirect)))
-        })
-        .collect()
+    rows.into_iter().map(by_key).collect()
+}
+
+/// Up to `limit` redirections of a domain whose folded short id follows `after`, in the database's order of ids.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_of_domain(
+    conn: &mut Conn,
+    domain: &str,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<(RedirectKey, Rev, Arc<Redirect>)>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(OF_DOMAIN)
+        .bind(domain)
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(by_key).collect()
+}
+
+fn by_key(row: Row) -> Result<(RedirectKey, Rev, Arc<Redirect>), StoreError> {
+    let key = RedirectKey::new(&row.domain, &row.folded);
+    let redirection = Redirection::try_from(row)?;
+    Ok((key, redirection.rev, Arc::new(redirection.redirect)))
 }
 
 /// Replaces what redirections lead to, each at its new revision; gives how many there are.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::{
     redirect::{Redirect, RedirectKey},
     wire::{
+        links::{LinksPage, MAX_LINKS},
         stream::{Epoch, Rev},
         view::Setup,
     },
@@ -62,5 +63,16 @@ impl Snapshot {
             self.after = last.clone();
         }
         Ok(page)
+    }
+
+    /// The links of a domain whose folded short id follows `after`: as many as a page has.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn page_of(&mut self, domain: &str, after: &str) -> Result<LinksPage, StoreError> {
+        let links = redirections::list_of_domain(&mut self.conn, domain, after, MAX_LINKS).await?;
+        let links: Vec<_> = links.into_iter().map(|(key, rev, link)| (key.folded, rev, link)).collect();
+        let more = links.len() as u64 >= u64::from(MAX_LINKS);
+        Ok(LinksPage { epoch: self.epoch.clone(), at_rev: self.at_rev, more, links })
     }
 }

@@ -6,12 +6,13 @@ use control::{
     error::ServiceError,
     publish::hub::EdgeSession,
     service::App,
-    store::{StoreError, redirections},
+    store::{StoreError, redirections, snapshot::Snapshot},
 };
 use edge::backing::{Backing, BackingError, Changes};
 use shared::{
     redirect::RedirectKey,
     wire::{
+        links::LinksPage,
         scan::{ScanBatch, ScanReceipt},
         stream::{Fill, Hello, ToControl, ToEdge},
     },
@@ -45,6 +46,11 @@ impl Backing for InProcess {
 
     async fn changes(&self, hello: Hello) -> Result<Stream, BackingError> {
         self.app.hub.connect(&hello).await.map(Stream).map_err(unreachable)
+    }
+
+    async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
+        let mut snapshot = Snapshot::begin(&self.app.db).await.map_err(unreachable)?;
+        snapshot.page_of(domain, after).await.map_err(unreachable)
     }
 
     async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {

@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
 use shared::{
     redirect::RedirectKey,
     wire::{
-        internal::{LOOKUP_PATH, SCANS_PATH},
+        internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH},
+        links::LinksPage,
         scan::{ScanBatch, ScanReceipt},
         stream::Fill,
     },
@@ -38,8 +39,8 @@ use crate::{
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Idle connections are kept this long.
 const IDLE: Duration = Duration::from_secs(30);
-/// Most bytes of an answer.
-const ANSWER_BYTES: usize = 1 << 20;
+/// Most bytes of an answer: a page of a thousand links, each with a target and a name as long as they may be.
+const ANSWER_BYTES: usize = 8 << 20;
 /// Look-ups under way at the same time: a control that hangs must not gather the misses of an edge.
 const LOOKUPS_AT_ONCE: usize = 64;
 
@@ -88,6 +89,16 @@ impl ControlClient {
         self.lookups.rate.check().map_err(|_| spent())?;
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         let path = format!("{LOOKUP_PATH}?domain={}&shortId={}", encode(&*key.domain), encode(&*key.folded));
+        self.ask(Method::GET, &path, Bytes::new()).await
+    }
+
+    /// Reads a page of a domain's links.
+    ///
+    /// # Errors
+    /// Nothing answered, or there were too many readers.
+    pub(super) async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
+        let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        let path = format!("{LINKS_PATH}?domain={}&after={}", encode(domain), encode(after));
         self.ask(Method::GET, &path, Bytes::new()).await
     }
 

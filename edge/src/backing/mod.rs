@@ -16,6 +16,7 @@ use shared::{
     rules::AccountRules,
     short_url::ShortDomain,
     wire::{
+        links::LinksPage,
         scan::{ScanBatch, ScanReceipt},
         stream::{Epoch, Fill, Hello, Rev, ToControl, ToEdge},
     },
@@ -99,6 +100,14 @@ pub trait Backing: Send + Sync + 'static {
     fn setup(&self) -> impl Future<Output = Result<Option<SetupView>, BackingError>> + Send {
         ready(Ok(None))
     }
+
+    /// The links of a domain that follow a short id (all, if it is empty), where they are written: for an edge
+    /// that holds every link. Bounded, as a fleet that starts must not take the database from the others.
+    ///
+    /// # Errors
+    /// Nothing answered in time, or there were too many.
+    fn page(&self, domain: &str, after: &str)
+    -> impl Future<Output = Result<LinksPage, BackingError>> + Send;
 
     /// How the backing stands.
     fn status(&self) -> BackingStatus {

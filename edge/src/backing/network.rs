@@ -8,6 +8,7 @@ use rustls_pki_types::ServerName;
 use shared::{
     redirect::RedirectKey,
     wire::{
+        links::LinksPage,
         redis_url::RedisUrl,
         scan::{ScanBatch, ScanReceipt},
         stream::{Fill, Hello},
@@ -137,6 +138,10 @@ impl Backing for Network {
 
     async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
         self.control.record_scans(batch).await
+    }
+
+    async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
+        self.control.page(domain, after).await
     }
 
     async fn setup(&self) -> Result<Option<SetupView>, BackingError> {

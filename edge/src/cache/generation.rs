@@ -1,5 +1,7 @@
 //! One epoch's entries with their floors: every rule of push.md section 3 in one place.
 
+mod links;
+
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, Hash},
@@ -10,7 +12,7 @@ use std::{
     },
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::quality::RandomState;
 use moka::{Equivalent, ops::compute::Op, sync::Cache};
 use shared::{
@@ -20,11 +22,15 @@ use shared::{
     wire::stream::{Epoch, Rev},
 };
 
+pub(crate) use self::links::PageFit;
 use super::{
     Found, Held, Served,
     tail::{self, Last, Resolved, Tail},
 };
-use crate::rules::{self, RuleSet, RuleTable};
+use crate::{
+    replica::Full,
+    rules::{self, RuleSet, RuleTable},
+};
 
 /// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
 const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };
@@ -98,6 +104,8 @@ pub(super) struct Generation {
     sources: Mutex<Sources>,
     /// After a start without control: entries from before this revision wait until it is applied; else 0.
     hold: AtomicU64,
+    /// Every link, where the edge holds them all.
+    full: ArcSwapOption<Full>,
 }
 
 /// The rules of every account as they were sent.
@@ -124,7 +132,13 @@ pub(crate) struct Kept {
 
 impl Generation {
     /// A cache without redirections that continues from `at_rev`, where the rules are these.
-    pub(super) fn new(epoch: Option<Epoch>, at_rev: Rev, rules: RuleTable, capacity_bytes: u64) -> Self {
+    pub(super) fn new(
+        epoch: Option<Epoch>,
+        at_rev: Rev,
+        rules: RuleTable,
+        capacity_bytes: u64,
+        full: Option<Full>,
+    ) -> Self {
         // Seeded at random, as short ids come from whoever asks.
         let entries = Cache::builder()
             .max_capacity(capacity_bytes)
@@ -141,6 +155,7 @@ impl Generation {
             rules: ArcSwap::from_pointee(rules),
             sources: Mutex::default(),
             hold: AtomicU64::new(0),
+            full: ArcSwapOption::from_pointee(full),
         }
     }
 
@@ -188,11 +203,24 @@ impl Generation {
     }
 
     fn slot(&self, key: &RedirectKey) -> &AtomicU64 {
-        // The remainder is below the number of slots.
-        &self.floors[(self.hasher.hash_one(key) % FLOORS as u64) as usize]
+        &self.floors[self.slot_number(KeyRef::of(key))]
     }
 
-    pub(super) fn held(&self, key: KeyRef<'_>) -> Held {
+    fn slot_number(&self, key: KeyRef<'_>) -> usize {
+        // The remainder is below the number of slots.
+        (self.hasher.hash_one(key) % FLOORS as u64) as usize
+    }
+
+    /// What is held under a key; that it is absent is taken from the links of all while the stream is live alone.
+    pub(super) fn held(&self, key: KeyRef<'_>, is_live: bool) -> Held {
+        match self.among_all(key) {
+            Some(Held::Absent) if !is_live => self.remembered(key),
+            Some(held) => held,
+            None => self.remembered(key),
+        }
+    }
+
+    fn remembered(&self, key: KeyRef<'_>) -> Held {
         match self.entries.get(&key) {
             None => Held::Nothing,
             Some(entry) if entry.as_of < self.oldest() => Held::Stale,
@@ -212,6 +240,9 @@ impl Generation {
             Ok(served) => served.map(Arc::new),
             Err(reason) => {
                 self.remember(rev, key, Last::Refused);
+                if let Some(full) = &*self.full.load() {
+                    full.keep(key);
+                }
                 return Err(reason);
             }
         };
@@ -228,6 +259,13 @@ impl Generation {
                 Some(_) | None => Op::Nop,
             }
         });
+        // After the entry: whoever finds the table silent a moment later finds nothing older there.
+        if let Some(full) = &*self.full.load() {
+            match value {
+                Some(link) => full.put(key, rev, link),
+                None => full.remove(key, rev),
+            }
+        }
         Ok(())
     }
 
@@ -239,6 +277,9 @@ impl Generation {
     /// Notes a revision that may have changed any key: no view from before it can be lifted over it.
     pub(super) fn pass_unread(&self, rev: Rev) {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).restart(rev);
+        if let Some(full) = &*self.full.load() {
+            full.doubt();
+        }
     }
 
     fn remember(&self, rev: Rev, key: &RedirectKey, last: Last) {
@@ -289,6 +330,10 @@ impl Generation {
             floor.fetch_max(at_rev, SeqCst);
         }
         self.snap_floor.fetch_max(at_rev, SeqCst);
+        // What came between is not known: all links are read anew.
+        if self.full.load().is_some() {
+            self.full.store(Some(Arc::new(Self::empty_replica())));
+        }
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).restart(at_rev);
         self.set_applied(at_rev);
     }
@@ -363,6 +408,7 @@ impl Generation {
                 Some(_) | None => {
                     // The floor rises before the entry becomes visible: no older view gets in after it.
                     slot.fetch_max(watermark, SeqCst);
+                    self.shows(key, watermark, found.as_ref().map(|_| rev));
                     offer = Offer::Taken { as_of: watermark, found: found.clone() };
                     Op::Put(Entry { rev, as_of: watermark, found })
                 }

@@ -4,7 +4,9 @@
 //! that lag. After each step the invariants are checked: what is served is the truth at some revision
 //! not before what was acknowledged (I3), nor before what was served already (I6); so a deleted id is
 //! never served after its ack (I5), and duplicates and reorders change nothing (I8). The rules of redirection
-//! are at each moment exactly those of the revision that is applied.
+//! are at each moment exactly those of the revision that is applied. Half of the edges hold every link.
+
+mod replica;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -52,6 +54,8 @@ enum Step {
     Epoch { back: u8 },
     /// Memory pressure.
     Evict { key: u8 },
+    /// What happens to the links of all, where they are held.
+    Replica(replica::Step),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -68,6 +72,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..4u8).prop_map(|back| Step::Snapshot { back: back.saturating_sub(1) }),
         1 => (0..4u8).prop_map(|back| Step::Epoch { back }),
         5 => key.prop_map(|key| Step::Evict { key }),
+        8 => replica::steps().prop_map(Step::Replica),
     ];
     prop::collection::vec(step, 1..120)
 }
@@ -91,6 +96,7 @@ struct World {
     promised: HashMap<u8, Rev>,
     flights: Vec<(u8, Fill)>,
     agents: Agents,
+    replica: replica::World,
 }
 
 fn key(n: u8) -> RedirectKey {
@@ -137,7 +143,10 @@ fn rev_of(found: &Found) -> Option<Rev> {
 
 impl World {
     fn new() -> Self {
-        let cache = EdgeCache::new(1 << 20);
+        Self::over(EdgeCache::new(1 << 20))
+    }
+
+    fn over(cache: EdgeCache) -> Self {
         let epoch: Epoch = "e0".into();
         cache.snapshot(&epoch, 0, &[]);
         Self {
@@ -151,6 +160,7 @@ impl World {
             promised: HashMap::new(),
             flights: Vec::new(),
             agents: Agents::new(),
+            replica: replica::World::default(),
         }
     }
 
@@ -286,6 +296,7 @@ impl World {
                 self.ack(head);
             }
             Step::Evict { key: n } => self.cache.evict(&key(n)),
+            Step::Replica(step) => self.replica_step(step),
         }
     }
 }
@@ -300,8 +311,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_old_is_ever_served(steps in steps()) {
-        let mut world = World::new();
+    fn nothing_old_is_ever_served(steps in steps(), is_full: bool) {
+        let mut world = if is_full { World::over(EdgeCache::full(1 << 20)) } else { World::new() };
         for step in steps {
             world.step(step);
             let rules = world.state(world.applied).get(&RULES).copied();
@@ -319,6 +330,9 @@ proptest! {
                 value: world.history.last().unwrap().get(&n).map(|rev| (*rev, record(n, *rev))),
             };
             prop_assert!(world.cache.offer(&key(n), &fill).is_some());
+        }
+        if is_full {
+            world.assert_whole();
         }
     }
 }

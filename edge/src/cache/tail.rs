@@ -76,6 +76,17 @@ impl Tail {
         self.through = rev;
     }
 
+    /// Every event up to this revision was seen.
+    pub(crate) fn through(&self) -> Rev {
+        self.through
+    }
+
+    /// What became of `key` after the state of `rev`, as far as this edge has seen it; `None` if that is not known.
+    pub(crate) fn since(&self, key: &RedirectKey, rev: Rev) -> Option<Resolved> {
+        // A state that is newer than all that was seen: nothing of it is known to have changed.
+        if rev > self.through { Some(Resolved::Unchanged) } else { Some(self.resolve(key, rev)?.1) }
+    }
+
     /// The state of `key` at the returned revision, given a view of `watermark`; `None` if not covered.
     pub(crate) fn resolve(&self, key: &RedirectKey, watermark: Rev) -> Option<(Rev, Resolved)> {
         if watermark < self.complete_from || watermark > self.through {

@@ -123,6 +123,14 @@ impl Config {
         edge.region = region.into();
         edge.key = Some(key.clone());
         edge.cache_bytes = mib("WAYMARK_CACHE_MIB", settings.cache_mib.as_deref(), edge.cache_bytes)?;
+        edge.is_replica = match settings.edge_replica.as_deref() {
+            None | Some("off") => false,
+            Some("full") => true,
+            Some(other) => {
+                let reason = format!("{other:?} is neither off nor full");
+                return Err(ConfigError::new("WAYMARK_EDGE_REPLICA", reason));
+            }
+        };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies =

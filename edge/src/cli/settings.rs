@@ -132,6 +132,12 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub cache_mib: Option<String>,
 
+    /// Links to hold: off for those that are asked for, full for every link, 80 bytes each beside the former; then no
+    /// id needs Redis once all links were read from control [default: off]
+    #[arg(long, env = "WAYMARK_EDGE_REPLICA", value_name = "off|full")]
+    #[serde(deserialize_with = "text")]
+    pub edge_replica: Option<String>,
+
     /// Time between two times that what is held is written to disk; 0 is never [default: 60]
     #[arg(long, env = "WAYMARK_SNAPSHOT_SECONDS", value_name = "SECONDS")]
     #[serde(deserialize_with = "text")]
@@ -227,6 +233,7 @@ impl Settings {
             docs_url: or(self.docs_url, file.docs_url),
             workers: or(self.workers, file.workers),
             cache_mib: or(self.cache_mib, file.cache_mib),
+            edge_replica: or(self.edge_replica, file.edge_replica),
             snapshot_seconds: or(self.snapshot_seconds, file.snapshot_seconds),
             snapshot_mib: or(self.snapshot_mib, file.snapshot_mib),
             spool_mib: or(self.spool_mib, file.spool_mib),

@@ -2,17 +2,28 @@
 
 use std::{sync::Arc, time::Duration};
 
+use edge::EdgeConfig;
+
 use crate::support::{Control, Running, request};
 
 const IDS: [&str; 3] = ["AAA", "BBB", "CCC"];
 const CHANGES: u64 = 400;
 
-/// Invariants I3, I5 and I6, on the edge as clients see it: views that lag, a cache that holds next to
-/// nothing, four readers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_never_go_back_and_follow_every_ack() {
+    nobody_sees_the_past(|config| config.cache_bytes = 1_500).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nor_do_they_where_every_link_is_held() {
+    nobody_sees_the_past(|config| (config.cache_bytes, config.is_replica) = (1_500, true)).await;
+}
+
+/// Invariants I3, I5 and I6, on the edge as clients see it: views that lag, a cache that holds next to
+/// nothing, four readers.
+async fn nobody_sees_the_past(adapt: impl FnOnce(&mut EdgeConfig)) {
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
-    let edge = Running::start(&control, folder.path(), None, |config| config.cache_bytes = 1_500).await;
+    let edge = Running::start(&control, folder.path(), None, adapt).await;
     let edge = Arc::new(edge);
     let mut readers = tokio::task::JoinSet::new();
     for reader in 0..4 {

@@ -8,6 +8,7 @@ mod limits;
 mod management;
 mod process;
 mod proxies;
+mod replica;
 mod representations;
 mod rules;
 mod scans;

@@ -16,5 +16,9 @@ pub const SCANS_PATH: &str = "/internal/v1/scans";
 /// `GET ?domain=HOST&shortId=FOLDED`: a [`Fill`](super::stream::Fill) as JSON, from the database itself.
 pub const LOOKUP_PATH: &str = "/internal/v1/lookup";
 
+/// `GET ?domain=HOST&after=FOLDED`: the [`LinksPage`](super::links::LinksPage) of a domain that begins behind a
+/// short id (or at the first one, without `after`), as JSON.
+pub const LINKS_PATH: &str = "/internal/v1/links";
+
 /// `GET`: every edge with its lag, as JSON; for operators, also with an operator's key.
 pub const EDGES_PATH: &str = "/internal/v1/edges";

@@ -2,6 +2,7 @@
 
 pub mod frame;
 pub mod internal;
+pub mod links;
 pub mod redis_url;
 pub mod scan;
 pub mod stream;

@@ -72,6 +72,13 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     ensure!(backing.get(&key("ONE")).await?.value.is_some_and(|(rev, _)| rev == one));
     ensure!(backing.get(&key("NONE")).await?.value.is_none());
 
+    let page = backing.page("tn.gg", "").await?;
+    ensure!((&page.epoch, page.at_rev, page.more) == (&welcome.epoch, two, false), "{page:?}");
+    let ids: Vec<_> = page.links.iter().map(|(folded, rev, _)| (&**folded, *rev)).collect();
+    ensure!(ids == [("ONE", one), ("TWO", two)], "{ids:?}");
+    ensure!(backing.page("tn.gg", "ONE").await?.links.len() == 1, "what follows");
+    ensure!(backing.page("other.example", "").await?.links.is_empty(), "of one domain alone");
+
     let record = json!({"at": 1_760_000_000_000_i64, "domain": "tn.gg", "folded": "ONE", "ip": "192.0.2.1",
         "userAgent": tests::product::PHONE, "entryUrl": "https://tn.gg/ONE"});
     let batch: ScanBatch = serde_json::from_value(

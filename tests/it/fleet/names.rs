@@ -5,7 +5,7 @@ use std::fs;
 use tests::product::root;
 
 /// Name of the design, file, and the function that is the check.
-const CHECKS: [(&str, &str, &str); 27] = [
+const CHECKS: [(&str, &str, &str); 28] = [
     ("push_latency_1", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_100", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_1000", "benches/src/push/mod.rs", "run_push"),
@@ -36,6 +36,7 @@ const CHECKS: [(&str, &str, &str); 27] = [
     ("clock_jump", "edge/tests/it/stream.rs", "clock_jump"),
     ("rolling_restart", "tests/it/fleet/rolling.rs", "rolling_restart"),
     ("snapshot_while_writing", "tests/it/fleet/stream.rs", "snapshot_while_writing"),
+    ("full replica", "edge/src/cache/properties/replica.rs", "assert_whole"),
     ("model and its broken forms", "tests/it/model.rs", "all_hold"),
 ];
 

@@ -16,7 +16,8 @@ use shared::{
     problem::Code,
     redirect::RedirectKey,
     wire::{
-        internal::{EDGES_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH},
+        internal::{EDGES_PATH, LINKS_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH},
+        links::LinksPage,
         scan::{ScanBatch, ScanReceipt},
         stream::Fill,
     },
@@ -36,7 +37,7 @@ use crate::{
     domain::permission::{Subject, Verb},
     error::ServiceError,
     service::{App, access::require, edge_keys::KeyHash},
-    store::{StoreError, redirections},
+    store::{StoreError, redirections, snapshot::Snapshot},
     worker::ingest_scans::ingest,
 };
 
@@ -47,6 +48,9 @@ const MAX_BODY_BYTES: usize = 8 << 20;
 
 /// Single reads at once: half of the connections to the database, so that misses of a fleet leave room.
 const LOOKUPS: usize = 8;
+
+/// Pages of links at once: edges that start must not take the database from the others.
+const PAGES: usize = 2;
 
 /// Most connections of a listener at once: streams and requests of 5,000 edges.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -59,6 +63,7 @@ const MAX_KEY: usize = 300;
 struct Internal {
     app: Arc<App>,
     lookups: Arc<Semaphore>,
+    pages: Arc<Semaphore>,
     /// Cancelled when edges shall go elsewhere.
     leave: CancellationToken,
     streams: TaskTracker,
@@ -79,6 +84,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
     let internal = Internal {
         app: app.clone(),
         lookups: Arc::new(Semaphore::new(LOOKUPS)),
+        pages: Arc::new(Semaphore::new(PAGES)),
         leave: shutdown.clone(),
         streams: streams.clone(),
     };
@@ -86,6 +92,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
         .route(STREAM_PATH, get(stream::open))
         .route(SCANS_PATH, post(take_scans))
         .route(LOOKUP_PATH, get(look_up))
+        .route(LINKS_PATH, get(list_links))
         .route(EDGES_PATH, get(list_edges))
         .fallback(middleware::no_such_path)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -143,18 +150,39 @@ async fn look_up(
     _edge: Edge,
     query: Query,
 ) -> Result<Json<Fill>, ApiError> {
-    let part = |name: &str| match query.find(name) {
+    let key = RedirectKey::new(part(&query, "domain")?, part(&query, "shortId")?);
+    // Nobody waits for a turn: misses beyond what the database can bear are told to come again.
+    let _turn = internal.lookups.try_acquire().map_err(|_| StoreError::Busy)?;
+    let mut conn = internal.app.db.read().await?;
+    Ok(Json(redirections::load_fill(&mut conn, &key).await?))
+}
+
+/// A part of a key, of which there must be something.
+fn part<'q>(query: &'q Query, name: &str) -> Result<&'q str, ServiceError> {
+    match query.find(name) {
         Some(text) if (1..=MAX_KEY).contains(&text.len()) => Ok(text),
         Some(_) | None => {
             let text = format!("{name} must have 1 to {MAX_KEY} bytes.");
             Err(ServiceError::refused(Code::InvalidParameter, text))
         }
+    }
+}
+
+/// Reads links of a domain where they are written, for an edge that holds them all.
+async fn list_links(
+    State(internal): State<Internal>,
+    _edge: Edge,
+    query: Query,
+) -> Result<Json<LinksPage>, ApiError> {
+    let domain = part(&query, "domain")?;
+    let after = match query.find("after") {
+        None | Some("") => "",
+        Some(_) => part(&query, "after")?,
     };
-    let key = RedirectKey::new(part("domain")?, part("shortId")?);
-    // Nobody waits for a turn: misses beyond what the database can bear are told to come again.
-    let _turn = internal.lookups.try_acquire().map_err(|_| StoreError::Busy)?;
-    let mut conn = internal.app.db.read().await?;
-    Ok(Json(redirections::load_fill(&mut conn, &key).await?))
+    // Nobody waits for a turn, as with single reads.
+    let _turn = internal.pages.try_acquire().map_err(|_| StoreError::Busy)?;
+    let mut snapshot = Snapshot::begin(&internal.app.db).await?;
+    Ok(Json(snapshot.page_of(domain, after).await?))
 }
 
 /// Says how far every edge of the fleet is, whichever replica it follows.

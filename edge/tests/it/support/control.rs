@@ -15,6 +15,7 @@ use shared::{
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,
     wire::{
+        links::LinksPage,
         scan::{ScanBatch, ScanReceipt, ScanRecord},
         stream::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
@@ -42,7 +43,12 @@ pub(crate) struct Faults {
     pub(crate) view_lag: usize,
     /// Reads of keys take this long.
     pub(crate) slow_reads: Duration,
+    /// So many pages of links do not come; the edge reads them again.
+    pub(crate) lost_pages: u32,
 }
+
+/// Links of a page.
+const PAGE: usize = 3;
 
 struct State {
     epoch: Epoch,
@@ -361,6 +367,23 @@ impl Backing for Control {
             beats: 0,
             breaks: state.breaks,
         })
+    }
+
+    async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
+        let mut state = self.state();
+        if state.faults.is_down || state.faults.lost_pages > 0 {
+            state.faults.lost_pages = state.faults.lost_pages.saturating_sub(1);
+            return Err(down());
+        }
+        let (at_rev, after) = (state.head(), RedirectKey::new(domain, after));
+        let view = state.view(at_rev).into_iter();
+        let mut links: Vec<_> = view
+            .filter(|(key, _)| *key.domain == *domain && *key > after)
+            .map(|(key, (rev, record))| (key.folded, rev, record))
+            .collect();
+        let more = links.len() > PAGE;
+        links.truncate(PAGE);
+        Ok(LinksPage { epoch: state.epoch.clone(), at_rev, more, links })
     }
 
     async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {

@@ -1,0 +1,179 @@
+//! `cargo run --release -p benches --bin table -- LINKS`: what a link takes in memory, and what a look-up takes.
+//!
+//! The replica's table beside a `HashMap` (hashbrown) and moka, each in a process of its own, with the same links:
+//! ids of ten characters, targets of 60 characters over ten templates. Memory is what the process grew by.
+
+use std::{
+    collections::HashMap,
+    env, fs,
+    hint::black_box,
+    io::{Write as _, stderr, stdout},
+    process::{Command, ExitCode},
+    sync::Arc,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use edge::replica::Table;
+use foldhash::quality::RandomState;
+use shared::{
+    redirect::{Redirect, RedirectKey, ResourceType},
+    standing::Standing,
+    time::UnixMillis,
+};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const HOST: &str = "tn.gg";
+const FORMS: [&str; 3] = ["table", "hashmap", "moka"];
+const LOOKUPS: u64 = 2_000_000;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed stderr is no reason to fail in another way.
+            let _ = writeln!(stderr(), "table: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let mut arguments = env::args().skip(1);
+    let links = arguments.next().context("how many links?")?.replace('_', "").parse()?;
+    if let Some(form) = arguments.next() {
+        return measure(&form, links);
+    }
+    writeln!(
+        stdout(),
+        "| structure | links | bytes/link | put ns | look-up ns | absent ns |\n|---|---|---|---|---|---|"
+    )?;
+    for form in FORMS {
+        let status = Command::new(env::current_exe()?).args([links.to_string().as_str(), form]).status()?;
+        ensure!(status.success(), "{form} failed");
+    }
+    Ok(())
+}
+
+/// A number that looks like chance, one to one.
+fn mixed(n: u64) -> u64 {
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
+fn short_id(n: u64) -> String {
+    const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+    let mixed = mixed(n);
+    // Ten letters of five bits: below the length of the list.
+    (0..10).map(|at| char::from(LETTERS[(mixed >> (5 * at) & 31) as usize])).collect()
+}
+
+fn link(n: u64) -> Result<(RedirectKey, Redirect)> {
+    let short_id = short_id(n);
+    let mut random = [0; 16];
+    random[..8].copy_from_slice(&mixed(n + 1).to_le_bytes());
+    random[8..].copy_from_slice(&mixed(n + 2).to_le_bytes());
+    let platform_id = String::from_utf8(shared::id::compose(1_790_000_000_000, random).to_vec())?;
+    let record = Redirect {
+        domain: HOST.parse()?,
+        short_id: short_id.parse()?,
+        resource_type: ResourceType::Thng,
+        platform_id: platform_id.parse()?,
+        thng_id: Some(platform_id.parse()?),
+        product_id: None,
+        thng_name: None,
+        standing: Standing::default(),
+        projects: Box::default(),
+        target: format!("https://shop{}.example.com/products/view?item=47110{n:010}", n % 10).into(),
+        forward_query: false,
+        created_at: UnixMillis(1_790_000_000_000),
+        updated_at: UnixMillis(1_790_000_000_000),
+    };
+    Ok((RedirectKey::new(HOST, &short_id), record))
+}
+
+fn resident_bytes() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
+    Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? * 1024)
+}
+
+/// One of the structures, with what is asked of it; the maps hold key and target alone, not the whole record.
+trait Form {
+    fn put(&mut self, n: u64, key: RedirectKey, link: Redirect) -> Result<()>;
+    fn target(&self, short_id: &str) -> Option<usize>;
+}
+
+struct Replica(Table);
+
+impl Form for Replica {
+    fn put(&mut self, n: u64, key: RedirectKey, link: Redirect) -> Result<()> {
+        if self.0.put(&key, n + 1, &link).is_err() {
+            bail!("no room for a link");
+        }
+        Ok(())
+    }
+
+    fn target(&self, short_id: &str) -> Option<usize> {
+        self.0.find(HOST, short_id).map(|(_, link)| link.target.len())
+    }
+}
+
+struct Map(HashMap<Box<str>, Box<str>, RandomState>);
+
+impl Form for Map {
+    fn put(&mut self, _: u64, key: RedirectKey, link: Redirect) -> Result<()> {
+        self.0.insert((&*key.folded).into(), link.target);
+        Ok(())
+    }
+
+    fn target(&self, short_id: &str) -> Option<usize> {
+        self.0.get(short_id).map(|target| target.len())
+    }
+}
+
+struct Moka(moka::sync::Cache<Arc<str>, Arc<str>, RandomState>);
+
+impl Form for Moka {
+    fn put(&mut self, _: u64, key: RedirectKey, link: Redirect) -> Result<()> {
+        self.0.insert(key.folded, link.target.into());
+        Ok(())
+    }
+
+    fn target(&self, short_id: &str) -> Option<usize> {
+        self.0.get(short_id).map(|target| target.len())
+    }
+}
+
+fn measure(form: &str, links: u64) -> Result<()> {
+    let before = resident_bytes()?;
+    let mut held: Box<dyn Form> = match form {
+        "table" => Box::new(Replica(Table::default())),
+        "hashmap" => Box::new(Map(HashMap::default())),
+        "moka" => {
+            let cache = moka::sync::Cache::builder().max_capacity(u64::MAX);
+            Box::new(Moka(cache.build_with_hasher(RandomState::default())))
+        }
+        other => bail!("{other} is none of {FORMS:?}"),
+    };
+    let begun = Instant::now();
+    for n in 0..links {
+        let (key, link) = link(n)?;
+        held.put(n, key, link)?;
+    }
+    // With what it takes to make the link.
+    let put = begun.elapsed().as_nanos() as f64 / links as f64;
+    let bytes = resident_bytes()?.saturating_sub(before) as f64 / links as f64;
+    let look = |first: u64| {
+        let ids: Vec<String> = (0..LOOKUPS).map(|n| short_id(first + mixed(n) % links)).collect();
+        let begun = Instant::now();
+        let found = ids.iter().filter(|id| black_box(held.target(id)).is_some()).count() as u64;
+        (begun.elapsed().as_nanos() as f64 / LOOKUPS as f64, found)
+    };
+    let ((known, found), (absent, none)) = (look(0), look(links));
+    ensure!(found == LOOKUPS && none == 0, "{found} of {LOOKUPS} were found, and {none} that are not there");
+    writeln!(stdout(), "| {form} | {links} | {bytes:.0} | {put:.0} | {known:.0} | {absent:.0} |")?;
+    Ok(())
+}

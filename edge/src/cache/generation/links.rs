@@ -1,0 +1,131 @@
+//! The links of all beside the entries: when they answer, and how pages of them are taken.
+
+use std::sync::{Arc, PoisonError, atomic::Ordering::SeqCst};
+
+use shared::{
+    redirect::RedirectKey,
+    wire::{links::LinksPage, stream::Rev},
+};
+
+use super::{FLOORS, Generation, Held, KeyRef, Resolved, Served};
+use crate::replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus};
+
+/// Links of a page that are taken in one step, while events wait.
+const STEP: usize = 64;
+
+/// What became of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageFit {
+    /// It is in.
+    Taken,
+    /// It is older than what the edge remembers of the changes since.
+    TooOld,
+}
+
+impl Generation {
+    /// A place for every link.
+    pub(in crate::cache) fn empty_replica() -> Full {
+        Full::new(FLOORS)
+    }
+
+    /// Every link, where the edge holds them all.
+    pub(in crate::cache) fn full(&self) -> Option<Arc<Full>> {
+        self.full.load_full()
+    }
+
+    /// What the links of all say of a key; `None` when they may not be asked now.
+    pub(super) fn among_all(&self, key: KeyRef<'_>) -> Option<Held> {
+        let full = self.full.load();
+        let full = full.as_ref()?;
+        let asked = self.asked(key);
+        if self.hold.load(SeqCst) > asked.applied {
+            return None;
+        }
+        match full.find(asked) {
+            Answer::Absent => Some(Held::Absent),
+            Answer::Unknown => None,
+            Answer::Present(link) => {
+                let key = RedirectKey::new(key.domain, key.folded);
+                // It was made ready once before it was taken in.
+                Served::new(&key, Arc::new(link)).ok().map(|served| Held::Present(Arc::new(served)))
+            }
+        }
+    }
+
+    /// Whether a key that nobody can be asked for was absent in the last state that is known.
+    pub(in crate::cache) fn was_absent(&self, key: KeyRef<'_>) -> bool {
+        matches!(self.among_all(key), Some(Held::Absent))
+    }
+
+    fn asked<'k>(&self, key: KeyRef<'k>) -> Asked<'k> {
+        // Before anything else is looked at: what is found is then at least as new.
+        let applied = self.applied();
+        Asked { domain: key.domain, folded: key.folded, slot: self.slot_number(key), applied }
+    }
+
+    /// A view is about to be shown, in which the key has a value of this revision or none.
+    pub(super) fn shows(&self, key: &RedirectKey, watermark: Rev, rev: Option<Rev>) {
+        if let Some(full) = &*self.full.load() {
+            full.fill(self.asked(KeyRef::of(key)), watermark, rev);
+        }
+    }
+
+    /// Takes a page into `full`. Events go on meanwhile: what they changed after the page is left to them.
+    pub(in crate::cache) fn take_page(&self, full: &Full, domain: &str, page: &LinksPage) -> PageFit {
+        let links: Vec<_> = page
+            .links
+            .iter()
+            .map(|(folded, rev, link)| {
+                let key = RedirectKey::new(domain, folded);
+                let is_usable = Served::new(&key, link.clone()).is_ok();
+                (key, *rev, link, is_usable)
+            })
+            .collect();
+        // Before the links: from here on, the table is not asked below this revision.
+        full.pass(page.at_rev);
+        for step in links.chunks(STEP) {
+            // An event is remembered before it is applied: with this lock held, either the page's value is there
+            // before the event's comes, or it is seen here that there is a newer one.
+            let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, rev, link, is_usable) in step {
+                match tail.since(key, page.at_rev) {
+                    None => return PageFit::TooOld,
+                    Some(Resolved::Changed(..)) => {}
+                    Some(Resolved::Unchanged) if *is_usable => full.put(key, *rev, link),
+                    Some(Resolved::Unchanged) => {
+                        tracing::error!(domain, short_id = %key.folded, "unusable record");
+                        full.keep(key);
+                    }
+                }
+            }
+        }
+        PageFit::Taken
+    }
+
+    /// The newest revision of which anything is held.
+    pub(in crate::cache) fn newest(&self) -> Rev {
+        // An event is remembered before it is applied.
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).through().max(self.applied())
+    }
+
+    /// How the links of all stand.
+    pub(in crate::cache) fn replica(&self) -> Option<ReplicaStatus> {
+        let full = self.full()?;
+        let state = match full.state(self.applied()) {
+            ReplicaState::Whole | ReplicaState::Unsure if self.hold.load(SeqCst) > self.applied() => {
+                ReplicaState::Loading
+            }
+            state => state,
+        };
+        Some(ReplicaStatus { state, links: full.table().count(), bytes: full.table().bytes() })
+    }
+
+    /// Takes the links that an earlier start left, before this generation is shown to anybody.
+    pub(in crate::cache) fn adopt(&self, loaded: Loaded) {
+        // Parts of it are as new as this: no view from before may follow them.
+        for floor in &self.floors {
+            floor.fetch_max(loaded.newest, SeqCst);
+        }
+        self.full.store(Some(Arc::new(Full::restore(loaded, FLOORS))));
+    }
+}

@@ -1,0 +1,247 @@
+//! The links of all in the same world: pages that come late, restarts from disk, a stream that is live or not.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use shared::wire::{links::LinksPage, stream::Rev};
+use tempfile::TempDir;
+
+use super::{EdgeCache, Epoch, KEYS, key, record};
+use crate::{
+    cache::{Held, KeyRef, PageFit, Reading, Sources},
+    replica,
+};
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    /// A page is read at control: two keys from this one on.
+    Read { from: u8 },
+    /// A page that was read comes in; any of those under way.
+    Take { which: u8 },
+    /// A heartbeat says that all is applied, or the stream ends.
+    Live { is_live: bool },
+    /// The links are written to disk.
+    Save,
+    /// The edge is killed, starts from its disk, and hears of control.
+    Restart,
+}
+
+pub(super) fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..KEYS).prop_map(|from| Step::Read { from }),
+        10 => any::<u8>().prop_map(|which| Step::Take { which }),
+        4 => any::<bool>().prop_map(|is_live| Step::Live { is_live }),
+        1 => Just(Step::Save),
+        1 => Just(Step::Restart),
+    ]
+}
+
+/// What is read, what is under way, and what is on disk.
+#[derive(Default)]
+pub(super) struct World {
+    reading: Option<Reading>,
+    /// Keys of which a page is in.
+    taken: Vec<u8>,
+    pages: Vec<(u8, LinksPage)>,
+    disk: Option<(TempDir, Epoch, Rev)>,
+}
+
+impl super::World {
+    fn page(&self, from: u8) -> LinksPage {
+        let state = self.state(self.head());
+        let keys = from..(from + 2).min(KEYS);
+        let link = |n| state.get(&n).map(|rev| (key(n).folded, *rev, record(n, *rev)));
+        LinksPage {
+            epoch: self.epoch.clone(),
+            at_rev: self.head(),
+            more: from + 2 < KEYS,
+            links: keys.filter_map(link).collect(),
+        }
+    }
+
+    pub(super) fn replica_step(&mut self, step: Step) {
+        match step {
+            Step::Read { from } => {
+                let is_old = |reading: &Reading| !reading.is_current(&self.cache);
+                if self.replica.reading.as_ref().is_none_or(is_old) {
+                    self.replica.reading = self.cache.unread();
+                    self.replica.pages.clear();
+                    self.replica.taken.clear();
+                }
+                if self.replica.reading.is_some() {
+                    let page = self.page(from);
+                    self.replica.pages.push((from, page));
+                }
+            }
+            Step::Take { which } => self.take(which),
+            // The heartbeat before last may have said so: what is written since is not known.
+            Step::Live { is_live } => self.cache.set_live(is_live && self.applied == self.head()),
+            Step::Save => {
+                let Some(whole) = self.cache.whole() else { return };
+                let folder = tempfile::tempdir().unwrap();
+                let (epoch, applied) = (whole.epoch(), whole.applied());
+                replica::save(folder.path(), whole.table(), epoch, applied, || whole.last(), |_| Ok(()))
+                    .unwrap();
+                self.replica.disk = Some((folder, epoch.clone(), applied));
+            }
+            Step::Restart => self.restart(),
+        }
+    }
+
+    fn take(&mut self, which: u8) {
+        let Some(reading) = &self.replica.reading else { return };
+        if self.replica.pages.is_empty() {
+            return;
+        }
+        let (from, page) = self.replica.pages.swap_remove(usize::from(which) % self.replica.pages.len());
+        if page.epoch != reading.epoch || reading.take("tn.gg", &page) == PageFit::TooOld {
+            return;
+        }
+        self.replica.taken.extend([from, from + 1]);
+        if (0..KEYS).all(|n| self.replica.taken.contains(&n)) {
+            self.replica.reading.take().unwrap().end();
+        }
+    }
+
+    fn restart(&mut self) {
+        let Some((folder, epoch, applied)) = &self.replica.disk else { return };
+        if *epoch != self.epoch {
+            return;
+        }
+        let cache = EdgeCache::full(1 << 20);
+        let sets = self.sets(*applied).into_iter().map(|set| (set.account, set)).collect();
+        let booting = cache.prepare(epoch, *applied, &Sources { as_of: *applied, sets });
+        booting.adopt(replica::load(folder.path()).unwrap());
+        cache.boot(booting);
+        // Before the first contact the past is shown, and nothing else.
+        for n in 0..KEYS {
+            let expected = self.state(*applied).get(&n).copied();
+            match cache.held(KeyRef::of(&key(n))) {
+                Held::Present(served) => assert_eq!(super::rev_of(&Some(served)), expected, "key {n}"),
+                Held::Absent | Held::Stale | Held::Nothing => assert_eq!(expected, None, "key {n}"),
+            }
+        }
+        cache.confirm(self.head());
+        self.applied = *applied;
+        self.cache = cache;
+    }
+
+    /// When all is applied and read, every key is answered, and from memory.
+    pub(super) fn assert_whole(&mut self) {
+        while self.applied < self.head() {
+            self.step(super::Step::Deliver { count: 100 });
+        }
+        if let Some(reading) = self.cache.unread() {
+            for from in (0..KEYS).step_by(2) {
+                assert_eq!(reading.take("tn.gg", &self.page(from)), PageFit::Taken);
+            }
+            reading.end();
+        }
+        self.cache.set_live(true);
+        for n in 0..KEYS {
+            let expected = self.state(self.head()).get(&n).copied();
+            let found = match self.cache.held(KeyRef::of(&key(n))) {
+                Held::Present(served) => super::rev_of(&Some(served)),
+                Held::Absent => None,
+                other => panic!("key {n} is {other:?}"),
+            };
+            assert_eq!(found, expected, "key {n}");
+        }
+        assert_eq!(
+            self.cache.replica().unwrap().links,
+            self.state(self.head()).keys().filter(|n| **n < KEYS).count()
+        );
+    }
+}
+
+/// A world whose edge has read every link.
+fn whole() -> super::World {
+    let mut world = super::World::over(EdgeCache::full(1 << 20));
+    for n in 0..KEYS {
+        world.step(super::Step::Write { key: n, delete: n == 2 });
+    }
+    world.assert_whole();
+    world
+}
+
+fn ask(world: &super::World, n: u8) -> Held {
+    world.cache.held(KeyRef::of(&key(n)))
+}
+
+#[test]
+fn an_absence_is_believed_while_the_stream_is_live() {
+    let world = whole();
+    assert!(matches!(ask(&world, 2), Held::Absent));
+    world.cache.set_live(false);
+    assert!(matches!(ask(&world, 2), Held::Nothing));
+    assert!(matches!(ask(&world, 1), Held::Present(_)));
+}
+
+#[test]
+fn a_view_that_is_ahead_silences_what_it_differs_in() {
+    let mut world = whole();
+    world.cache.set_live(false);
+    world.step(super::Step::Write { key: 0, delete: true });
+    world.step(super::Step::Read { key: 0, lag: 0, complete: true });
+    world.step(super::Step::Finish { which: 0 });
+    assert!(matches!(ask(&world, 0), Held::Absent), "remembered as the view had it");
+    world.cache.evict(&key(0));
+    assert!(matches!(ask(&world, 0), Held::Nothing), "the table would go back");
+    world.step(super::Step::Deliver { count: 1 });
+    world.cache.set_live(true);
+    assert!(matches!(ask(&world, 0), Held::Absent));
+}
+
+#[test]
+fn guessed_ids_do_not_silence_the_known_ones() {
+    let mut world = whole();
+    world.cache.set_live(false);
+    world.step(super::Step::Rules { delete: true });
+    for _ in 0..10 {
+        world.step(super::Step::Read { key: 2, lag: 0, complete: true });
+        world.step(super::Step::Finish { which: 0 });
+    }
+    assert!([0, 1].iter().all(|n| matches!(ask(&world, *n), Held::Present(_))));
+    // Created and deleted before the view: the events in between must not show it.
+    world.cache.evict(&key(2));
+    world.step(super::Step::Write { key: 2, delete: false });
+    world.step(super::Step::Write { key: 2, delete: true });
+    world.step(super::Step::Read { key: 2, lag: 0, complete: true });
+    world.step(super::Step::Finish { which: 0 });
+    world.cache.evict(&key(2));
+    world.step(super::Step::Deliver { count: 2 });
+    assert!(matches!(ask(&world, 2), Held::Nothing));
+    world.step(super::Step::Deliver { count: 1 });
+    world.cache.set_live(true);
+    assert!(matches!(ask(&world, 2), Held::Absent));
+}
+
+#[test]
+fn a_change_that_cannot_be_read_ends_the_belief_in_absences() {
+    let world = whole();
+    let at = world.head();
+    let change = super::Change::Unreadable("of a newer release".into());
+    let items = vec![super::Event { rev: at + 1, change }];
+    let events = super::Events { prev: at, items, last: at + 1 };
+    assert_eq!(world.cache.apply(&events, &super::Domains::default()).unwrap().len(), 1);
+    assert!(matches!(ask(&world, 2), Held::Nothing), "it may have been created");
+    assert!(matches!(ask(&world, 1), Held::Present(_)), "the old value stays");
+    assert!(world.cache.whole().is_none(), "such a state is not kept");
+}
+
+#[test]
+fn a_link_that_cannot_be_served_is_not_absent() {
+    let world = whole();
+    let at = world.head();
+    let poison = super::Redirect { target: "javascript:alert(1)".into(), ..(*record(2, at + 1)).clone() };
+    let change = super::Change::Redirect(key(2), Some(Arc::new(poison)));
+    let items = vec![super::Event { rev: at + 1, change }];
+    let events = super::Events { prev: at, items, last: at + 1 };
+    assert_eq!(world.cache.apply(&events, &super::Domains::default()).unwrap().len(), 1);
+    assert!(matches!(ask(&world, 2), Held::Nothing));
+    let change = super::Change::Redirect(key(2), None);
+    let events =
+        super::Events { prev: at + 1, items: vec![super::Event { rev: at + 2, change }], last: at + 2 };
+    assert_eq!(world.cache.apply(&events, &super::Domains::default()).unwrap().len(), 0);
+    assert!(matches!(ask(&world, 2), Held::Absent));
+}

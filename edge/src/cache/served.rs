@@ -1,0 +1,49 @@
+//! A redirection made ready to be served.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use shared::{
+    redirect::{Redirect, RedirectKey},
+    target::{TagValues, Target, Template},
+};
+
+/// A redirection made ready to be served: the bytes of `Location` exist since the record came in.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// The key it is found by.
+    pub(crate) key: RedirectKey,
+    /// The record.
+    pub(crate) record: Arc<Redirect>,
+    /// The target with its tags expanded.
+    pub(crate) location: HeaderValue,
+}
+
+impl Served {
+    /// Prepares a record; the reason when it cannot be served.
+    pub(crate) fn new(key: &RedirectKey, record: Arc<Redirect>) -> Result<Self, String> {
+        if record.domain.as_str() != &*key.domain
+            || !record.short_id.as_str().eq_ignore_ascii_case(&key.folded)
+        {
+            return Err(format!("the record of {}/{} has another key", key.domain, key.folded));
+        }
+        let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
+        let location = target.expand(&tag_values(&record));
+        let location = HeaderValue::try_from(location).map_err(|_| "the target is no header value")?;
+        Ok(Self { key: key.clone(), record, location })
+    }
+
+    /// Where a target of a rule leads for this redirection.
+    pub(crate) fn fill_in(&self, target: &Template) -> String {
+        target.expand(&tag_values(&self.record))
+    }
+}
+
+fn tag_values(record: &Redirect) -> TagValues<'_> {
+    TagValues {
+        short_id: record.short_id.as_str(),
+        platform_id: record.platform_id.as_str(),
+        thng_id: record.thng_id.as_ref().map(|id| id.as_str()),
+        product_id: record.product_id.as_ref().map(|id| id.as_str()),
+    }
+}

@@ -1,0 +1,440 @@
+//! One link as bytes: ids packed, shared texts by number, the target as a template and what it is filled with.
+//!
+//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`; every number is a
+//! varint. The length is that of all that follows. Bytes that this module did not write give no link, never a panic.
+
+use std::str::FromStr;
+
+use shared::{
+    commission::CommissionState,
+    id::{ALPHABET, ID_LEN},
+    redirect::{Redirect, RedirectKey, ResourceType},
+    standing::{Authenticity, Risk, Standing, Verdict},
+    time::UnixMillis,
+    wire::stream::Rev,
+};
+
+use super::{
+    bytes::{byte, number, put_number, put_signed, put_text, signed, take, text},
+    names::Names,
+};
+
+/// Bytes of a packed id: 8 characters of 50 letters in 6, the other 16 in 12.
+const PACKED_ID: usize = 18;
+/// Characters of the first part of an id.
+const HEAD: usize = 8;
+/// Texts in which nothing is shared, by this number.
+const NO_TEMPLATE: u64 = 0;
+/// Parts of a target that may change from link to link are this long at least, if they hold a digit.
+const LEAST_REST: usize = 3;
+
+const FORWARDS_QUERY: u8 = 1 << 2;
+const THNG_IS_PLATFORM: u8 = 1 << 3;
+const HAS_THNG: u8 = 1 << 4;
+const HAS_PRODUCT: u8 = 1 << 5;
+const HAS_EXTRAS: u8 = 1 << 6;
+const HAS_STANDING: u8 = 1 << 7;
+const COMMISSIONS: [CommissionState; 3] =
+    [CommissionState::NotCommissioned, CommissionState::Commissioned, CommissionState::Decommissioned];
+const TYPES: [ResourceType; 4] =
+    [ResourceType::Thng, ResourceType::Product, ResourceType::Collection, ResourceType::Place];
+
+/// Texts that records name by number.
+#[derive(Debug)]
+pub(super) struct Dictionary {
+    /// Hosts of short domains.
+    pub(super) domains: Names,
+    /// What stands before and behind the rest of a target, with a line feed between.
+    pub(super) templates: Names,
+    /// Ids of products and projects.
+    pub(super) ids: Names,
+}
+
+impl Dictionary {
+    /// An empty one; what has no room in it is written out.
+    pub(super) fn new() -> Self {
+        Self { domains: Names::new(4 << 20), templates: Names::new(8 << 20), ids: Names::new(2 << 20) }
+    }
+
+    /// Bytes that it takes, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        self.domains.bytes() + self.templates.bytes() + self.ids.bytes()
+    }
+}
+
+/// Bytes of a record, its length included; 0 when these are none.
+pub(super) fn length(record: &[u8]) -> usize {
+    let mut rest = record;
+    match number(&mut rest) {
+        Some(length) => (record.len() - rest.len()).saturating_add(length as usize).min(record.len()),
+        None => 0,
+    }
+}
+
+/// Number of the domain, and the folded short id, of a record.
+pub(super) fn key(record: &[u8]) -> Option<(u32, &[u8])> {
+    let input = &mut &*record;
+    number(input)?;
+    Some((number(input)? as u32, text(input)?))
+}
+
+/// The revision that made a record.
+pub(super) fn rev(record: &[u8]) -> Option<Rev> {
+    let input = &mut &*record;
+    number(input)?;
+    number(input)?;
+    text(input)?;
+    number(input)
+}
+
+/// Writes a link; `None` when there is no room for its domain or what it holds cannot be packed.
+pub(super) fn encode(
+    dictionary: &Dictionary,
+    key: &RedirectKey,
+    rev: Rev,
+    link: &Redirect,
+) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(96);
+    put_number(&mut out, u64::from(dictionary.domains.number(&key.domain)?));
+    put_text(&mut out, key.folded.as_bytes());
+    put_number(&mut out, rev);
+    let thng = link.thng_id.as_ref().map(|id| id.as_str());
+    let is_plain =
+        link.short_id.as_str() == &*key.folded && link.thng_name.is_none() && link.projects.is_empty();
+    // Declared in the order of `TYPES`, so the cast is the index.
+    let mut flags = link.resource_type as u8;
+    for (bit, holds) in [
+        (FORWARDS_QUERY, link.forward_query),
+        (THNG_IS_PLATFORM, thng == Some(link.platform_id.as_str())),
+        (HAS_THNG, thng.is_some_and(|thng| thng != link.platform_id.as_str())),
+        (HAS_PRODUCT, link.product_id.is_some()),
+        (HAS_EXTRAS, !is_plain),
+        (HAS_STANDING, !link.standing.is_empty()),
+    ] {
+        flags |= if holds { bit } else { 0 };
+    }
+    out.push(flags);
+    out.extend(pack(link.platform_id.as_str())?);
+    if let Some(thng) = thng.filter(|_| flags & HAS_THNG != 0) {
+        out.extend(pack(thng)?);
+    }
+    if let Some(product) = &link.product_id {
+        put_id(dictionary, &mut out, product.as_str())?;
+    }
+    if !link.standing.is_empty() {
+        out.extend(pack_standing(&link.standing)?);
+    }
+    put_signed(&mut out, link.created_at.0);
+    put_signed(&mut out, link.updated_at.0.wrapping_sub(link.created_at.0));
+    if !is_plain {
+        put_text(&mut out, link.short_id.as_str().as_bytes());
+        match &link.thng_name {
+            None => out.push(0),
+            Some(name) => {
+                out.push(1);
+                put_text(&mut out, name.as_bytes());
+            }
+        }
+        put_number(&mut out, link.projects.len() as u64);
+        for project in &link.projects {
+            put_id(dictionary, &mut out, project.as_str())?;
+        }
+    }
+    let (before, rest, behind) = split(&link.target);
+    match dictionary.templates.number(&format!("{before}\n{behind}")) {
+        // No target has a line feed; one that had would be read back in another way.
+        Some(template) if !link.target.contains('\n') => {
+            put_number(&mut out, u64::from(template) + 1);
+            put_text(&mut out, rest.as_bytes());
+        }
+        Some(_) | None => {
+            put_number(&mut out, NO_TEMPLATE);
+            put_text(&mut out, link.target.as_bytes());
+        }
+    }
+    let mut record = Vec::with_capacity(out.len() + 2);
+    put_number(&mut record, out.len() as u64);
+    record.extend(out);
+    Some(record)
+}
+
+/// Reads a link.
+pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Redirect)> {
+    let input = &mut record.get(..length(record))?;
+    number(input)?;
+    let domain = dictionary.domains.text(number(input)? as u32)?;
+    let folded = std::str::from_utf8(text(input)?).ok()?;
+    let rev = number(input)?;
+    let flags = byte(input)?;
+    let platform_id = unpack(input)?;
+    let thng_id = match flags & (THNG_IS_PLATFORM | HAS_THNG) {
+        0 => None,
+        HAS_THNG => Some(unpack(input)?),
+        _ => Some(platform_id),
+    };
+    let product_id = if flags & HAS_PRODUCT != 0 { Some(take_id(dictionary, input)?) } else { None };
+    let standing = if flags & HAS_STANDING != 0 {
+        unpack_standing(byte(input)?, byte(input)?)?
+    } else {
+        Standing::default()
+    };
+    let created_at = signed(input)?;
+    let updated_at = created_at.wrapping_add(signed(input)?);
+    let (mut short_id, mut thng_name, mut projects) = (folded, None, Vec::new());
+    if flags & HAS_EXTRAS != 0 {
+        short_id = std::str::from_utf8(text(input)?).ok()?;
+        if byte(input)? == 1 {
+            thng_name = Some(std::str::from_utf8(text(input)?).ok()?.into());
+        }
+        for _ in 0..number(input)? {
+            projects.push(parse(&take_id(dictionary, input)?)?);
+        }
+    }
+    Some((
+        rev,
+        Redirect {
+            domain: domain.parse().ok()?,
+            short_id: short_id.parse().ok()?,
+            resource_type: *TYPES.get(usize::from(flags & 3))?,
+            platform_id: parse(&platform_id)?,
+            thng_id: thng_id.as_ref().and_then(parse),
+            product_id: product_id.as_ref().and_then(parse),
+            thng_name,
+            standing,
+            projects: projects.into(),
+            target: String::from_utf8(target(dictionary, input)?).ok()?.into(),
+            forward_query: flags & FORWARDS_QUERY != 0,
+            created_at: UnixMillis(created_at),
+            updated_at: UnixMillis(updated_at),
+        },
+    ))
+}
+
+fn target(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Vec<u8>> {
+    let template = number(input)?;
+    let rest = text(input)?;
+    if template == NO_TEMPLATE {
+        return Some(rest.to_vec());
+    }
+    let template = dictionary.templates.text(u32::try_from(template - 1).ok()?)?.as_bytes();
+    let mut out = Vec::with_capacity(template.len() + rest.len());
+    let cut = template.iter().position(|byte| *byte == b'\n')?;
+    out.extend_from_slice(template.get(..cut)?);
+    out.extend_from_slice(rest);
+    out.extend_from_slice(template.get(cut + 1..)?);
+    Some(out)
+}
+
+/// Cuts a target where links of one kind differ: its last word with a digit, else its last word.
+fn split(target: &str) -> (&str, &str, &str) {
+    let is_edge = |byte: u8| !byte.is_ascii_alphanumeric() && byte != b'%' && byte != b'{' && byte != b'}';
+    let bytes = target.as_bytes();
+    let (mut end, mut last) = (bytes.len(), None);
+    while end > 0 {
+        let begin = bytes[..end].iter().rposition(|byte| is_edge(*byte)).map_or(0, |at| at + 1);
+        let word = &bytes[begin..end];
+        if word.len() >= LEAST_REST && word.iter().any(u8::is_ascii_digit) {
+            last = Some((begin, end));
+            break;
+        }
+        if last.is_none() && !word.is_empty() {
+            last = Some((begin, end));
+        }
+        end = begin.saturating_sub(1);
+    }
+    let (begin, end) = last.unwrap_or((0, 0));
+    // Words hold ASCII alone or whole characters: an edge is one byte of ASCII.
+    match (target.get(..begin), target.get(begin..end), target.get(end..)) {
+        (Some(before), Some(rest), Some(behind)) => (before, rest, behind),
+        _ => (target, "", ""),
+    }
+}
+
+/// One byte for each part; 0 says that nothing is known.
+fn pack_standing(standing: &Standing) -> Option<[u8; 2]> {
+    let commission = match standing.commission {
+        None => 0,
+        Some(state) => COMMISSIONS.iter().position(|each| *each == state)? + 1,
+    };
+    let verdict = match standing.verdict {
+        None => 0,
+        Some(Verdict { authentication, counterfeit, gray_market }) => {
+            let risk = |risk| Risk::ALL.iter().position(|each| *each == risk);
+            let of = Authenticity::ALL.iter().position(|each| *each == authentication)?;
+            (of * Risk::ALL.len() + risk(counterfeit)?) * Risk::ALL.len() + risk(gray_market)? + 1
+        }
+    };
+    Some([u8::try_from(commission).ok()?, u8::try_from(verdict).ok()?])
+}
+
+fn unpack_standing(commission: u8, verdict: u8) -> Option<Standing> {
+    let commission = match usize::from(commission) {
+        0 => None,
+        number => Some(*COMMISSIONS.get(number - 1)?),
+    };
+    let verdict = match usize::from(verdict) {
+        0 => None,
+        number => {
+            let (rest, gray_market) = ((number - 1) / Risk::ALL.len(), (number - 1) % Risk::ALL.len());
+            let (of, counterfeit) = (rest / Risk::ALL.len(), rest % Risk::ALL.len());
+            Some(Verdict {
+                authentication: *Authenticity::ALL.get(of)?,
+                counterfeit: *Risk::ALL.get(counterfeit)?,
+                gray_market: *Risk::ALL.get(gray_market)?,
+            })
+        }
+    };
+    Some(Standing { commission, verdict })
+}
+
+type Id = [u8; ID_LEN];
+
+fn parse<T: FromStr>(id: &Id) -> Option<T> {
+    std::str::from_utf8(id).ok()?.parse().ok()
+}
+
+fn pack(id: &str) -> Option<[u8; PACKED_ID]> {
+    let id = id.as_bytes();
+    if id.len() != ID_LEN {
+        return None;
+    }
+    let value = |part: &[u8]| {
+        part.iter().try_fold(0_u128, |value, byte| {
+            Some(value * ALPHABET.len() as u128 + ALPHABET.binary_search(byte).ok()? as u128)
+        })
+    };
+    let (head, tail) = (value(id.get(..HEAD)?)?, value(id.get(HEAD..)?)?);
+    let mut out = [0; PACKED_ID];
+    out[..6].copy_from_slice(&head.to_be_bytes()[10..]);
+    out[6..].copy_from_slice(&tail.to_be_bytes()[4..]);
+    Some(out)
+}
+
+fn unpack(input: &mut &[u8]) -> Option<Id> {
+    let packed = take(input, PACKED_ID)?;
+    let (mut head, mut tail) = ([0; 16], [0; 16]);
+    head[10..].copy_from_slice(packed.get(..6)?);
+    tail[4..].copy_from_slice(packed.get(6..)?);
+    let mut out = [0; ID_LEN];
+    let write = |mut value: u128, out: &mut [u8]| {
+        for slot in out.iter_mut().rev() {
+            *slot = ALPHABET[(value % ALPHABET.len() as u128) as usize];
+            value /= ALPHABET.len() as u128;
+        }
+    };
+    write(u128::from_be_bytes(head), &mut out[..HEAD]);
+    write(u128::from_be_bytes(tail), &mut out[HEAD..]);
+    Some(out)
+}
+
+/// Writes an id by its number, or itself behind a zero when there is no room for more.
+fn put_id(dictionary: &Dictionary, out: &mut Vec<u8>, id: &str) -> Option<()> {
+    match dictionary.ids.number(id) {
+        Some(number) => put_number(out, u64::from(number) + 1),
+        None => {
+            put_number(out, 0);
+            out.extend(pack(id)?);
+        }
+    }
+    Some(())
+}
+
+fn take_id(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Id> {
+    match number(input)? {
+        0 => unpack(input),
+        number => dictionary.ids.text(u32::try_from(number - 1).ok()?)?.as_bytes().try_into().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn link(fold: bool, kind: usize, thng: u8, texts: (&str, Option<&str>), times: (i64, i64)) -> Redirect {
+        let risk = |n: i64| Risk::ALL[(n % 4).unsigned_abs() as usize];
+        let id = |n: i64| shared::id::compose(n, [7; 16]);
+        let text = |n| String::from_utf8(id(n).to_vec()).unwrap();
+        Redirect {
+            domain: "tn.gg".parse().unwrap(),
+            short_id: if fold { "K7Q2" } else { "k7q2" }.parse().unwrap(),
+            resource_type: TYPES[kind],
+            platform_id: text(times.0).parse().unwrap(),
+            thng_id: (thng > 0).then(|| text(if thng == 1 { times.0 } else { 9 }).parse().unwrap()),
+            product_id: (kind > 1).then(|| text(5).parse().unwrap()),
+            thng_name: texts.1.map(Into::into),
+            standing: Standing {
+                commission: COMMISSIONS.get(kind).copied(),
+                verdict: (thng == 2).then(|| Verdict {
+                    authentication: Authenticity::ALL[kind],
+                    counterfeit: risk(times.0),
+                    gray_market: risk(times.1),
+                }),
+            },
+            projects: (0..i64::from(thng)).map(|n| text(n).parse().unwrap()).collect(),
+            target: texts.0.into(),
+            forward_query: fold,
+            created_at: UnixMillis(times.0),
+            updated_at: UnixMillis(times.1),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            fold: bool, kind in 0..4_usize, thng in 0..3_u8, target in "https://[a-z]{1,9}\\.example/[ -~é]{0,60}",
+            name in prop::option::of(".{0,30}"), created in 0..2_000_000_000_000_i64, updated: i64, rev: u64, room: bool,
+        ) {
+            let dictionary = if room { Dictionary::new() } else {
+                Dictionary { domains: Names::new(5), templates: Names::new(0), ids: Names::new(0) }
+            };
+            let link = link(fold, kind, thng, (&target, name.as_deref()), (created, updated));
+            let record = encode(&dictionary, &RedirectKey::new("tn.gg", "K7Q2"), rev, &link).unwrap();
+            prop_assert_eq!(length(&record), record.len());
+            prop_assert_eq!(key(&record), Some((0, &b"K7Q2"[..])));
+            prop_assert_eq!(super::rev(&record), Some(rev));
+            prop_assert_eq!(decode(&dictionary, &record), Some((rev, link)));
+            for cut in 0..record.len() {
+                let _ = (decode(&dictionary, &record[..cut]), length(&record[..cut]));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let dictionary = Dictionary::new();
+            dictionary.domains.number("tn.gg");
+            prop_assert!(length(&bytes) <= bytes.len());
+            let _ = (decode(&dictionary, &bytes), key(&bytes), rev(&bytes));
+        }
+    }
+
+    #[test]
+    fn targets_are_cut_where_they_differ() {
+        for (target, rest) in [
+            ("https://e.com/view?item=4711000000012345", "4711000000012345"),
+            ("https://e.com/p/47110815?utm_source=qr", "47110815"),
+            ("https://e.com/welcome", "welcome"),
+            ("https://e.com/{shortId}", "{shortId}"),
+            ("https://e.com/", "com"),
+            ("https://e.com/a1/page", "page"),
+            ("https://e.com/ab1/é", "ab1"),
+        ] {
+            let (before, found, behind) = split(target);
+            assert_eq!((found, format!("{before}{found}{behind}").as_str()), (rest, target));
+        }
+    }
+
+    #[test]
+    fn a_link_with_a_target_of_60_characters_takes_about_70_bytes() {
+        let dictionary = Dictionary::new();
+        let target = "https://shop.example.com/products/view?item=4711000000012345";
+        let link = link(true, 0, 1, (target, None), (1_790_000_000_000, 1_790_000_000_000));
+        let standing = Standing::default();
+        let link =
+            Redirect { standing, projects: Box::default(), short_id: "K7Q2M4XA9R".parse().unwrap(), ..link };
+        let key = RedirectKey::new("tn.gg", "K7Q2M4XA9R");
+        let record = encode(&dictionary, &key, 10_000_000, &link).unwrap();
+        assert!((60..=72).contains(&record.len()), "{} bytes", record.len());
+    }
+}
