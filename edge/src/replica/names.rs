@@ -10,10 +10,12 @@ const BLOCK: usize = 256;
 /// Blocks at most: 65,536 texts.
 const BLOCKS: usize = 256;
 
+type Block = Box<[OnceLock<Box<str>>]>;
+
 /// A list that only grows; reads take no lock.
 #[derive(Debug)]
 pub(super) struct Names {
-    blocks: Box<[OnceLock<Box<[OnceLock<Box<str>>]>>]>,
+    blocks: Box<[OnceLock<Block>]>,
     /// Numbers by text, and the bytes of all texts.
     known: Mutex<(HashMap<Box<str>, u32>, usize)>,
     most_bytes: usize,

@@ -63,7 +63,7 @@ impl Shard {
         is_mine: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         if records.len() / UNIT >= (1 << PLACE_BITS) - 1
-            || records.len() % UNIT != 0
+            || !records.len().is_multiple_of(UNIT)
             || count > records.len() / UNIT
         {
             return None;
@@ -172,7 +172,7 @@ impl Shard {
 
     fn home(&self, hash: u64) -> usize {
         // The low half of the hash, mapped onto any number of slots.
-        ((hash & 0xffff_ffff) * self.slots.len() as u64 >> 32) as usize
+        (((hash & 0xffff_ffff) * self.slots.len() as u64) >> 32) as usize
     }
 
     fn position(&self, hash: u64, is_it: impl Fn(&[u8]) -> bool) -> Option<usize> {
@@ -261,7 +261,7 @@ mod tests {
     struct Bytes;
 
     fn hash_of(key: u8) -> u64 {
-        u64::from(key / 16) * 0x1000_0000 | u64::from(key % 2) << 32
+        (u64::from(key / 16) << 28) | (u64::from(key % 2) << 32)
     }
 
     impl Form for Bytes {
