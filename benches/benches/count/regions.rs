@@ -3,7 +3,7 @@
 use std::{future::Future, hint::black_box, net::SocketAddr, thread, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use edge::{Connector, Edge, EdgeConfig, Listeners, replica::ReplicaState};
+use edge::{Connector, Edge, EdgeConfig, Listeners};
 use shared::{
     qr::{Format, QrRequest, render},
     time::{Clock, UnixMillis},
@@ -35,14 +35,12 @@ pub(crate) struct Region {
 enum Kind {
     /// Asks for these paths, and each answer has this status.
     Ask { status: &'static str, path: fn(usize) -> String, suffix: &'static str },
-    /// The same of an edge that holds every link.
-    AskFull { status: &'static str, path: fn(usize) -> String },
     /// Renders.
     Qr(Format),
 }
 
 /// Everything that is counted.
-pub(crate) const ALL: [Region; 7] = [
+pub(crate) const ALL: [Region; 5] = [
     Region {
         name: "redirect",
         times: 4_000,
@@ -57,16 +55,6 @@ pub(crate) const ALL: [Region; 7] = [
         name: "unknown id, asked for the first time",
         times: 1_000,
         kind: Kind::Ask { status: "404", path: |n| format!("X{n}"), suffix: "" },
-    },
-    Region {
-        name: "redirect, every link held",
-        times: 4_000,
-        kind: Kind::AskFull { status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "unknown id, every link held",
-        times: 4_000,
-        kind: Kind::AskFull { status: "404", path: |n| format!("X{n}") },
     },
     Region {
         name: "QR PNG from memory",
@@ -85,9 +73,8 @@ pub(crate) fn run(name: &str) -> Result<()> {
     match &region.kind {
         Kind::Ask { status, path, suffix } => {
             let path = move |n| format!("{}{suffix}", path(n));
-            ask(Running::start(false)?, region.times, status, path)
+            ask(region.times, status, path)
         }
-        Kind::AskFull { status, path } => ask(Running::start(true)?, region.times, status, path),
         Kind::Qr(format) => {
             let request =
                 QrRequest::parse(*format, [("w", "300")]).map_err(|faults| anyhow!("{faults:?}"))?;
@@ -107,7 +94,8 @@ fn counted_region(work: &mut dyn FnMut()) {
     black_box(());
 }
 
-fn ask(running: Running, times: usize, status: &'static str, path: impl Fn(usize) -> String) -> Result<()> {
+fn ask(times: usize, status: &'static str, path: impl Fn(usize) -> String) -> Result<()> {
+    let running = Running::start()?;
     // A connection that was idle for long would end: each batch has its own.
     let request = |n: usize| {
         format!(
@@ -154,13 +142,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(is_replica: bool) -> Result<Self> {
+    fn start() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut config =
             EdgeConfig::new("count", folder.path().to_owned(), "http://127.0.0.1:9", "https://docs/");
         // Nothing is thrown out while it is counted.
         config.cache_bytes = 1 << 30;
-        config.is_replica = is_replica;
         // One address misses as often as it likes.
         (config.limits.misses_per_address, config.limits.misses_per_second) = (1_000_000, 1_000_000);
         let edge = Edge::open(config, Control::new(IDS), None, FixedClock)?;
@@ -173,8 +160,7 @@ impl Running {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let running = Self { connector, runtime, stop, helpers: Some(helpers), _folder: folder };
         let begun = std::time::Instant::now();
-        let is_whole = || handle.status().replica.is_none_or(|replica| replica.state == ReplicaState::Whole);
-        while handle.status().state != "LIVE" || !is_whole() {
+        while !handle.is_ready() {
             ensure!(begun.elapsed() < PATIENCE, "the edge is not ready");
             thread::sleep(Duration::from_millis(1));
         }
