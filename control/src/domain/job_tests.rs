@@ -165,8 +165,7 @@ fn ids_of_actions_follow_the_entries_and_repeat() {
     assert_eq!(ids[5], action_id(&key, at, 4_999));
     for other in [action_key(&[8; 32], job), action_key(&[7; 32], JobId::new(1, [2; 16]))] {
         let id = action_id(&other, at, 4_999);
-        assert_eq!(id.as_str()[..13], ids[5].as_str()[..13]);
+        assert_eq!(id.as_str()[..8], ids[5].as_str()[..8]);
         assert_ne!(id, ids[5]);
     }
-    assert!(MAX_OPERATIONS < 50_u64.pow(INDEX_LEN));
 }

@@ -11,7 +11,8 @@ const PG_INSERT: &str = "INSERT INTO job_chunks (job, first, entries) \
     SELECT $1, first, entries FROM UNNEST($2::bigint[], $3::text[]) AS t (first, entries)";
 const SQLITE_INSERT: &str = "INSERT INTO job_chunks (job, first, entries) \
     SELECT $1, value ->> '$[0]', value ->> '$[1]' FROM json_each($2)";
-const NEXT: &str = "SELECT first, entries FROM job_chunks WHERE job = $1 ORDER BY first LIMIT 1";
+const NEXT: &str =
+    "SELECT first, entries FROM job_chunks WHERE job = $1 AND first >= $2 ORDER BY first LIMIT 1";
 const DELETE: &str = "DELETE FROM job_chunks WHERE job = $1 AND first = $2";
 const CLEAR: &str = "DELETE FROM job_chunks WHERE job = $1 AND first IN \
     (SELECT first FROM job_chunks WHERE job = $1 ORDER BY first LIMIT $2)";
@@ -50,13 +51,13 @@ pub async fn insert(tx: &mut Tx, job: i64, chunks: &[Chunk]) -> Result<(), Store
     Ok(())
 }
 
-/// The first part that is left of a job's input.
+/// The first part that is left of a job's input, of those that begin at an entry or behind it.
 ///
 /// # Errors
 /// The database failed.
-pub async fn find_next(conn: &mut Conn, job: i64) -> Result<Option<Chunk>, StoreError> {
+pub async fn find_next(conn: &mut Conn, job: i64, from: u64) -> Result<Option<Chunk>, StoreError> {
     let row: Option<(i64, String)> =
-        on_db!(conn, |c| sqlx::query_as(NEXT).bind(job).fetch_optional(c).await)?;
+        on_db!(conn, |c| sqlx::query_as(NEXT).bind(job).bind(signed(from)).fetch_optional(c).await)?;
     let Some((first, text)) = row else { return Ok(None) };
     let entries =
         serde_json::from_str(&text).map_err(|error| StoreError::Row(format!("entries: {error}")))?;

@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// Lanes that carry operations out: one works while the other waits for the database. They take two of its
+/// Lanes that carry operations out: one works while the other waits for the database. They take four of its
 /// connections, so that the API has the others.
 const EXECUTORS: usize = 2;
 

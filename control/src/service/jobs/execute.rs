@@ -3,9 +3,12 @@
 //! A step writes the actions, their event, the log of what failed, and how far the job is,
 //! or nothing of it: so every entry takes effect once, and the counters are those of the rows.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use shared::problem::Code;
+use shared::{id::AccountId, problem::Code};
 
 use super::{
     actor_of,
@@ -72,18 +75,27 @@ impl Pace {
     }
 }
 
-/// A job in the hands of a worker, and the part of its input at hand.
+/// A job in the hands of a worker, and what is at hand of its input.
 pub struct Execution<'a> {
     app: &'a App,
     claimed: Claimed,
-    chunk: Option<Chunk>,
+    chunk: Option<Arc<Chunk>>,
+    ahead: Option<Ahead>,
+}
+
+/// A step whose Thngs are found, while the one before it was written.
+struct Ahead {
+    chunk: Arc<Chunk>,
+    /// Place of its first entry in the whole input.
+    first: u64,
+    found: Vec<Result<Target, String>>,
 }
 
 impl<'a> Execution<'a> {
     /// Work on a job that was claimed for it.
     #[must_use]
     pub const fn new(app: &'a App, claimed: Claimed) -> Self {
-        Self { app, claimed, chunk: None }
+        Self { app, claimed, chunk: None, ahead: None }
     }
 
     /// The claim.
@@ -108,50 +120,50 @@ impl<'a> Execution<'a> {
         let Some(request) = self.claimed.job.request.clone() else {
             return Err(ServiceError::Internal("a job without its request".to_owned()));
         };
-        let done = self.claimed.job.progress.done;
-        let chunk = match self.chunk.take() {
-            Some(chunk) if done < chunk.first + chunk.entries.len() as u64 => chunk,
-            Some(_) | None => {
-                let mut conn = self.app.db.read().await?;
-                match job_chunks::find_next(&mut conn, self.claimed.job.seq).await? {
-                    Some(chunk) => chunk,
-                    // Somebody else has carried it out to the end.
-                    None => return Ok(Some(End::Lost)),
-                }
-            }
+        let (app, job) = (self.app, &self.claimed.job);
+        let (account, seq, first) = (job.account, job.seq, job.progress.done);
+        let ready = match self.ahead.take().filter(|ahead| ahead.first == first) {
+            Some(ahead) => Some(ahead),
+            None => find(app, account, seq, &request, (self.chunk.take(), first, pace.size)).await?,
         };
-        let entries =
-            usize::try_from(done.saturating_sub(chunk.first)).ok().and_then(|at| chunk.entries.get(at..));
-        let entries = match entries {
-            Some(entries) if done >= chunk.first && !entries.is_empty() => entries,
-            Some(_) | None => return Ok(Some(End::Lost)),
-        };
-        let size = entries.len().min(pace.size);
+        // Without any, somebody else has carried it out to the end.
+        let Some(Ahead { chunk, found, .. }) = ready else { return Ok(Some(End::Lost)) };
+        let (size, next) = (found.len(), first + found.len() as u64);
         let begun = Instant::now();
-        let end = self.carry_out(&request, entries.get(..size).unwrap_or(entries), &chunk).await?;
-        pace.learn(size, begun.elapsed());
+        // Reading is done beside writing: on Postgres by another connection and core.
+        let (end, ahead) = tokio::join!(
+            async {
+                let end = self.carry_out(&request, &chunk, found).await;
+                (end, begun.elapsed())
+            },
+            find(app, account, seq, &request, (Some(chunk.clone()), next, pace.size)),
+        );
+        let (end, took) = end;
+        pace.learn(size, took);
         self.chunk = Some(chunk);
-        Ok(end)
+        // What went wrong ahead goes wrong again in its turn.
+        self.ahead = ahead.ok().flatten();
+        end
     }
 
     async fn carry_out(
         &mut self,
         request: &JobRequest,
-        entries: &[Entry],
         chunk: &Chunk,
+        found: Vec<Result<Target, String>>,
     ) -> Result<Option<End>, ServiceError> {
         let (app, job) = (self.app, &self.claimed.job);
-        let first = job.progress.done;
-        // What takes time and changes nothing happens before the transaction: it may hold the only writer.
-        let mut conn = app.db.read().await?;
-        let found = targets::resolve(&mut conn, job.account, &request.input, entries).await?;
-        drop(conn);
+        let (first, done) = (job.progress.done, found.len() as u64);
+        let entry = |place: usize| {
+            let place = (first - chunk.first).saturating_add(place as u64);
+            usize::try_from(place).ok().and_then(|place| chunk.entries.get(place))
+        };
         let mut tx = app.db.begin().await?;
         if job_leases::hold(&mut tx, &self.claimed).await? != Some(first) {
             return Ok(Some(End::Lost));
         }
         let faults = self.create(&mut tx, request, found).await?;
-        let payload = |place: usize| match entries.get(place) {
+        let payload = |place: usize| match entry(place) {
             Some(Entry::Id(text) | Entry::Bad { text, .. }) => request.input.payload(text),
             None => serde_json::Value::Null,
         };
@@ -163,7 +175,6 @@ impl<'a> Execution<'a> {
         if !logs.is_empty() {
             job_logs::insert(&mut tx, job.account, job.id, now, &logs).await?;
         }
-        let done = entries.len() as u64;
         if first + done == chunk.first + chunk.entries.len() as u64 {
             job_chunks::delete(&mut tx, job.seq, chunk.first).await?;
         }
@@ -220,6 +231,42 @@ impl<'a> Execution<'a> {
         faults.sort_unstable_by_key(|(place, _)| *place);
         Ok(faults)
     }
+}
+
+/// The entries of a job from `first` on, at most `size` of one part, with the Thngs that they name; `None` when
+/// none are left. `chunk` is the part that was at hand before.
+///
+/// It takes time and changes nothing, so it happens outside of the transaction, which may hold the only writer.
+async fn find(
+    app: &App,
+    account: AccountId,
+    job: i64,
+    request: &JobRequest,
+    (chunk, first, size): (Option<Arc<Chunk>>, u64, usize),
+) -> Result<Option<Ahead>, ServiceError> {
+    let end = |chunk: &Chunk| chunk.first + chunk.entries.len() as u64;
+    let mut conn = app.db.read().await?;
+    let chunk = match chunk.filter(|chunk| (chunk.first..end(chunk)).contains(&first)) {
+        Some(chunk) => chunk,
+        None => {
+            // It begins at `first`, or before it: within a part that was carried out in steps.
+            let from = first.saturating_sub(super::load::CHUNK_ENTRIES as u64 - 1);
+            let mut found = job_chunks::find_next(&mut conn, job, from).await?;
+            while let Some(before) = found.take_if(|chunk| end(chunk) <= first) {
+                found = job_chunks::find_next(&mut conn, job, end(&before)).await?;
+            }
+            match found {
+                Some(chunk) => Arc::new(chunk),
+                None => return Ok(None),
+            }
+        }
+    };
+    let entries =
+        first.checked_sub(chunk.first).and_then(|at| chunk.entries.get(usize::try_from(at).ok()?..));
+    let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return Ok(None) };
+    let entries = entries.get(..size).unwrap_or(entries);
+    let found = targets::resolve(&mut conn, account, &request.input, entries).await?;
+    Ok(Some(Ahead { chunk, first, found }))
 }
 
 /// Who is not told of the actions of a job.
