@@ -29,6 +29,15 @@ impl Hist {
         self.max_ns = self.max_ns.max(ns);
     }
 
+    /// Counts what another one counted.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (bucket, count) in self.buckets.iter_mut().zip(&other.buckets) {
+            *bucket += count;
+        }
+        self.count += other.count;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
     /// The duration that a share of `quantile` (0 to 1) does not pass, in microseconds; 0 when empty.
     pub(crate) fn quantile_us(&self, quantile: f64) -> f64 {
         let rank = ((self.count as f64 * quantile).ceil() as u64).max(1);

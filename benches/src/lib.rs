@@ -10,6 +10,7 @@ mod hist;
 mod http;
 mod import;
 mod links;
+mod mixed;
 mod nginx;
 mod process;
 mod push;
@@ -23,6 +24,7 @@ mod update;
 mod waymark;
 
 pub use self::{
+    mixed::{MixedArgs, run_mixed},
     push::{PushArgs, run_push},
     rules::{RulesArgs, run_rules},
     run::{Args, run},

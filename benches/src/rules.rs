@@ -214,7 +214,7 @@ fn turn_of(
 }
 
 /// Creates every link by arrays.
-fn create(waymark: &Waymark, links: &Links) -> Result<()> {
+pub(crate) fn create(waymark: &Waymark, links: &Links) -> Result<()> {
     let product = waymark.create_product()?;
     let mut client = Client::connect(waymark.api, Some(&waymark.key))?;
     for start in (0..links.known.len()).step_by(1_000) {
@@ -245,14 +245,14 @@ fn put(waymark: &Waymark, rules: &Value) -> Result<()> {
 
 /// A median with the extremes.
 #[derive(Debug, Clone, Copy)]
-struct Spread {
-    median: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
     least: f64,
     most: f64,
 }
 
 impl Spread {
-    fn of(mut values: Vec<f64>) -> Self {
+    pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         let at = |index: usize| values.get(index).copied().unwrap_or_default();
         Self { median: at(values.len() / 2), least: at(0), most: at(values.len().saturating_sub(1)) }

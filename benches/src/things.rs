@@ -26,6 +26,9 @@ pub struct ThingsArgs {
     /// Measured seconds of each figure
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
+    /// Rounds of writes, each by HTTP and raw
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
     /// Clients that write at once, on both sides
     #[arg(long, default_value_t = 8)]
     clients: usize,
@@ -60,6 +63,7 @@ struct Run<'a> {
 pub fn run_things(mut args: ThingsArgs) -> Result<()> {
     if args.smoke {
         (args.seconds, args.clients, args.points, args.connected) = (0.3, 2, 2_000, 10);
+        args.rounds = 1;
     }
     let binary = match &args.waymark {
         Some(path) => path.clone(),
@@ -95,6 +99,11 @@ fn psql(database: &str, sql: &str) -> Result<String> {
         .output()?;
     ensure!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 fn say(line: &str) -> Result<()> {
@@ -138,15 +147,8 @@ impl Run<'_> {
         Ok(count.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64())
     }
 
-    /// Rows a second of a prepared INSERT, each in a transaction of its own.
+    /// Rows a second of a prepared INSERT into a table without an index, each in a transaction of its own.
     fn raw_inserts(&self, folder: &Path) -> Result<f64> {
-        psql(
-            &self.args.database,
-            &format!(
-                "CREATE TABLE {}.raw (property bigint, timestamp bigint, created_at bigint, value text)",
-                self.schema
-            ),
-        )?;
         let script = folder.join("insert.sql");
         fs::write(
             &script,
@@ -182,20 +184,25 @@ impl Run<'_> {
         tps.with_context(|| format!("{said}{}", String::from_utf8_lossy(&output.stderr)))
     }
 
-    /// Rows a second of COPY in statements of 1,000 rows, by as many sessions.
-    fn raw_copies(&self) -> Result<f64> {
+    /// Rows a second of COPY in statements of 1,000 rows, by as many sessions, each with a property of its own.
+    fn raw_copies(&self, table: &str) -> Result<f64> {
         let rounds = if self.args.smoke { 3 } else { 200 };
-        let mut text = String::new();
-        for round in 0..rounds {
-            text += &format!("COPY {}.raw FROM STDIN;\n", self.schema);
-            for n in 0..BATCH {
-                text += &format!("1\t{}\t1\t{}\n", round * BATCH + n, n as f64 / 8.0);
-            }
-            text += "\\.\n";
-        }
+        let texts: Vec<String> = (0..self.args.clients)
+            .map(|client| {
+                let mut text = String::new();
+                for round in 0..rounds {
+                    text += &format!("COPY {}.{table} FROM STDIN;\n", self.schema);
+                    for n in 0..BATCH {
+                        text += &format!("{client}\t{}\t1\t{}\n", round * BATCH + n, n as f64 / 8.0);
+                    }
+                    text += "\\.\n";
+                }
+                text
+            })
+            .collect();
         let begun = Instant::now();
         scope(|threads| {
-            let work = || -> Result<()> {
+            let work = |text: &String| -> Result<()> {
                 let mut child = Command::new("psql")
                     .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", &self.args.database])
                     .stdin(Stdio::piped())
@@ -204,7 +211,7 @@ impl Run<'_> {
                 ensure!(child.wait()?.success(), "psql failed");
                 Ok(())
             };
-            let threads: Vec<_> = (0..self.args.clients).map(|_| threads.spawn(work)).collect();
+            let threads: Vec<_> = texts.iter().map(|text| threads.spawn(move || work(text))).collect();
             threads
                 .into_iter()
                 .try_for_each(|thread| thread.join().unwrap_or_else(|_| bail!("a client panicked")))
@@ -212,17 +219,41 @@ impl Run<'_> {
         Ok((rounds * BATCH * self.args.clients) as f64 / begun.elapsed().as_secs_f64())
     }
 
+    /// Ours and raw SQL by turns; medians.
     fn writes(&self) -> Result<()> {
         let folder = std::env::temp_dir();
-        let (ours, raw) = (self.http_writes(1)?, self.raw_inserts(&folder)?);
+        let columns = "property bigint, timestamp bigint, created_at bigint, value text";
+        psql(
+            &self.args.database,
+            &format!(
+                "CREATE TABLE {schema}.raw ({columns}); \
+                 CREATE TABLE {schema}.keyed ({columns}, PRIMARY KEY (property, timestamp))",
+                schema = self.schema
+            ),
+        )?;
+        let (mut ours, mut raw) = (Vec::new(), Vec::new());
+        for _ in 0..self.args.rounds {
+            ours.push(self.http_writes(1)?);
+            raw.push(self.raw_inserts(&folder)?);
+        }
+        let (ours, raw) = (median(ours), median(raw));
         say(&format!(
             "single writes/s: {ours:.0} by HTTP, {raw:.0} raw prepared inserts: {:.2}",
             ours / raw
         ))?;
-        let (ours, raw) = (self.http_writes(BATCH)?, self.raw_copies()?);
+        let (mut ours, mut raw, mut keyed) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.args.rounds {
+            psql(&self.args.database, &format!("TRUNCATE {0}.raw, {0}.keyed", self.schema))?;
+            ours.push(self.http_writes(BATCH)?);
+            raw.push(self.raw_copies("raw")?);
+            keyed.push(self.raw_copies("keyed")?);
+        }
+        let (ours, raw, keyed) = (median(ours), median(raw), median(keyed));
         say(&format!(
-            "values/s in batches of {BATCH}: {ours:.0} by HTTP, {raw:.0} raw COPY: {:.2}",
-            ours / raw
+            "values/s in batches of {BATCH}: {ours:.0} by HTTP, {raw:.0} raw COPY without an index: {:.2}, \
+             {keyed:.0} with the key of the history: {:.2}",
+            ours / raw,
+            ours / keyed
         ))
     }
 
