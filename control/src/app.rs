@@ -17,12 +17,14 @@ use crate::{
     },
     service::{
         App, Random, Secrets,
+        access::KeyLookups,
         connections::Connections,
         edge_keys::EdgeKeys,
         events::Streams,
         intake::Counters,
         limiter::{Limiter, Limits, Ticks},
         passwords::Passwords,
+        property_group::PropertyGroups,
     },
     store::{Db, StoreError, blobs::Blobs},
 };
@@ -60,9 +62,12 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
+    let feed = Feed::new(parts.db.clone(), parts.clock.clone());
     let app = App {
-        feed: Feed::new(parts.db.clone(), parts.clock.clone()),
         streams: Streams::default(),
+        key_lookups: KeyLookups::new(parts.db.clone()),
+        property_groups: PropertyGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone()),
+        feed,
         connections: Connections::default(),
         db: parts.db,
         clock: parts.clock,

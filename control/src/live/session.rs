@@ -416,7 +416,9 @@ impl<L: Link> Session<L> {
 
     pub(super) fn sender(&self) -> Sender<'_> {
         let origin = Origin { ip: self.ip, user_agent: None, referer: None };
-        Sender { actor: &self.actor, connection: &self.connection.id, origin }
+        // "No local" came with MQTT 5.
+        let connection = (self.version == 5).then_some(self.connection.id.as_str());
+        Sender { actor: &self.actor, connection, origin }
     }
 
     pub(super) async fn send(&mut self, packet: &impl MqttPacket) -> Result<(), End> {

@@ -80,7 +80,7 @@ pub async fn serve(
                     tokio::time::sleep(TURN).await;
                 }
                 let origin = Origin { ip, user_agent: None, referer: None };
-                let sender = Sender { actor: &actor, connection: &connection.id, origin };
+                let sender = Sender { actor: &actor, connection: None, origin };
                 if let Err(error) = live::publish(&app, &sender, &topic, &payload).await
                     && !refuse(&app, &mut socket, &error, &name).await
                 {

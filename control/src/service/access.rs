@@ -2,7 +2,10 @@
 
 use shared::problem::Code;
 
-use super::App;
+use super::{
+    App,
+    rounds::{Rounds, of_all},
+};
 use crate::{
     domain::{
         access::{Actor, ActorKind, derive_key, hash_key, is_key},
@@ -10,8 +13,11 @@ use crate::{
         permission::{Subject, Verb, reach},
     },
     error::ServiceError,
-    store::keys,
+    store::{Db, StoreError, keys},
 };
+
+/// Rounds of look-ups at once: while one is under way the next is sent.
+const LOOKUP_LANES: usize = 2;
 
 /// Finds the caller behind a key.
 ///
@@ -24,8 +30,36 @@ pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
     if !is_key(key) {
         return Err(unknown());
     }
-    let mut conn = app.db.read().await?;
-    keys::find(&mut conn, &hash_key(key)).await?.ok_or_else(unknown)
+    app.key_lookups.find(hash_key(key)).await?.ok_or_else(unknown)
+}
+
+/// Looks keys up, many at once where many ask; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct KeyLookups(Rounds<[u8; 32], Result<Option<Actor>, StoreError>>);
+
+impl KeyLookups {
+    /// Look-ups in a database.
+    #[must_use]
+    pub fn new(db: Db) -> Self {
+        Self(Rounds::new(
+            LOOKUP_LANES,
+            |_| None,
+            Box::new(move |hashes| {
+                let db = db.clone();
+                Box::pin(async move {
+                    let found = async { keys::find_many(&mut db.read().await?, &hashes).await };
+                    match found.await {
+                        Ok(found) => hashes.iter().map(|hash| Ok(found.get(hash).cloned())).collect(),
+                        Err(error) => hashes.iter().map(|_| Err(of_all(&error))).collect(),
+                    }
+                })
+            }),
+        ))
+    }
+
+    async fn find(&self, hash: [u8; 32]) -> Result<Option<Actor>, StoreError> {
+        self.0.submit(hash).await?
+    }
 }
 
 /// The key of an application or Thng, which can be read again.

@@ -29,7 +29,8 @@ use crate::{
     metrics::BrokerMetrics,
     store::{
         StoreError, Tx, connections as store, events,
-        properties::{self, Hold},
+        properties::{self, Values},
+        property_owners::{self, Hold},
     },
 };
 
@@ -198,7 +199,7 @@ fn forget(app: &App, id: &str) {
 
 async fn add(app: &App, actor: &Actor, id: &str, replica: &str) -> Result<(), ServiceError> {
     let mut tx = app.db.begin().await?;
-    if !properties::hold(&mut tx, actor.account, Owner::Thng, &actor.id, Hold::Alone).await? {
+    if !property_owners::hold(&mut tx, actor.account, Owner::Thng, &actor.id, Hold::Alone).await? {
         return Err(ServiceError::not_found("thng", &actor.id));
     }
     if !store::open(&mut tx, id, replica, actor.account, &actor.id).await? {
@@ -213,7 +214,7 @@ async fn add(app: &App, actor: &Actor, id: &str, replica: &str) -> Result<(), Se
 async fn remove(app: &App, account: AccountId, thng: &str, id: &str) -> Result<(), StoreError> {
     let mut tx = app.db.begin().await?;
     // A Thng that is gone took its properties along.
-    let is_there = properties::hold(&mut tx, account, Owner::Thng, thng, Hold::Alone).await?;
+    let is_there = property_owners::hold(&mut tx, account, Owner::Thng, thng, Hold::Alone).await?;
     if store::close(&mut tx, id).await? && is_there && !store::is_connected(&mut tx, thng).await? {
         note(app, &mut tx, account, thng, false).await?;
     }
@@ -239,7 +240,7 @@ async fn note(
         None => now,
     };
     let points = vec![Point { key, value: Value::Bool(is_connected), timestamp, created_at: now }];
-    properties::write(tx, account, thng, &points).await?;
+    properties::write(tx, &[Values { account, resource: thng, points: &points }], now).await?;
     let event = Event::Properties { owner: Owner::Thng, resource: thng.to_owned(), points };
     events::record(tx, now, &[(account, event)]).await
 }

@@ -34,8 +34,8 @@ use crate::{
 pub struct Sender<'a> {
     /// Who writes.
     pub actor: &'a Actor,
-    /// The connection, by a name that no other has.
-    pub connection: &'a str,
+    /// The connection, by a name that no other has, where it may ask not to hear what it wrote itself.
+    pub connection: Option<&'a str>,
     /// Where it comes from.
     pub origin: Origin<'a>,
 }
@@ -56,7 +56,11 @@ pub async fn publish(
         let fault = format!("The message is not well-formed JSON at line {line}, column {column}.");
         ServiceError::refused(Code::MalformedJson, fault)
     })?;
-    events::with_origin(sender.connection.to_owned(), write(app, sender, topic, &body)).await
+    let write = write(app, sender, topic, &body);
+    match sender.connection {
+        Some(connection) => events::with_origin(connection.to_owned(), write).await,
+        None => write.await,
+    }
 }
 
 async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> Result<(), ServiceError> {

@@ -24,8 +24,10 @@ pub mod places;
 pub mod products;
 pub mod projects;
 pub mod properties;
+pub mod property_group;
 pub mod redirections;
 pub mod references;
+mod rounds;
 pub mod rules;
 pub mod scopes;
 pub mod seed;
@@ -99,6 +101,10 @@ pub struct App {
     pub feed: Feed,
     /// Streams of events.
     pub streams: events::Streams,
+    /// Look-ups of keys.
+    pub key_lookups: access::KeyLookups,
+    /// Small writes of properties.
+    pub property_groups: property_group::PropertyGroups,
     /// Connections to the broker.
     pub connections: Connections,
     /// Geography of addresses.

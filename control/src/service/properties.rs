@@ -3,19 +3,24 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use shared::{
+    id::{AccountId, is_valid},
+    problem::Code,
+    time::UnixMillis,
+};
 use tracing::instrument;
 
 use super::{
     App,
     access::require,
+    property_group::{self, Request},
     references::{resolve_product, resolve_thng},
 };
 use crate::{
     domain::{
         access::Actor,
         event::Event,
-        grant::{Grant, Limit},
+        grant::Grant,
         limits,
         listing::ListRequest,
         page::{Page, PageRequest},
@@ -28,8 +33,8 @@ use crate::{
     error::ServiceError,
     store::{
         self, Conn, StoreError, Tx, documents, events,
-        listing::Selection,
-        properties::{self, Hold, Removal},
+        properties::{self, Removal, Values},
+        property_owners::{self, Hold},
     },
 };
 
@@ -52,11 +57,18 @@ pub async fn write(
 ) -> Result<Vec<Point>, ServiceError> {
     let grant = require(actor, verb, Properties)?;
     refuse_system(points.iter().map(|point| &point.key))?;
+    if points.len() <= property_group::MAX_POINTS && is_valid(owner.1) {
+        let (account, resource, origin) = (actor.account, owner.1.to_owned(), events::origin());
+        let request = Request { account, grant, owner: owner.0, resource, points, origin };
+        return app.property_groups.submit(request).await;
+    }
     let mut tx = app.db.begin().await?;
     let id = held(&mut tx, actor, &grant, owner, Hold::Shared).await?;
     // After the owner is held, so that the later of two writes also has the later time.
     let points = settle(points, app.clock.now());
-    properties::write(&mut tx, actor.account, &id, &points).await?;
+    let now = points.first().map_or_else(|| app.clock.now(), |point| point.created_at);
+    let values = Values { account: actor.account, resource: &id, points: &points };
+    properties::write(&mut tx, &[values], now).await?;
     let kept = record(&mut tx, actor.account, (owner.0, id), points).await?;
     tx.commit().await?;
     app.feed.wake();
@@ -80,7 +92,7 @@ pub(super) async fn write_initial(
     let _ = require(actor, Verb::Create, Properties)?;
     refuse_system(points.iter().map(|point| &point.key))?;
     let points = settle(points, now);
-    properties::write(tx, actor.account, resource, &points).await?;
+    properties::write(tx, &[Values { account: actor.account, resource, points: &points }], now).await?;
     Ok(())
 }
 
@@ -168,9 +180,7 @@ pub async fn history(
     let grant = require(actor, Verb::Read, Properties)?;
     let mut conn = app.db.read().await?;
     let id = resolved(&mut conn, actor, &grant, owner).await?;
-    let within = [("resource", id.as_str()), ("key", key.as_str())];
-    let selection = Selection { account: actor.account, limit: &Limit::Account, request, within: &within };
-    Ok(properties::list_history(&mut conn, &selection).await?)
+    Ok(properties::list_history(&mut conn, actor.account, &id, key, request).await?)
 }
 
 /// The numbers of a property's history for a plot; nothing when there are none.
@@ -318,14 +328,14 @@ async fn held(
     hold: Hold,
 ) -> Result<String, ServiceError> {
     let id = resolved(tx, actor, grant, (owner, reference)).await?;
-    if properties::hold(tx, actor.account, owner, &id, hold).await? {
+    if property_owners::hold(tx, actor.account, owner, &id, hold).await? {
         Ok(id)
     } else {
         Err(not_found(owner, reference))
     }
 }
 
-fn not_found(owner: Owner, reference: &str) -> ServiceError {
+pub(super) fn not_found(owner: Owner, reference: &str) -> ServiceError {
     ServiceError::not_found(owner.as_str(), limits::shorten(reference))
 }
 

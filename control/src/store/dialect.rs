@@ -293,47 +293,45 @@ pub(super) async fn insert_actions(tx: &mut Tx, at_ms: i64, actions: &[NewAction
 }
 
 const PG_LATEST: &str = "INSERT INTO properties AS s (account_id, resource_id, key, value, timestamp, written_at, \
-    created_at) SELECT $1, $2, key, value, ts, $3, $3 FROM UNNEST($4::text[], $5::text[], $6::bigint[]) \
-    AS t (key, value, ts) ON CONFLICT (resource_id, key) DO UPDATE SET \
+    created_at) SELECT account, resource, key, value, ts, $1, $1 \
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) \
+    AS t (account, resource, key, value, ts) ON CONFLICT (resource_id, key) DO UPDATE SET \
     value = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.value ELSE s.value END, \
     written_at = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.written_at ELSE s.written_at END, \
-    timestamp = GREATEST(EXCLUDED.timestamp, s.timestamp) RETURNING key, seq";
+    timestamp = GREATEST(EXCLUDED.timestamp, s.timestamp) RETURNING resource_id, key, seq";
 // Without the condition, SQLite takes ON for a part of the join.
 const SQLITE_LATEST: &str = "INSERT INTO properties AS s (account_id, resource_id, key, value, timestamp, written_at, \
-    created_at) SELECT $1, $2, t.value ->> '$[0]', t.value ->> '$[1]', t.value ->> '$[2]', $3, $3 \
-    FROM json_each($4) t WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET \
+    created_at) SELECT t.value ->> '$[0]', t.value ->> '$[1]', t.value ->> '$[2]', t.value ->> '$[3]', \
+    t.value ->> '$[4]', $1, $1 FROM json_each($2) t WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET \
     value = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.value ELSE s.value END, \
     written_at = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.written_at ELSE s.written_at END, \
-    timestamp = MAX(EXCLUDED.timestamp, s.timestamp) RETURNING key, seq";
+    timestamp = MAX(EXCLUDED.timestamp, s.timestamp) RETURNING resource_id, key, seq";
 
-/// Writes the latest value of each of a resource's properties, unless it has a later one; gives their numbers.
+/// A value that may be the latest of its property, and whose it is.
+pub(super) type Latest<'a> = (AccountId, &'a str, &'a Point);
+
+/// Writes the latest value of each of some properties, unless it has a later one; gives resource, key and number.
 pub(super) async fn write_latest(
     tx: &mut Tx,
-    account: AccountId,
-    resource: &str,
-    points: &[&Point],
+    points: &[Latest<'_>],
     now: UnixMillis,
-) -> Result<Vec<(String, i64)>, StoreError> {
+) -> Result<Vec<(String, String, i64)>, StoreError> {
     match &mut **tx {
         Conn::PgTx(c) => Ok(sqlx::query_as(PG_LATEST)
-            .bind(account.as_str())
-            .bind(resource)
             .bind(now.0)
-            .bind(points.iter().map(|p| p.key.as_str()).collect::<Vec<_>>())
-            .bind(points.iter().map(|p| p.value.to_string()).collect::<Vec<_>>())
-            .bind(points.iter().map(|p| p.timestamp.0).collect::<Vec<_>>())
+            .bind(points.iter().map(|(account, _, _)| account.as_str()).collect::<Vec<_>>())
+            .bind(points.iter().map(|(_, resource, _)| *resource).collect::<Vec<_>>())
+            .bind(points.iter().map(|(_, _, p)| p.key.as_str()).collect::<Vec<_>>())
+            .bind(points.iter().map(|(_, _, p)| p.value.to_string()).collect::<Vec<_>>())
+            .bind(points.iter().map(|(_, _, p)| p.timestamp.0).collect::<Vec<_>>())
             .fetch_all(&mut **c)
             .await?),
         Conn::SqliteTx(c) => {
-            let rows: Vec<Value> =
-                points.iter().map(|p| json!([p.key.as_str(), p.value.to_string(), p.timestamp])).collect();
-            Ok(sqlx::query_as(SQLITE_LATEST)
-                .bind(account.as_str())
-                .bind(resource)
-                .bind(now.0)
-                .bind(Json(rows))
-                .fetch_all(&mut **c)
-                .await?)
+            let row = |(account, resource, p): &Latest<'_>| {
+                json!([account, resource, p.key.as_str(), p.value.to_string(), p.timestamp])
+            };
+            let rows: Vec<Value> = points.iter().map(row).collect();
+            Ok(sqlx::query_as(SQLITE_LATEST).bind(now.0).bind(Json(rows)).fetch_all(&mut **c).await?)
         }
         Conn::Pg(_) | Conn::Sqlite(_) => Err(outside_transaction()),
     }

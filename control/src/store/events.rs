@@ -28,11 +28,19 @@ const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM events";
 const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint \
     FROM pg_current_snapshot() s";
 const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
-const PG_NOTIFY: &str = "SELECT pg_notify('waymark_events_' || current_schema(), '')";
+// A wake-up that a crash loses wakes nobody: its commit need not wait for the disk.
+const PG_NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), \
+    pg_notify('waymark_events_' || current_schema(), '')";
 
 /// Runs what a connection asks for that also hears: its own events carry its name.
 pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
     ORIGIN.scope(origin, run).await
+}
+
+/// The name of the connection that the running request came by, if it also hears.
+#[must_use]
+pub fn origin() -> Option<String> {
+    ORIGIN.try_with(Clone::clone).ok()
 }
 
 /// Records what happened, in the transaction that made it happen and after what it tells of.
@@ -59,7 +67,7 @@ pub async fn record_quietly(
     if events.is_empty() {
         return Ok(());
     }
-    let origin = ORIGIN.try_with(Clone::clone).ok();
+    let origin = origin();
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_RECORD)

@@ -1,5 +1,7 @@
 //! API keys by their hash.
 
+use std::collections::{HashMap, HashSet};
+
 use shared::id::{AccountId, ApplicationId, ProjectId};
 
 use super::{Conn, StoreError, Tx, on_db, parse};
@@ -10,16 +12,26 @@ const INSERT: &str =
 const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, project_id, app_id, created_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING";
 // An application takes all its keys and those of its users with it, also one that is being made just now.
-const FIND: &str = "SELECT k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise FROM api_keys k \
-    JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id \
-    WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
+macro_rules! find {
+    ($which:literal) => {
+        concat!(
+            "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise FROM api_keys k \
+             JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id WHERE ",
+            $which,
+            " AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)"
+        )
+    };
+}
+
+const FIND: &str = find!("k.hash = $1");
+const PG_FIND_MANY: &str = find!("k.hash = ANY($1)");
 const IS_REVOKED: &str = "SELECT revoked_at IS NOT NULL FROM api_keys WHERE hash = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
 const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
 
-type Row = (String, String, String, Option<String>, Option<String>, bool);
+type Row = (Vec<u8>, String, String, String, Option<String>, Option<String>, bool);
 
 /// Adds a key of an operator by its SHA-256.
 ///
@@ -69,18 +81,42 @@ pub async fn insert_of(tx: &mut Tx, hash: &[u8; 32], actor: &Actor, at_ms: i64) 
 /// # Errors
 /// The database failed.
 pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
-    row.map(|(account, kind, id, project, app, enterprise)| {
-        Ok(Actor {
-            account: parse("account_id", &account)?,
-            kind: parse("kind", &kind)?,
-            id,
-            project: project.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
-            app: app.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
-            enterprise,
-        })
-    })
-    .transpose()
+    Ok(find_many(conn, &[*hash]).await?.remove(hash))
+}
+
+/// Finds who owns keys; those that are unknown or revoked are left out.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_many(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Actor>, StoreError> {
+    let wanted: HashSet<&[u8; 32]> = hashes.iter().collect();
+    let mut rows: Vec<Row> = Vec::new();
+    match conn {
+        Conn::Pg(c) if wanted.len() > 1 => {
+            let wanted: Vec<&[u8]> = wanted.iter().map(|hash| &hash[..]).collect();
+            rows = sqlx::query_as(PG_FIND_MANY).bind(wanted).fetch_all(&mut **c).await?;
+        }
+        conn => {
+            for hash in wanted {
+                let row = on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
+                rows.extend(row);
+            }
+        }
+    }
+    rows.into_iter().map(read).collect()
+}
+
+fn read((hash, account, kind, id, project, app, enterprise): Row) -> Result<([u8; 32], Actor), StoreError> {
+    let hash = hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
+    let actor = Actor {
+        account: parse("account_id", &account)?,
+        kind: parse("kind", &kind)?,
+        id,
+        project: project.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
+        app: app.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
+        enterprise,
+    };
+    Ok((hash, actor))
 }
 
 /// Whether a key was revoked; `None` when there never was one.

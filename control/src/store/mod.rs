@@ -54,6 +54,7 @@ mod pool;
 pub mod products;
 pub mod projects;
 pub mod properties;
+pub mod property_owners;
 pub mod publishers;
 pub mod redirections;
 pub mod resources;
@@ -80,6 +81,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest wait for a connection: past it the service says that it is busy.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an idle connection is taken to be alive; past it a request asks before it uses one.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// What the store may fail with.
 #[derive(Debug, thiserror::Error)]
@@ -320,6 +324,16 @@ impl Db {
         }
         let pool = PgPoolOptions::new()
             .max_connections(16)
+            // Each was asked when it came back; only one that lay idle since may be gone.
+            .test_before_acquire(false)
+            .before_acquire(|conn, state| {
+                Box::pin(async move {
+                    if state.idle_for > TRUSTED_IDLE {
+                        sqlx::Connection::ping(conn).await?;
+                    }
+                    Ok(true)
+                })
+            })
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;

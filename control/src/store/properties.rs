@@ -14,16 +14,11 @@ use super::{
     on_db,
 };
 use crate::domain::{
+    grant::Limit,
+    listing::ListRequest,
     page::{Page, PageRequest, Position},
-    property::{MAX_SHOWN, MAX_SHOWN_LENGTH, Owner, Point, PropertyKey},
+    property::{MAX_SHOWN, MAX_SHOWN_LENGTH, Point, PropertyKey},
 };
-
-const PG_SHARE_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
-const PG_LOCK_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR UPDATE";
-const FIND_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2";
-const PG_SHARE_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
-const PG_LOCK_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2 FOR UPDATE";
-const FIND_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2";
 
 macro_rules! latest {
     ($compare:literal, $order:literal) => {
@@ -47,11 +42,7 @@ const HISTORY: Table = Table {
         s.key, p.timestamp, p.created_at, p.value FROM properties s CROSS JOIN property_points p \
         WHERE p.property = s.seq) t",
     order: ("t.timestamp", "t.seq"),
-    columns: &[
-        ("resource", Column::Text("t.resource_id")),
-        ("key", Column::Text("t.key")),
-        ("timestamp", Column::Whole("t.timestamp")),
-    ],
+    columns: &[("property", Column::Whole("t.seq")), ("timestamp", Column::Whole("t.timestamp"))],
     identifiers: None,
     faceted: false,
     itself: "t.resource_id",
@@ -96,65 +87,47 @@ const SWEEP: &str = "DELETE FROM property_points WHERE (property, timestamp) IN 
 const SWEPT: &str = "DELETE FROM properties_dropped WHERE NOT EXISTS \
     (SELECT 1 FROM property_points p WHERE p.property = properties_dropped.property)";
 
-/// How long a Thng or product is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// It may not go before the transaction ends; others write its properties too.
-    Shared,
-    /// Nobody else writes its properties before the transaction ends.
-    Alone,
+/// Values of one Thng or product; no two have one key and time.
+#[derive(Debug, Clone, Copy)]
+pub struct Values<'a> {
+    /// The account.
+    pub account: AccountId,
+    /// Id of the Thng or product.
+    pub resource: &'a str,
+    /// The values, all written at one moment.
+    pub points: &'a [Point],
 }
 
-/// Holds a Thng or product of an account; gives whether it is there.
+/// Writes values of Thngs and products that the transaction holds, each of which stands there once.
 ///
 /// # Errors
 /// The database failed.
-pub async fn hold(
-    tx: &mut Tx,
-    account: AccountId,
-    owner: Owner,
-    id: &str,
-    hold: Hold,
-) -> Result<bool, StoreError> {
-    let (pg, sqlite) = match (owner, hold) {
-        (Owner::Thng, Hold::Shared) => (PG_SHARE_THNG, FIND_THNG),
-        (Owner::Thng, Hold::Alone) => (PG_LOCK_THNG, FIND_THNG),
-        (Owner::Product, Hold::Shared) => (PG_SHARE_PRODUCT, FIND_PRODUCT),
-        (Owner::Product, Hold::Alone) => (PG_LOCK_PRODUCT, FIND_PRODUCT),
-    };
-    let sql = dialect::lock_row(tx, pg, sqlite);
-    let row: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
-    Ok(row.is_some())
-}
-
-/// Writes values of a Thng or product that the transaction holds; no two have one key and time.
-///
-/// # Errors
-/// The database failed.
-pub async fn write(
-    tx: &mut Tx,
-    account: AccountId,
-    resource: &str,
-    points: &[Point],
-) -> Result<(), StoreError> {
-    // In the order of keys, in which all writers take the rows.
-    let mut latest: BTreeMap<&PropertyKey, &Point> = BTreeMap::new();
-    for point in points {
-        let kept = latest.entry(&point.key).or_insert(point);
-        if kept.timestamp < point.timestamp {
-            *kept = point;
+pub async fn write(tx: &mut Tx, values: &[Values<'_>], now: UnixMillis) -> Result<(), StoreError> {
+    // In the order of resources and keys, in which all writers take the rows.
+    let mut latest: BTreeMap<(&str, &PropertyKey), (AccountId, &Point)> = BTreeMap::new();
+    for Values { account, resource, points } in values {
+        for point in *points {
+            let kept = latest.entry((resource, &point.key)).or_insert((*account, point));
+            if kept.1.timestamp < point.timestamp {
+                kept.1 = point;
+            }
         }
     }
-    let Some(now) = points.first().map(|point| point.created_at) else { return Ok(()) };
-    let rows: Vec<&Point> = latest.into_values().collect();
-    let seqs: HashMap<String, i64> =
-        dialect::write_latest(tx, account, resource, &rows, now).await?.into_iter().collect();
-    let mut numbered = Vec::with_capacity(points.len());
-    for point in points {
-        let seq = seqs.get(point.key.as_str()).copied();
-        let seq = seq.ok_or_else(|| StoreError::Row(format!("property {} is missing", point.key)))?;
-        numbered.push((seq, point));
+    if latest.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> =
+        latest.into_iter().map(|((resource, _), (account, point))| (account, resource, point)).collect();
+    let found = dialect::write_latest(tx, &rows, now).await?;
+    let seqs: HashMap<(&str, &str), i64> =
+        found.iter().map(|(resource, key, seq)| ((resource.as_str(), key.as_str()), *seq)).collect();
+    let mut numbered = Vec::with_capacity(values.iter().map(|values| values.points.len()).sum());
+    for Values { resource, points, .. } in values {
+        for point in *points {
+            let seq = seqs.get(&(*resource, point.key.as_str())).copied();
+            let seq = seq.ok_or_else(|| StoreError::Row(format!("property {} is missing", point.key)))?;
+            numbered.push((seq, point));
+        }
     }
     // Neighbours in the index are written one after the other.
     numbered.sort_unstable_by_key(|(seq, point)| (*seq, point.timestamp));
@@ -258,14 +231,45 @@ impl TryFrom<HistoryRow> for Placed {
     }
 }
 
-/// A page of the values of a property, which the selection names as `resource` and `key`, by timestamp.
+/// A page of the values of a property by timestamp; empty when there is no such property.
+///
+/// The property is found first: with its number Postgres sees that the index of its points has their order, and
+/// without it sorts them all.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list_history(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Point>, StoreError> {
+pub async fn list_history(
+    conn: &mut Conn,
+    account: AccountId,
+    resource: &str,
+    key: &PropertyKey,
+    request: &ListRequest,
+) -> Result<Page<Point>, StoreError> {
+    let Some((seq, _)) = find(conn, account, resource, key).await? else {
+        let total = request.counted.then_some(0);
+        return Ok(Page { items: Vec::new(), next: None, total });
+    };
+    let number = seq.to_string();
+    let within = [("property", number.as_str())];
+    let selection = Selection { account, limit: &Limit::Account, request, within: &within };
     let place = |Placed(seq, point): &Placed| Position { at: point.timestamp, seq: *seq };
-    let page = listing::page::<HistoryRow, Placed>(conn, &HISTORY, selection, place).await?;
+    let page = listing::page::<HistoryRow, Placed>(conn, &HISTORY, &selection, place).await?;
     page.try_map(|Placed(_, point)| Ok(point))
+}
+
+/// Number of a property and time of its latest value.
+async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    resource: &str,
+    key: &PropertyKey,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(resource)
+        .bind(key.as_str())
+        .fetch_optional(c)
+        .await)?)
 }
 
 /// What the documents of resources show of their properties: of each the newest ones, up to a number and length.
@@ -305,7 +309,7 @@ pub enum Removal {
     Before(i64, UnixMillis),
 }
 
-/// Removes a property of a resource that the transaction holds [`Hold::Alone`]; `before` keeps what is not older.
+/// Removes a property of a resource that the transaction holds [alone](super::property_owners::Hold::Alone); `before` keeps what is not older.
 ///
 /// # Errors
 /// The database failed.
@@ -316,13 +320,7 @@ pub async fn remove(
     key: &PropertyKey,
     before: Option<UnixMillis>,
 ) -> Result<Removal, StoreError> {
-    let found: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .fetch_optional(c)
-        .await)?;
-    match (found, before) {
+    match (find(tx, account, resource, key).await?, before) {
         (None, _) => Ok(Removal::Done),
         // The latest stays, so the property does.
         (Some((seq, latest)), Some(before)) if latest >= before.0 => Ok(Removal::Before(seq, before)),
@@ -341,7 +339,7 @@ pub async fn remove(
     }
 }
 
-/// Removes all properties of a resource that the transaction holds [`Hold::Alone`], but for the system's own.
+/// Removes all properties of a resource that the transaction holds [alone](super::property_owners::Hold::Alone), but for the system's own.
 ///
 /// # Errors
 /// The database failed.

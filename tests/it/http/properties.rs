@@ -328,7 +328,12 @@ pub(super) async fn system_properties_stay(engine: Engine) -> Result<()> {
     let (timestamp, created_at) = (UnixMillis(5), UnixMillis(6));
     let point = Point { key, value: json!(true), timestamp, created_at };
     let mut tx = api.made.app.db.begin().await?;
-    store::properties::write(&mut tx, api.made.account, &resource, &[point]).await?;
+    let values = store::properties::Values {
+        account: api.made.account,
+        resource: &resource,
+        points: std::slice::from_ref(&point),
+    };
+    store::properties::write(&mut tx, &[values], point.created_at).await?;
     tx.commit().await?;
     api.put(&format!("{base}/a"), json!({"value": 1, "timestamp": 1})).await?;
     let both = json!([["a", 1, 1], ["~connected", true, 5]]);
@@ -345,7 +350,55 @@ pub(super) async fn system_properties_stay(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// Many small writes at once, of which some are refused: each of the others is in the history, and none twice.
+pub(super) async fn writes_that_come_at_once_do_not_mix(engine: Engine) -> Result<()> {
+    const OWNERS: usize = 4;
+    let api = Api::new(engine).await?;
+    let (other_product, other_thng) = api.others().await?;
+    let mut all = Vec::new();
+    for _ in 0..OWNERS / 2 {
+        all.extend(bases(&api).await?);
+    }
+    let foreign = [
+        format!("/thngs/{other_thng}/properties"),
+        format!("/products/{other_product}/properties"),
+        "/thngs/UKXAGyEf8SQ5eTDmVgGpHqAa/properties".to_owned(),
+    ];
+    let write = |n: usize| {
+        let (api, base) = (&api, &all[n % OWNERS]);
+        let foreign = &foreign[n % foreign.len()];
+        async move {
+            // Every fifth goes to somebody else's, or to nobody's.
+            let base = if n % 5 == 4 { foreign } else { base };
+            let body =
+                json!([{"key": "a", "value": n, "timestamp": n}, {"key": format!("k{n}"), "value": n}]);
+            let answer = api.call(Method::PUT, base, Some(body)).await?;
+            assert_eq!(answer.status == 200, n % 5 != 4, "{n}: {answer:?}");
+            if n % 5 == 4 {
+                assert_eq!(answer.json()["code"], 40401, "{n}: {answer:?}");
+            } else {
+                assert_eq!(brief(&answer.json())[0], json!(["a", n, n]));
+            }
+            Ok::<_, anyhow::Error>(())
+        }
+    };
+    for result in futures_util::future::join_all((0..60).map(write)).await {
+        result?;
+    }
+    for (owner, base) in all.iter().enumerate() {
+        let mine: Vec<usize> = (0..60).filter(|n| n % 5 != 4 && n % OWNERS == owner).collect();
+        let expected: Vec<Value> = mine.iter().rev().map(|n| json!(["a", n, n])).collect();
+        assert_eq!(api.points(&format!("{base}/a?perPage=100")).await?, expected);
+        let latest = api.points(&format!("{base}?perPage=100")).await?;
+        assert_eq!(latest.len(), mine.len() + 1, "{latest:?}");
+        assert!(latest.contains(expected.first().context("none")?), "{latest:?}");
+    }
+    assert_eq!(api.rows("property_points").await?, 48 * 2);
+    Ok(())
+}
+
 crate::on_both_engines!(
+    writes_that_come_at_once_do_not_mix,
     what_is_written_comes_back,
     the_latest_is_the_one_with_the_greatest_time,
     lists_of_properties_have_pages,

@@ -1,0 +1,219 @@
+//! Requests that come at once share one round to the database.
+//!
+//! One that comes while nothing is under way begins at once; those that come meanwhile make the next round. What
+//! is asked is asked after it came: nothing is remembered from one round to the next.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use crate::store::StoreError;
+
+/// Most requests of one round.
+const ROUND_SIZE: usize = 256;
+
+/// Requests that may wait; past it the caller hears that the service is busy.
+const MAX_WAITING: usize = 8_192;
+
+type Work<Q, A> = Box<dyn Fn(Vec<Q>) -> BoxFuture<'static, Vec<A>> + Send + Sync>;
+
+/// Requests that wait for their round, and what a round does; cheap to clone.
+pub(super) struct Rounds<Q, A>(Arc<Inner<Q, A>>);
+
+struct Inner<Q, A> {
+    queue: Mutex<Queue<Q, A>>,
+    lanes: usize,
+    /// Of requests that name the same here, a round takes one.
+    alone: fn(&Q) -> Option<String>,
+    work: Work<Q, A>,
+}
+
+struct Queue<Q, A> {
+    waiting: VecDeque<(Q, oneshot::Sender<A>)>,
+    /// Lanes that take rounds from it.
+    lanes: usize,
+}
+
+impl<Q, A> Clone for Rounds<Q, A> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<Q, A> fmt::Debug for Rounds<Q, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rounds")
+    }
+}
+
+impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
+    /// At most `lanes` rounds at once; `work` answers each of its requests, in their order.
+    pub(super) fn new(lanes: usize, alone: fn(&Q) -> Option<String>, work: Work<Q, A>) -> Self {
+        let queue = Mutex::new(Queue { waiting: VecDeque::new(), lanes: 0 });
+        Self(Arc::new(Inner { queue, lanes, alone, work }))
+    }
+
+    /// The answer of the round that takes the request along; who leaves before is passed over.
+    pub(super) async fn submit(&self, request: Q) -> Result<A, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let begins = {
+            let mut queue = self.0.queue();
+            if queue.waiting.len() >= MAX_WAITING {
+                return Err(StoreError::Busy);
+            }
+            queue.waiting.push_back((request, answer));
+            let begins = queue.lanes < self.0.lanes;
+            queue.lanes += usize::from(begins);
+            begins
+        };
+        if begins {
+            // By itself: the caller may leave, and others wait for the lane.
+            tokio::spawn(Lane { rounds: self.0.clone(), has_ended: false }.run());
+        }
+        answered.await.map_err(|_| StoreError::Stopped)
+    }
+}
+
+impl<Q, A> Inner<Q, A> {
+    fn queue(&self) -> MutexGuard<'_, Queue<Q, A>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next round; without any, ends the lane.
+    fn take(&self) -> Option<(Vec<Q>, Vec<oneshot::Sender<A>>)> {
+        let mut queue = self.queue();
+        let mut names = HashSet::new();
+        let (mut round, mut answers, mut others) = (Vec::new(), Vec::new(), VecDeque::new());
+        while let Some((request, answer)) = queue.waiting.pop_front() {
+            if answer.is_closed() {
+                continue;
+            }
+            if (self.alone)(&request).is_none_or(|name| names.insert(name)) {
+                round.push(request);
+                answers.push(answer);
+            } else {
+                others.push_back((request, answer));
+            }
+            if round.len() >= ROUND_SIZE {
+                break;
+            }
+        }
+        others.append(&mut queue.waiting);
+        queue.waiting = others;
+        if round.is_empty() {
+            queue.lanes -= 1;
+            return None;
+        }
+        Some((round, answers))
+    }
+}
+
+/// One of those who take rounds, until none is left.
+struct Lane<Q, A> {
+    rounds: Arc<Inner<Q, A>>,
+    has_ended: bool,
+}
+
+impl<Q, A> Lane<Q, A> {
+    async fn run(mut self) {
+        while let Some((round, answers)) = self.rounds.take() {
+            let results = (self.rounds.work)(round).await;
+            for (answer, result) in answers.into_iter().zip(results) {
+                // Who left does not hear of it.
+                let _ = answer.send(result);
+            }
+        }
+        self.has_ended = true;
+    }
+}
+
+impl<Q, A> Drop for Lane<Q, A> {
+    /// A panic ends a lane, and not the requests that come after.
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.rounds.queue().lanes -= 1;
+        }
+    }
+}
+
+/// The error of a round, for each of its requests.
+pub(super) fn of_all(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Timeout => StoreError::Timeout,
+        StoreError::Stopped => StoreError::Stopped,
+        StoreError::Row(text) => StoreError::Row(text.clone()),
+        StoreError::Unique(_)
+        | StoreError::Busy
+        | StoreError::Unavailable(_)
+        | StoreError::Blob(_)
+        | StoreError::Sql(_) => StoreError::Busy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Rounds that wait for a permit each, and answer with their number and the request.
+    fn rounds(lanes: usize, gate: Arc<Semaphore>) -> Rounds<u32, (usize, u32)> {
+        let count = Arc::new(AtomicUsize::new(0));
+        let work: Work<u32, (usize, u32)> = Box::new(move |round| {
+            let (gate, count) = (gate.clone(), count.clone());
+            Box::pin(async move {
+                gate.acquire().await.unwrap().forget();
+                assert!(!round.contains(&666), "a request that panics");
+                let number = count.fetch_add(1, SeqCst);
+                round.into_iter().map(|request| (number, request)).collect()
+            })
+        });
+        Rounds::new(lanes, |request| (*request >= 100).then(|| request.to_string()), work)
+    }
+
+    #[tokio::test]
+    async fn what_comes_meanwhile_makes_the_next_round() {
+        let gate = Arc::new(Semaphore::new(0));
+        let rounds = rounds(1, gate.clone());
+        let ask = |request: u32| {
+            let rounds = rounds.clone();
+            tokio::spawn(async move { rounds.submit(request).await })
+        };
+        let first = ask(1);
+        while rounds.0.queue().lanes == 0 || !rounds.0.queue().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // The first is under way; two that name the same do not share a round, and who leaves is passed over.
+        let others = [ask(2), ask(100), ask(100), ask(3), ask(4)];
+        while rounds.0.queue().waiting.len() < others.len() {
+            tokio::task::yield_now().await;
+        }
+        others[4].abort();
+        gate.add_permits(3);
+        assert_eq!(first.await.unwrap().unwrap(), (0, 1));
+        let [two, one, again, three, left] = others;
+        assert!(left.await.unwrap_err().is_cancelled());
+        assert_eq!(two.await.unwrap().unwrap(), (1, 2));
+        assert_eq!(one.await.unwrap().unwrap(), (1, 100));
+        assert_eq!(three.await.unwrap().unwrap(), (1, 3));
+        assert_eq!(again.await.unwrap().unwrap(), (2, 100));
+        assert_eq!(rounds.0.queue().lanes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_panic_takes_its_round_only() {
+        let rounds = rounds(1, Arc::new(Semaphore::new(9)));
+        assert!(matches!(rounds.submit(666).await, Err(StoreError::Stopped)));
+        while rounds.0.queue().lanes > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(rounds.submit(7).await.unwrap(), (0, 7));
+    }
+}
