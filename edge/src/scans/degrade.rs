@@ -1,9 +1,14 @@
 //! Scans beyond the disk budget, added up for each link and minute (design: push, 6).
 //!
 //! Their sums go into the spool as records of their own, for which a sixteenth of the budget is kept back. A
-//! sum stays in memory until its minute is over: a kill loses at most that.
+//! sum stays in memory for a minute, and for longer while the disk takes nothing: a kill loses at most that.
 
-use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+use std::{
+    collections::HashMap,
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use shared::{
     time::UnixMillis,
@@ -14,6 +19,10 @@ use shared::{
 const MINUTE: i64 = 60_000;
 /// Sums kept at once: more links a minute than one edge serves while its disk is full for long; some 1 MiB.
 const MOST: usize = 10_000;
+/// How long scans are added up before their sums are written.
+const WAIT: Duration = Duration::from_secs(60);
+/// Time until sums are tried again that the disk did not take.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// Link and minute.
 type Place = (Arc<str>, Arc<str>, i64);
@@ -22,7 +31,8 @@ type Place = (Arc<str>, Arc<str>, i64);
 #[derive(Default)]
 pub(super) struct Sums {
     open: HashMap<Place, u32>,
-    newest: i64,
+    /// When they are to be written; `None` if there are none.
+    due: Option<Instant>,
     parser: Option<woothee::parser::Parser>,
 }
 
@@ -30,7 +40,6 @@ impl Sums {
     /// Adds a scan; false when there is no room for another link.
     pub(super) fn add(&mut self, record: &ScanRecord) -> bool {
         let minute = record.at.0.div_euclid(MINUTE);
-        self.newest = self.newest.max(minute);
         // A sum cannot tell people from robots later, and robots do not count in hits.
         let parser = self.parser.get_or_insert_with(woothee::parser::Parser::new);
         let agent = record.user_agent.as_deref();
@@ -44,20 +53,34 @@ impl Sums {
         }
         let sum = self.open.entry(place).or_default();
         *sum = sum.saturating_add(1);
+        self.due.get_or_insert_with(|| Instant::now() + WAIT);
         true
     }
 
-    /// Takes the sums of minutes that are over, or all of them.
-    pub(super) fn take(&mut self, all: bool) -> Vec<Sum> {
-        let newest = self.newest;
-        let over: Vec<Place> =
-            self.open.keys().filter(|(_, _, minute)| all || *minute < newest).cloned().collect();
-        let sums = over.into_iter().filter_map(|place| {
-            let count = NonZeroU32::new(self.open.remove(&place)?)?;
-            let (domain, folded, minute) = place;
-            Some(Sum { at: UnixMillis(minute * MINUTE), domain, folded, count })
+    /// Whether sums are to be written now.
+    pub(super) fn are_due(&self) -> bool {
+        self.due.is_some_and(|due| due <= Instant::now())
+    }
+
+    /// Takes them.
+    pub(super) fn take(&mut self) -> Vec<Sum> {
+        self.due = None;
+        let sums = self.open.drain().filter_map(|((domain, folded, minute), count)| {
+            Some(Sum { at: UnixMillis(minute * MINUTE), domain, folded, count: NonZeroU32::new(count)? })
         });
         sums.collect()
+    }
+
+    /// Takes back what could not be written.
+    pub(super) fn put_back(&mut self, sums: &[Sum]) {
+        for Sum { at, domain, folded, count } in sums {
+            let place = (domain.clone(), folded.clone(), at.0.div_euclid(MINUTE));
+            let sum = self.open.entry(place).or_default();
+            *sum = sum.saturating_add(count.get());
+        }
+        if !self.open.is_empty() {
+            self.due = Some(Instant::now() + RETRY);
+        }
     }
 }
 
@@ -68,4 +91,37 @@ pub(super) struct Sum {
     pub(super) domain: Arc<str>,
     pub(super) folded: Arc<str>,
     pub(super) count: NonZeroU32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_wait_for_a_minute_and_for_a_disk_that_takes_them() {
+        let mut sums = Sums::default();
+        let phone =
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";
+        let scan = |at: i64| ScanRecord {
+            at: UnixMillis(at),
+            domain: "tn.gg".into(),
+            folded: "ABC".into(),
+            ip: std::net::Ipv4Addr::LOCALHOST.into(),
+            user_agent: Some(phone.into()),
+            referer: None,
+            entry_url: "https://tn.gg/ABC".into(),
+            rule: None,
+            count: None,
+        };
+        assert!(sums.add(&scan(1)) && sums.add(&scan(2)) && sums.add(&scan(MINUTE)));
+        assert!(!sums.are_due());
+        sums.due = Some(Instant::now());
+        assert!(sums.are_due());
+        let taken = sums.take();
+        assert!(taken.len() == 2 && !sums.are_due() && sums.take().is_empty());
+        sums.put_back(&taken);
+        assert!(sums.add(&scan(3)) && sums.due > Some(Instant::now()));
+        let counts: u32 = sums.take().iter().map(|sum| sum.count.get()).sum();
+        assert_eq!(counts, 4, "what was put back is not lost");
+    }
 }

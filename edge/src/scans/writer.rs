@@ -181,21 +181,27 @@ impl Work {
         added
     }
 
-    /// Writes the sums of minutes that are over, or all of them.
-    fn write_sums(&mut self, all: bool) {
-        let sums = self.sums.take(all);
+    /// Writes the sums that are due, or all of them for the last time.
+    fn write_sums(&mut self, is_last: bool) {
+        if !is_last && !self.sums.are_due() {
+            return;
+        }
+        let sums = self.sums.take();
+        if sums.is_empty() {
+            return;
+        }
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for sum in &sums {
             frame_sum(sum, &mut bytes);
             ends.push(bytes.len());
         }
-        if sums.is_empty() {
-            return;
-        }
         let done = self.write_within(&bytes, &ends, self.spool.limit_bytes);
-        let lost: u64 =
-            sums.get(done..).unwrap_or_default().iter().map(|sum| u64::from(sum.count.get())).sum();
-        self.lose(lost);
+        let rest = sums.get(done..).unwrap_or_default();
+        if is_last {
+            self.lose(rest.iter().map(|sum| u64::from(sum.count.get())).sum());
+        } else {
+            self.sums.put_back(rest);
+        }
     }
 
     /// Writes as many of the records as the budget takes; gives how many.
