@@ -18,6 +18,7 @@ use tests::{
 mod conformance;
 mod metrics;
 mod names;
+mod other_release;
 mod redis_forms;
 mod replica;
 mod replicas;

@@ -305,14 +305,18 @@ impl Hub {
         let begun = Instant::now();
         let deadline = tokio::time::Instant::now() + timeout;
         let fleet = self.replica().map(|replica| (replica, replica.wait(), replica.ask()));
+        let mut laggard = None;
         loop {
             // Registered before the look, so that an ack in between is not missed.
             let acked = self.0.members.acked();
             let incomplete = fleet.as_ref().is_some_and(|(replica, _, read)| !replica.has_read(*read));
-            let report = WaitReport { incomplete, ..self.0.members.report(rev, begun) };
-            if report.is_done() {
-                self.metrics().wait_seconds.observe(begun.elapsed().as_secs_f64());
-                return report;
+            laggard = self.0.members.laggard(rev, laggard.as_ref());
+            if !incomplete && laggard.is_none() {
+                let report = self.0.members.report(rev, begun);
+                if report.is_done() {
+                    self.metrics().wait_seconds.observe(begun.elapsed().as_secs_f64());
+                    return report;
+                }
             }
             // A lease may run out without any ack.
             let look_again = tokio::time::Instant::now() + Duration::from_millis(HEARTBEAT_MS);

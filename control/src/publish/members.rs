@@ -313,6 +313,26 @@ impl Members {
         sent
     }
 
+    /// A member that does not have a revision live, if there is one; `last`, which was one before, is looked at
+    /// first, so that the acknowledgements of a fleet are not counted anew at each of them.
+    pub(super) fn laggard(&self, rev: Rev, last: Option<&Arc<str>>) -> Option<Arc<str>> {
+        let known = self.known();
+        let lacks = |applied: Rev, rejected: &[Rev]| applied < rev || rejected.contains(&rev);
+        let lags_here = |member: &Member| lacks(member.applied, &member.rejected) && member.is_valid();
+        let lags_elsewhere = |remote: &Remote| {
+            lacks(remote.lease.applied, &remote.lease.rejected) && remote.silence() <= LEASE
+        };
+        if let Some(edge) = last
+            && (known.here.get(edge).is_some_and(lags_here)
+                || known.elsewhere.get(edge).is_some_and(lags_elsewhere))
+        {
+            return last.cloned();
+        }
+        let here = known.here.iter().find(|(_, member)| lags_here(member)).map(|(edge_id, _)| edge_id);
+        let elsewhere = || known.elsewhere.iter().find(|(_, remote)| lags_elsewhere(remote));
+        here.or_else(|| elsewhere().map(|(edge_id, _)| edge_id)).cloned()
+    }
+
     /// How far the edges are with a revision.
     pub(super) fn report(&self, rev: Rev, begun: Instant) -> WaitReport {
         let mut report = WaitReport {

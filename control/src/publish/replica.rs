@@ -52,6 +52,9 @@ const FORGET_AFTER: Duration = Duration::from_secs(3_600);
 /// Longest pause after a failure.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
+/// Connections to the database: one that listens, one that works, and one while the first is made anew.
+const CONNECTIONS: u32 = 3;
+
 /// Calls that may wait to be looked at; what is beyond is a wake-up that was lost.
 const HEARD: usize = 64;
 
@@ -100,6 +103,8 @@ pub struct Replica {
     committed: Notify,
     /// Replicas that run, this one too, as last read.
     running: Mutex<Vec<Arc<str>>>,
+    /// Connections of its own: who waits for edges must not wait for the queries of others.
+    aside: OnceLock<Db>,
 }
 
 /// Somebody who waits for edges; ends when dropped.
@@ -125,7 +130,12 @@ impl Replica {
             waiting: AtomicUsize::new(0),
             committed: Notify::new(),
             running: Mutex::default(),
+            aside: OnceLock::new(),
         }
+    }
+
+    fn db(&self, hub: &Hub) -> &Db {
+        self.aside.get_or_init(|| hub.0.db.aside(CONNECTIONS))
     }
 
     /// Its name.
@@ -213,7 +223,7 @@ impl Replica {
     }
 
     async fn take_part(&self, hub: &Hub) -> Result<Infallible, StoreError> {
-        let calls = Calls::listen(&hub.0.db).await?;
+        let calls = Calls::listen(self.db(hub)).await?;
         let (heard, work) = mpsc::channel(HEARD);
         // Listening is never cut short in the middle of a message.
         tokio::select! {
@@ -293,7 +303,7 @@ impl Replica {
 
     /// Says that this replica runs, tells what is due and reads what the others told.
     async fn round(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
-        let mut tx = hub.0.db.begin().await?;
+        let mut tx = self.db(hub).begin().await?;
         edge_leases::relax(&mut tx).await?;
         edge_leases::hold(&mut tx, &self.id, HELD).await?;
         if count.is_multiple_of(FORGET_EVERY) {
@@ -310,7 +320,7 @@ impl Replica {
         if leases.is_empty() && !calls {
             return Ok(());
         }
-        let mut tx = hub.0.db.begin().await?;
+        let mut tx = self.db(hub).begin().await?;
         edge_leases::relax(&mut tx).await?;
         if !leases.is_empty() {
             edge_leases::renew(&mut tx, &self.id, &leases).await?;
@@ -323,7 +333,7 @@ impl Replica {
 
     /// Reads the fleet.
     async fn read_all(&self, hub: &Hub) -> Result<(), StoreError> {
-        let mut conn = hub.0.db.read().await?;
+        let mut conn = self.db(hub).read().await?;
         let leases = edge_leases::list(&mut conn).await?;
         let replicas = edge_leases::list_replicas(&mut conn).await?;
         drop(conn);
@@ -358,7 +368,7 @@ impl Replica {
     }
 
     async fn call(&self, hub: &Hub, what: Call) -> Result<(), StoreError> {
-        let mut tx = hub.0.db.begin().await?;
+        let mut tx = self.db(hub).begin().await?;
         edge_leases::relax(&mut tx).await?;
         call(&mut tx, &self.text(what)).await?;
         tx.commit().await
@@ -372,7 +382,7 @@ impl Replica {
     async fn leave(&self, hub: &Hub) {
         let left = async {
             self.tell(hub, false).await?;
-            let mut tx = hub.0.db.begin().await?;
+            let mut tx = self.db(hub).begin().await?;
             edge_leases::leave(&mut tx, &self.id).await?;
             tx.commit().await
         };

@@ -340,6 +340,20 @@ impl Db {
         Ok(Self::Pg(pool))
     }
 
+    /// The same database over connections of its own, at most so many, opened when they are needed; SQLite's
+    /// are one process's own anyhow. Needs a runtime.
+    #[must_use]
+    pub fn aside(&self, connections: u32) -> Self {
+        match self {
+            Self::Pg(pool) => {
+                let options = PgConnectOptions::clone(&pool.connect_options());
+                let pool = PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT);
+                Self::Pg(pool.connect_lazy_with(options))
+            }
+            Self::Sqlite { .. } => self.clone(),
+        }
+    }
+
     /// Brings the schema up to date; safe to run twice and from several processes.
     ///
     /// # Errors

@@ -67,11 +67,14 @@ struct WelcomeHead {
     start: Start,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Item {
-    Domain(ShortDomain),
-    Rules(Arc<AccountRules>),
+/// One of its members; none of them if a newer release sent what is not known here.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Item {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domain: Option<ShortDomain>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<Arc<AccountRules>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -230,10 +233,8 @@ impl Unfinished {
         }
         self.hash.update(body);
         for item in items {
-            match item {
-                Item::Domain(domain) => self.domains.push(domain),
-                Item::Rules(rules) => self.rules.push(rules),
-            }
+            self.domains.extend(item.domain);
+            self.rules.extend(item.rules);
         }
         Ok(())
     }
@@ -250,8 +251,9 @@ fn put_welcome(out: &mut BytesMut, welcome: &Welcome) -> Result<(), FrameError> 
     let Welcome { epoch, head, compacted, start, domains, rules } = welcome;
     let (head, compacted) = (*head, *compacted);
     put(out, kind::WELCOME, &WelcomeHead { epoch: epoch.clone(), head, compacted, start: start.clone() })?;
-    let domains = domains.iter().cloned().map(Item::Domain);
-    let items: Vec<Item> = domains.chain(rules.iter().cloned().map(Item::Rules)).collect();
+    let domains = domains.iter().map(|domain| Item { domain: Some(domain.clone()), ..Item::default() });
+    let rules = rules.iter().map(|rules| Item { rules: Some(rules.clone()), ..Item::default() });
+    let items: Vec<Item> = domains.chain(rules).collect();
     let mut hash = blake3::Hasher::new();
     put_cut(out, &items, &mut |out, items| {
         let at = out.len();

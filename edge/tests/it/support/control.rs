@@ -9,11 +9,9 @@ use std::{
 use edge::backing::{Backing, BackingError, Changes};
 use shared::{
     id::AccountId,
-    redirect::{Redirect, RedirectKey, ResourceType},
+    redirect::{Redirect, RedirectKey},
     rules::{AccountRules, Rule, RuleList},
-    short_id::ShortId,
     short_url::{Scheme, ShortDomain},
-    time::UnixMillis,
     wire::{
         links::LinksPage,
         scan::{ScanBatch, ScanReceipt, ScanRecord},
@@ -24,7 +22,7 @@ use shared::{
 };
 use tokio::{sync::watch, time::Interval};
 
-use super::{DEADLINE, HOST};
+use super::{DEADLINE, HOST, record::redirect};
 
 /// What goes wrong between control and the edge.
 #[derive(Debug, Clone, Copy, Default)]
@@ -486,23 +484,4 @@ impl Changes for Stream {
 /// The key of a short id on the test domain.
 fn key(short_id: &str) -> RedirectKey {
     RedirectKey::new(HOST, &short_id.to_ascii_uppercase())
-}
-
-/// A record with a target; everything else fixed.
-pub(crate) fn redirect(short_id: &str, target: &str) -> Redirect {
-    Redirect {
-        domain: HOST.parse().unwrap(),
-        short_id: short_id.parse::<ShortId>().unwrap(),
-        resource_type: ResourceType::Product,
-        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
-        thng_id: None,
-        product_id: Some("U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap()),
-        target: target.into(),
-        thng_name: None,
-        standing: shared::standing::Standing::default(),
-        projects: Box::default(),
-        forward_query: false,
-        created_at: UnixMillis(1_700_000_000_000),
-        updated_at: UnixMillis(1_700_000_000_001),
-    }
 }

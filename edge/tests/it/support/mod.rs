@@ -3,6 +3,7 @@
 mod client;
 mod control;
 mod fleet;
+mod record;
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -14,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     client::{Answer, build, exchange, h2_prior_knowledge, over_tls, raw, request},
-    control::{Control, redirect},
+    control::Control,
     fleet::{Files, Internal, Redis, network},
+    record::redirect,
 };
 
 /// Host of the test domain.
