@@ -19,6 +19,7 @@ mod ops;
 mod publisher;
 mod rules;
 mod schemathesis;
+mod simulation;
 mod simulator;
 mod stability;
 mod statements;

@@ -8,6 +8,7 @@
 
 mod edge;
 mod explore;
+mod lease;
 mod redis;
 mod rule;
 mod scenarios;
@@ -24,7 +25,7 @@ use self::{
     rule::{Rule, Taking},
     scenarios::{
         ALL, CORE, DISK, DISK_AND_SNAPSHOT, DISK_ONE_WRITE, EPOCHS, EPOCHS_AT_ONCE, EPOCHS_ONE_WRITE, FAULTS,
-        LEASE, LONG, REDIS, STEPS,
+        LEASE, LEASES, LONG, POISONED, REDIS, STEPS, VIEW_BOOT,
     },
 };
 
@@ -107,6 +108,21 @@ fn disk_and_snapshot_hold() {
     holds(DISK_AND_SNAPSHOT);
 }
 
+#[test]
+fn poison_holds() {
+    holds(POISONED);
+}
+
+#[test]
+fn boot_from_the_view_holds() {
+    holds(VIEW_BOOT);
+}
+
+#[test]
+fn leases_and_heartbeats_hold() {
+    holds(LEASES);
+}
+
 /// Where no copy takes over, the term alone fences a rebuild.
 #[test]
 fn terms_fence_rebuilds() {
@@ -155,4 +171,11 @@ broken! {
     disk_counts_what_came_after: DISK, disk_applied_first: false;
     disk_keeps_what_is_stale: DISK_AND_SNAPSHOT, disk_skips_stale: false;
     disk_served_after_the_contact: DISK, contact_ends_disk: false;
+    garbled_record_read_as_404: POISONED, garbled_is_unknown: false;
+    refused_change_taken_as_a_deletion: POISONED, refused_keep: false;
+    view_boot_takes_what_is_older: VIEW_BOOT, view_boot_raises: false;
+    view_boot_served_after_the_contact: VIEW_BOOT, contact_ends_disk: false;
+    what_was_sent_counts_as_acknowledged: LEASES, acks_are_applied: false;
+    expired_lease_counts_as_acknowledged: LEASES, expired_are_unreachable: false;
+    any_heartbeat_makes_live: LEASES, beats_tell_head: false;
 }

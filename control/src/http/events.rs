@@ -10,6 +10,7 @@ use axum::{
 };
 use futures_util::StreamExt;
 use shared::problem::Code;
+use utoipa::ToSchema;
 
 use super::{
     access::{Caller, SentKey},
@@ -33,6 +34,16 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
+/// A message of the stream.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what is written as text")]
+struct StreamedEvent {
+    /// Its place in the log, for `Last-Event-ID`.
+    id: Option<String>,
+    /// A JSON object of `type`, `timestamp` in milliseconds since 1970, and `data`.
+    data: String,
+}
+
 /// Tells what happens in the account: actions, properties, redirections, ends of jobs.
 ///
 /// Each event is one message of `text/event-stream` with an `id` and, as `data`, a JSON object of `type`,
@@ -48,7 +59,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
             `context.countryCode=DE&customFields.grade>3`"),
         ("lastEventId" = Option<String>, Query, description = "The place to go on from, where no header \
             `Last-Event-ID` can be sent; 409 when it is not kept any more")),
-    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = String)),
+    responses((status = 200, description = "The stream", content_type = "text/event-stream", body = StreamedEvent)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn stream(
     State(app): State<Arc<App>>,

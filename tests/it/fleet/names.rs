@@ -5,7 +5,7 @@ use std::fs;
 use tests::product::root;
 
 /// Name of the design, file, and the function that is the check.
-const CHECKS: [(&str, &str, &str); 28] = [
+const CHECKS: [(&str, &str, &str); 30] = [
     ("push_latency_1", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_100", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_1000", "benches/src/push/mod.rs", "run_push"),
@@ -37,6 +37,8 @@ const CHECKS: [(&str, &str, &str); 28] = [
     ("rolling_restart", "tests/it/fleet/rolling.rs", "rolling_restart"),
     ("snapshot_while_writing", "tests/it/fleet/stream.rs", "snapshot_while_writing"),
     ("full replica", "edge/src/cache/properties/replica.rs", "assert_whole"),
+    ("simulated network", "tests/it/simulation.rs", "nothing_old_is_served_whatever_the_network_does"),
+    ("other releases", "tests/it/fleet/other_release.rs", "a_control_of_the_next_release_leads_this_edge"),
     ("model and its broken forms", "tests/it/model.rs", "all_hold"),
 ];
 

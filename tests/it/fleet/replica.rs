@@ -99,5 +99,5 @@ async fn every_link_is_held_and_needs_nobody() -> Result<()> {
     edge.start_again()?;
     edge.until_live(&fleet.http, 0).await?;
     holds(&fleet, &edge, 1_203).await?;
-    shows(&fleet, &edge, &[one, two, ("GONE", 307, Some("https://example.com/")), none]).await
+    shows(&fleet, &edge, &[one, two, gone, ("NEW", 307, Some("https://example.com/")), none]).await
 }

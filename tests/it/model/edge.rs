@@ -3,7 +3,7 @@
 use super::{
     redis::View,
     rule::{Rule, Taking},
-    truth::{KEYS, NONE, Value, Write, rev_of},
+    truth::{KEYS, NONE, Value, Write, is_poison, rev_of},
 };
 
 /// Keys that the tail remembers: one fewer than there are, so that it forgets.
@@ -114,6 +114,15 @@ impl Cache {
         cache
     }
 
+    /// A start from what the view says of itself, with nothing held.
+    pub(super) fn boot_from_view(rule: &Rule, view: &View) -> Self {
+        let mut cache = Self { booting: true, alone: true, ..Self::new(view.epoch, view.wm) };
+        if !rule.view_boot_raises {
+            cache.floors = [0; KEYS];
+        }
+        cache
+    }
+
     /// The least watermark that a fill must have.
     pub(super) fn floor(&self, slot: usize) -> u8 {
         self.floors[slot].max(self.gate)
@@ -163,6 +172,13 @@ impl Cache {
             EventStep::Enter => {
                 self.entered = rev;
                 let (key, slot) = (usize::from(write.key), slots[usize::from(write.key)]);
+                if is_poison(write.value) {
+                    if !rule.refused_keep && self.entries[key].rev > 0 {
+                        self.entries[key] = Entry { rev, as_of: rev, value: 0 };
+                        self.floors[slot] = self.floors[slot].max(rev);
+                    }
+                    return;
+                }
                 let floor = self.floors[slot];
                 self.floors[slot] = floor.max(rev);
                 let entry = &mut self.entries[key];
@@ -235,6 +251,12 @@ impl Cache {
         if view.epoch == NONE && !rule.flushed_is_unknown {
             view = View { epoch: self.epoch, complete: true, wm: self.floor(slot), value: 0 };
         }
+        if is_poison(view.value) {
+            if rule.garbled_is_unknown {
+                return None;
+            }
+            view.value = 0;
+        }
         let is_ours = view.epoch != NONE && view.epoch == self.epoch;
         if !is_ours || (!view.complete && rule.complete_counts) {
             return None;
@@ -275,6 +297,9 @@ impl Cache {
         }
         let (rev, newest) = self.tail.newest[key];
         let value = if rev > view.wm { newest } else { view.value };
+        if is_poison(value) || is_poison(view.value) {
+            return None;
+        }
         Some(View { wm: self.tail.through, value, ..*view })
     }
 

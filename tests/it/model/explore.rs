@@ -6,9 +6,10 @@ use stateright::{Model, Property};
 
 use super::{
     edge::EventStep,
+    lease::can_beat,
     redis::View,
     rule::Rule,
-    truth::{KEYS, NONE, Value},
+    truth::{KEYS, NONE, Value, is_poison},
     watch::{Broken, Request},
     world::{Action, Fault, Flight, Places, World},
 };
@@ -30,10 +31,25 @@ pub(super) struct Scenario {
     pub(super) fine: bool,
     /// Whether the edge writes to its disk.
     pub(super) disk: bool,
+    /// What there is beside: see [`Extra`].
+    pub(super) extra: Extra,
     /// What both keys hold at first: 1 for a value, 0 for nothing.
     pub(super) first: &'static [Value],
     /// What must have been seen at the end.
     pub(super) reaches: &'static [Seen],
+}
+
+/// What only some scenarios have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extra {
+    /// Nothing.
+    None,
+    /// Changes that no edge can use.
+    Poison,
+    /// An edge that holds nothing begins from the view.
+    ViewBoot,
+    /// Acknowledgements, leases and heartbeats.
+    Leases,
 }
 
 /// What a run of the checker must meet, or it proves nothing.
@@ -69,6 +85,18 @@ pub(super) enum Seen {
     FromDisk,
     /// An entry from disk waited after the contact, and was served when the edge had caught up.
     KeptFromDisk,
+    /// A change was refused, and what was held stayed.
+    Refused,
+    /// A fill read what it could not use.
+    Garbled,
+    /// An edge began from the view, and served a fill before it heard of control.
+    FromView,
+    /// `wait=edges` named the edge.
+    Promised,
+    /// `wait=edges` was answered without the edge, whose lease had run out.
+    LeftOut,
+    /// A heartbeat told of a lost message.
+    LostTail,
 }
 
 /// The model: one scenario under one rule.
@@ -109,6 +137,7 @@ impl Push {
                 let unusable = |view: View| view.epoch == NONE || !view.complete;
                 let read = after.flights[usize::from(key)];
                 self.note(Seen::Unusable, matches!(read, Flight::Read(view) if unusable(view)));
+                self.note(Seen::Garbled, matches!(read, Flight::Read(view) if is_poison(view.value)));
             }
             Action::Lift { key } => {
                 let read = after.flights[usize::from(key)];
@@ -123,6 +152,10 @@ impl Push {
                 }
             }
             Action::Apply | Action::Event(EventStep::Enter) => {
+                let rev = after.cache.applied;
+                let write = after.control.now().write(rev);
+                let stays = after.cache.entries[usize::from(write.key)].rev > 0;
+                self.note(Seen::Refused, is_poison(write.value) && action == Action::Apply && stays);
                 let gone =
                     |key: usize| before.cache.entries[key].rev > 0 && after.cache.entries[key].rev == 0;
                 self.note(Seen::Removed, (0..KEYS).any(gone));
@@ -146,6 +179,8 @@ impl Push {
             }
             Action::Ask { key } | Action::Fill { key } => {
                 let entry = before.cache.entries[usize::from(key)];
+                let is_filled = before.cache.alone && entry.rev == 0;
+                self.note(Seen::FromView, is_filled && after.cache.entries[usize::from(key)].rev > 0);
                 match before.cache.held(&self.rule, usize::from(key)) {
                     Some(_) if before.cache.alone => self.note(Seen::FromDisk, true),
                     Some(_) => {}
@@ -153,7 +188,15 @@ impl Push {
                 }
             }
             Action::Miss { .. } => self.note(Seen::Raced, true),
+            Action::Wait => {
+                self.note(Seen::Promised, after.lease.promised > before.lease.promised);
+            }
+            Action::Expire => self.note(Seen::LeftOut, after.control.now().head > after.cache.applied),
+            Action::Beat => self.note(Seen::LostTail, after.link.welcome.is_some()),
             Action::Write { .. }
+            | Action::Poison { .. }
+            | Action::BootFromView
+            | Action::Ack
             | Action::Dial
             | Action::Event(EventStep::Tail | EventStep::Done)
             | Action::Stray { .. }
@@ -203,12 +246,26 @@ impl Push {
             // The stream is cut, or ends because control sees another epoch.
             actions.push(Action::Dial);
         }
-        if world.link.epoch != NONE && world.link.epoch == cache.epoch {
+        if world.link.epoch != NONE && world.link.epoch == cache.epoch && !world.lease.is_lossy {
             actions.push(if self.scenario.fine { Action::Event(EventStep::Tail) } else { Action::Apply });
             if !self.rule.gaps_are_refused {
                 let head = world.control.log(world.link.epoch).head;
                 actions.extend((cache.applied + 2..=head).map(|rev| Action::Stray { rev }));
             }
+        }
+    }
+}
+
+fn extra_actions(extra: Extra, world: &World, actions: &mut Vec<Action>) {
+    match extra {
+        Extra::None => {}
+        Extra::Poison => actions.extend((world.writes_left > 0).then_some(Action::Poison { key: 0 })),
+        Extra::ViewBoot => actions.extend(world.cache.alone.then_some(Action::BootFromView)),
+        Extra::Leases => {
+            let is_connected = world.link.epoch != NONE && world.link.epoch == world.cache.epoch;
+            actions.extend((is_connected && !world.cache.is_busy()).then_some(Action::Ack));
+            actions.extend(can_beat(world).then_some(Action::Beat));
+            actions.extend([Action::Expire, Action::Wait]);
         }
     }
 }
@@ -227,7 +284,7 @@ impl Model for Push {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        let Scenario { places, writes, kinds, disk, .. } = self.scenario;
+        let Scenario { places, writes, kinds, disk, extra, .. } = self.scenario;
         if world.watch.broken.is_some() {
             // The path is told; what follows is of no interest.
             return;
@@ -252,6 +309,7 @@ impl Model for Push {
             actions.push(Action::Failover);
         }
         self.stream_actions(world, actions);
+        extra_actions(extra, world, actions);
         if disk {
             if world.saving.is_some() {
                 actions.push(Action::Saved);
@@ -292,6 +350,12 @@ impl Model for Push {
             }),
             Property::always("I6: reads never go back", |_, world| is_intact(world, Broken::I6)),
             Property::always("I7: 404 is verified", |_, world| is_intact(world, Broken::I7)),
+            Property::always("wait=edges names only an edge that has it", |_, world: &World| {
+                world.lease.promised <= world.watch.acked()
+            }),
+            Property::always("LIVE means everything up to the heartbeat", |_, world: &World| {
+                world.lease.live <= world.cache.applied
+            }),
             Property::always("floors are over entries", |model: &Self, world: &World| {
                 model.rule.taking != super::rule::Taking::Floors
                     || !model.rule.negatives_raise
@@ -311,5 +375,6 @@ fn can_fail(world: &World, fault: Fault) -> bool {
         Fault::Depose => world.publishers[1].term == 0 && world.publishers[0].term == 1,
         Fault::Restore(back) => world.control.epoch == 0 && world.control.now().head > back,
         Fault::Crash => true,
+        Fault::Lose => idle && world.link.epoch == world.cache.epoch && !world.lease.is_lossy,
     }
 }

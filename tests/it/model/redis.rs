@@ -124,7 +124,7 @@ impl Publisher {
                 if shard.epoch != epoch || shard.complete || !is_mine || !continues {
                     Work::Unknown
                 } else if let Some(key) = keys.get(usize::from(row)) {
-                    after.rows[*key] = control.log(epoch).at(at_rev, *key);
+                    after.rows[*key] = control.log(epoch).stored(at_rev, *key);
                     after.rebuilt = row + 1;
                     Work::Rebuilding { epoch, at_rev, next: row + 1 }
                 } else {

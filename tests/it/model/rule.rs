@@ -50,6 +50,18 @@ pub(super) struct Rule {
     /// After the first contact of a boot, what came from disk waits until the edge has caught up, and fills
     /// must be as new as the head of that contact.
     pub(super) contact_ends_disk: bool,
+    /// A boot from the view counts everything before its watermark as stale.
+    pub(super) view_boot_raises: bool,
+    /// What cannot be read of a view says nothing, instead of 404.
+    pub(super) garbled_is_unknown: bool,
+    /// A change that is refused leaves what was held.
+    pub(super) refused_keep: bool,
+    /// An edge acknowledges what it has applied, not what it was sent.
+    pub(super) acks_are_applied: bool,
+    /// An edge whose lease has run out is named as unreachable, instead of as one that has it.
+    pub(super) expired_are_unreachable: bool,
+    /// An edge is live when it has what the heartbeat says, not whenever one comes.
+    pub(super) beats_tell_head: bool,
 }
 
 impl Rule {
@@ -72,5 +84,11 @@ impl Rule {
         disk_applied_first: true,
         disk_skips_stale: true,
         contact_ends_disk: true,
+        view_boot_raises: true,
+        garbled_is_unknown: true,
+        refused_keep: true,
+        acks_are_applied: true,
+        expired_are_unreachable: true,
+        beats_tell_head: true,
     };
 }

@@ -1,7 +1,7 @@
 //! The bounds within which the model is explored.
 
 use super::{
-    explore::{Scenario, Seen},
+    explore::{Extra, Scenario, Seen},
     world::{Fault, Places},
 };
 
@@ -19,6 +19,7 @@ pub(super) const CORE: Scenario = Scenario {
     waiting: 2,
     fine: false,
     disk: false,
+    extra: Extra::None,
     first: &[1],
     reaches: &[
         Seen::Ahead,
@@ -128,6 +129,38 @@ pub(super) const ALL: Scenario = Scenario {
     stepped: &[],
     disk: true,
     reaches: &[Seen::Rebuilt, Seen::RolledBack, Seen::OtherEpoch, Seen::FromDisk],
+    ..CORE
+};
+
+/// Changes that no edge can use: refused, in the view and at control.
+pub(super) const POISONED: Scenario = Scenario {
+    name: "poison",
+    waiting: 1,
+    extra: Extra::Poison,
+    reaches: &[Seen::Refused, Seen::Garbled, Seen::Lifted],
+    ..CORE
+};
+
+/// The edge dies without a disk, and begins from a view whose shards are not at the same revision.
+pub(super) const VIEW_BOOT: Scenario = Scenario {
+    name: "boot from the view",
+    places: TWO_SHARDS,
+    faults: 2,
+    kinds: &[Fault::Crash, Fault::Copy(1), Fault::Cut],
+    stepped: &[],
+    extra: Extra::ViewBoot,
+    reaches: &[Seen::FromView, Seen::RolledBack],
+    ..CORE
+};
+
+/// Acknowledgements, leases that run out, heartbeats and lost messages.
+pub(super) const LEASES: Scenario = Scenario {
+    name: "leases and heartbeats",
+    faults: 2,
+    kinds: &[Fault::Lose, Fault::Cut],
+    stepped: &[],
+    extra: Extra::Leases,
+    reaches: &[Seen::Promised, Seen::LeftOut, Seen::LostTail],
     ..CORE
 };
 

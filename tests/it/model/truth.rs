@@ -10,6 +10,14 @@ pub(super) const NONE: u8 = u8::MAX;
 /// A value: 0 is absent, else the revision that wrote it in the low three bits, and its epoch above.
 pub(super) type Value = u8;
 
+/// Marks a value that an edge cannot use: it refuses the change, and what it held stays.
+const POISON: Value = 0x40;
+
+/// Whether an edge cannot use a value.
+pub(super) fn is_poison(value: Value) -> bool {
+    value & POISON != 0
+}
+
 /// The revision that wrote a value.
 pub(super) fn rev_of(value: Value) -> u8 {
     value & 7
@@ -48,6 +56,11 @@ impl Log {
         self.writes[usize::from(self.head)] = Write { key, value };
     }
 
+    pub(super) fn push_poison(&mut self, key: u8) {
+        self.head += 1;
+        self.writes[usize::from(self.head)] = Write { key, value: self.head | POISON };
+    }
+
     /// The log as a backup from `back` revisions ago has it.
     pub(super) fn restored(&self, back: u8) -> Self {
         let mut log = *self;
@@ -58,12 +71,21 @@ impl Log {
         log
     }
 
-    /// What `key` holds at `rev`.
+    /// What `key` holds at `rev`, for an edge: what that refuses leaves what was before.
     pub(super) fn at(&self, rev: u8, key: usize) -> Value {
+        self.newest(rev, key, |value| !is_poison(value))
+    }
+
+    /// What `key` holds at `rev`, as it is stored.
+    pub(super) fn stored(&self, rev: u8, key: usize) -> Value {
+        self.newest(rev, key, |_| true)
+    }
+
+    fn newest(&self, rev: u8, key: usize, counts: fn(Value) -> bool) -> Value {
         let mut rev = rev;
         while rev > 1 {
             let write = self.writes[usize::from(rev)];
-            if usize::from(write.key) == key {
+            if usize::from(write.key) == key && counts(write.value) {
                 return write.value;
             }
             rev -= 1;
@@ -101,6 +123,10 @@ impl Control {
     pub(super) fn write(&mut self, key: u8, put: bool) {
         let epoch = self.epoch;
         self.logs[usize::from(epoch)].push(epoch, key, put);
+    }
+
+    pub(super) fn poison(&mut self, key: u8) {
+        self.logs[usize::from(self.epoch)].push_poison(key);
     }
 
     /// A restore, or a failover: history may be cut, so the epoch is another one.

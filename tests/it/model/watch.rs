@@ -53,6 +53,11 @@ impl Watch {
     pub(super) const NEW: Self =
         Self { epoch: 0, acked: 1, served: [0; KEYS], alone: [0; KEYS], broken: None };
 
+    /// The newest revision that the edge may be held to.
+    pub(super) fn acked(&self) -> u8 {
+        self.acked
+    }
+
     /// A client asks: what it may expect is what holds now.
     pub(super) fn ask(&self, cache: &Cache, key: usize, floor: u8) -> Request {
         let (acked, served) =

@@ -2,6 +2,7 @@
 
 use super::{
     edge::{Cache, Disk, EventStep},
+    lease::Lease,
     redis::{Publisher, Shard, View},
     rule::Rule,
     truth::{Control, KEYS, NONE, Value},
@@ -28,6 +29,8 @@ pub(super) enum Fault {
     Restore(u8),
     /// The edge dies and starts again.
     Crash,
+    /// The stream swallows what comes until the next welcome, and goes on with heartbeats.
+    Lose,
 }
 
 /// One step of anybody.
@@ -73,6 +76,18 @@ pub(super) enum Action {
     Save,
     /// The disk snapshot reads the second half, and counts from here.
     Saved,
+    /// Control commits a change that no edge can use.
+    Poison { key: u8 },
+    /// An edge that holds nothing begins from what the view says of itself.
+    BootFromView,
+    /// An acknowledgement arrives.
+    Ack,
+    /// The lease of the edge runs out.
+    Expire,
+    /// `wait=edges` for the newest revision is answered.
+    Wait,
+    /// A heartbeat arrives.
+    Beat,
     /// A fault.
     Fault(Fault),
 }
@@ -119,6 +134,7 @@ pub(super) struct World {
     /// The disk snapshot that is being written.
     pub(super) saving: Option<Disk>,
     pub(super) watch: Watch,
+    pub(super) lease: Lease,
     pub(super) writes_left: u8,
     pub(super) faults_left: u8,
 }
@@ -158,6 +174,7 @@ impl World {
             disk: None,
             saving: None,
             watch: Watch::NEW,
+            lease: Lease::NEW,
             writes_left: writes,
             faults_left: faults,
         }
@@ -236,6 +253,26 @@ impl World {
                     self.disk = Some(disk);
                 }
             }
+            Action::Poison { key } => {
+                self.writes_left = self.writes_left.checked_sub(1)?;
+                self.control.poison(key);
+            }
+            Action::BootFromView => {
+                let view = self.shards[0].read(0);
+                if self.cache.epoch != NONE || view.epoch == NONE || !view.complete {
+                    return None;
+                }
+                self.cache = Cache::boot_from_view(rule, &view);
+            }
+            Action::Ack => self.lease.acknowledge(rule, self.cache.applied, self.control.now().head),
+            Action::Expire => self.lease.expire(),
+            Action::Wait => self.lease.wait(rule, self.control.now().head),
+            Action::Beat => {
+                let head = self.control.now().head;
+                if self.lease.beat(rule, self.cache.applied, head) {
+                    self.link.welcome = Some((self.control.epoch, head));
+                }
+            }
             Action::Fault(fault) => self.fault(places, fault)?,
         }
         Some(())
@@ -263,6 +300,7 @@ impl World {
             self.cache.resume(rule, head);
         }
         self.link.epoch = epoch;
+        self.lease.is_lossy = false;
         self.watch.follow(&before, &self.cache);
         Some(())
     }
@@ -299,7 +337,7 @@ impl World {
         let log = self.control.now();
         // An answer that does not tell is taken for one of the edge's own epoch.
         let epoch = if rule.lookup_tells_epoch { self.control.epoch } else { self.cache.epoch };
-        View { epoch, complete: true, wm: log.head, value: log.at(log.head, key) }
+        View { epoch, complete: true, wm: log.head, value: log.stored(log.head, key) }
     }
 
     fn offer(&mut self, rule: &Rule, places: &Places, key: usize) {
@@ -377,6 +415,7 @@ impl World {
             Fault::Cut => {
                 self.link = Link { epoch: NONE, welcome: None };
                 self.cache.cut();
+                self.lease.cut();
             }
             Fault::Resync => self.link.welcome = Some((self.control.epoch, self.control.now().head)),
             Fault::Flush(shard) => self.shards[usize::from(shard)] = Shard::FLUSHED,
@@ -389,7 +428,9 @@ impl World {
                 (0..KEYS).for_each(|key| self.close(key));
                 self.saving = None;
                 self.watch.crash();
+                self.lease.cut();
             }
+            Fault::Lose => self.lease.is_lossy = true,
         }
         Some(())
     }
