@@ -44,7 +44,7 @@ pub struct EdgeConfig {
     /// What is held is written to the data folder, so that a start needs nobody; default not, as one process
     /// has its control with it.
     pub disk: Option<DiskLimits>,
-    /// Every link of every domain is held, some 80 bytes each, beside those that are asked for; default not.
+    /// Every link of every domain is held, up to 90 bytes each, beside those that are asked for; default not.
     ///
     /// Then neither a known nor an unknown id needs the backing, once all links were read from it.
     pub is_replica: bool,

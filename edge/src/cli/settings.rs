@@ -132,7 +132,7 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub cache_mib: Option<String>,
 
-    /// Links to hold: off for those that are asked for, full for every link, 80 bytes each beside the former; then no
+    /// Links to hold: off for those that are asked for, full for every link, 90 bytes each beside the former; then no
     /// id needs Redis once all links were read from control [default: off]
     #[arg(long, env = "WAYMARK_EDGE_REPLICA", value_name = "off|full")]
     #[serde(deserialize_with = "text")]
