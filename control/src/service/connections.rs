@@ -139,18 +139,8 @@ pub async fn open(
     let id = ActionId::new(app.clock.now().0, app.random16()?).to_string();
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
     let client = client.map(|client| (actor.account, actor.id.clone(), client.to_owned()));
-    {
-        let mut table = app.connections.lock();
-        if let Some(client) = &client
-            && let Some(before) = table.by_client.insert(client.clone(), id.clone())
-            && let Some(held) = table.held.get_mut(&before)
-        {
-            held.why.get_or_insert(Ended::TakenOver);
-            held.ends.cancel();
-        }
-        let held = Held { ends: connection.ends.clone(), why: None, key, client };
-        table.held.insert(id.clone(), held);
-    }
+    let held = Held { ends: connection.ends.clone(), why: None, key, client: client.clone() };
+    app.connections.lock().held.insert(id.clone(), held);
     if actor.kind == ActorKind::Thng {
         let replica = app.connections.lock().replica.clone();
         let added = match replica {
@@ -161,6 +151,11 @@ pub async fn open(
             forget(app, &id);
             return Err(error);
         }
+    }
+    // Once its own row stands: the Thng is connected all the while.
+    if let Some(client) = client {
+        let before = app.connections.lock().by_client.insert(client, id);
+        app.connections.end(before.into_iter(), Ended::TakenOver);
     }
     Ok(connection)
 }

@@ -73,7 +73,7 @@ impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
         };
         if begins {
             // By itself: the caller may leave, and others wait for the lane.
-            tokio::spawn(Lane { rounds: self.0.clone(), has_ended: false }.run());
+            tokio::spawn(run(self.0.clone()));
         }
         answered.await.map_err(|_| StoreError::Stopped)
     }
@@ -114,29 +114,13 @@ impl<Q, A> Inner<Q, A> {
 }
 
 /// One of those who take rounds, until none is left.
-struct Lane<Q, A> {
-    rounds: Arc<Inner<Q, A>>,
-    has_ended: bool,
-}
-
-impl<Q, A> Lane<Q, A> {
-    async fn run(mut self) {
-        while let Some((round, answers)) = self.rounds.take() {
-            let results = (self.rounds.work)(round).await;
-            for (answer, result) in answers.into_iter().zip(results) {
-                // Who left does not hear of it.
-                let _ = answer.send(result);
-            }
-        }
-        self.has_ended = true;
-    }
-}
-
-impl<Q, A> Drop for Lane<Q, A> {
-    /// A panic ends a lane, and not the requests that come after.
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.rounds.queue().lanes -= 1;
+async fn run<Q: Send + 'static, A: Send + 'static>(rounds: Arc<Inner<Q, A>>) {
+    while let Some((round, answers)) = rounds.take() {
+        // A panic ends its round, and neither the lane nor those who wait for it.
+        let Ok(results) = tokio::spawn((rounds.work)(round)).await else { continue };
+        for (answer, result) in answers.into_iter().zip(results) {
+            // Who left does not hear of it.
+            let _ = answer.send(result);
         }
     }
 }
@@ -209,11 +193,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_takes_its_round_only() {
-        let rounds = rounds(1, Arc::new(Semaphore::new(9)));
-        assert!(matches!(rounds.submit(666).await, Err(StoreError::Stopped)));
+        let gate = Arc::new(Semaphore::new(0));
+        let rounds = rounds(1, gate.clone());
+        let ask = |request: u32| {
+            let rounds = rounds.clone();
+            tokio::spawn(async move { rounds.submit(request).await })
+        };
+        let panics = ask(666);
+        while rounds.0.queue().lanes == 0 || !rounds.0.queue().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // Nobody else comes to wake the lane for who waits behind it.
+        let behind = ask(8);
+        while rounds.0.queue().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(9);
+        assert!(matches!(panics.await.unwrap(), Err(StoreError::Stopped)));
+        assert_eq!(behind.await.unwrap().unwrap(), (0, 8));
         while rounds.0.queue().lanes > 0 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(rounds.submit(7).await.unwrap(), (0, 7));
+        assert_eq!(rounds.submit(7).await.unwrap(), (1, 7));
     }
 }

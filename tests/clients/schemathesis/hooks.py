@@ -19,6 +19,8 @@ DOMAIN = os.environ["WAYMARK_SHORT_DOMAIN"]
 NOWHERE = "U" * 24
 # The id in the document's examples, which no resource has.
 EXAMPLE = "UKXAGyEf8SQ5eTDmVgGpHqAa"
+# The product in the document's examples of commissions: a request may have deleted who was made with it.
+EXAMPLE_PRODUCT = "gs1:01:09521234543213"
 
 
 def create(path, body):
@@ -114,6 +116,8 @@ def before_call(context, case, kwargs):
         location = case.body.get("location")
         if isinstance(location, dict) and location.get("place") == EXAMPLE:
             location["place"] = FIXTURES["place"]
+        if case.body.get("product") == EXAMPLE_PRODUCT:
+            case.body["product"] = FIXTURES["product"]
         if case.path.endswith("/authentication") and isinstance(location, dict):
             location["longitude"], location["latitude"] = location["position"]["coordinates"]
         of_settings = case.body.get("settings", case.body)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{profile::MAX_SESSIONS, spot::CountryCode, trigger::TriggerType};
 use crate::domain::{
     geo::distance_km,
-    limits::{MAX_IDENTIFIER, check_text, shorten},
+    limits::{MAX_IDENTIFIER, check_text, integer, shorten},
     location::Coordinates,
     members::Members,
 };
@@ -257,7 +257,7 @@ impl Overrides {
 
 fn count(members: &mut Members<'_>, name: &str, min: u32, max: u32) -> Option<u32> {
     members.typed(name, &format!("a whole number from {min} to {max}"), |value| {
-        let number = u32::try_from(value.as_u64()?).ok()?;
+        let number = u32::try_from(integer(value)?).ok()?;
         (min..=max).contains(&number).then_some(number)
     })
 }
@@ -329,7 +329,7 @@ mod tests {
         let cases: Vec<(Value, &[&str])> = vec![
             (json!({}), &[]),
             (json!({"unknown": 1, "requireCommissioning": null}), &[]),
-            (json!({"regionsThreshold": 0, "maxObservedScans": 64, "geoIpSpreadThreshold": 0.5}), &[]),
+            (json!({"regionsThreshold": 0.0, "maxObservedScans": 64, "geoIpSpreadThreshold": 0.5}), &[]),
             (json!({"allowedNetworks": ["192.0.2.0/24", "2001:db8::/32"], "diversionMode": "trigger"}), &[]),
             (json!({"purchaseOrders": {"PO 1": ["de", "AT"], "PO 2": []}}), &[]),
             (json!({"evidenceTypes": ["scans", "inspectorScans"]}), &[]),

@@ -11,7 +11,7 @@ use crate::{
     domain::{
         access::Actor,
         assessment::settings::{Overrides, Settings},
-        limits::shorten,
+        limits::{integer, shorten},
         members::Members,
         permission::{Subject::AssessmentSettings, Verb},
         resource::Product,
@@ -103,7 +103,7 @@ impl Replacement {
         let settings = Overrides::parse(body)?;
         let mut members = Members::of(body)?;
         let version = members.typed("version", "a whole number of 0 or more", |value| {
-            value.as_i64().filter(|version| *version >= 0)
+            integer(value).filter(|version| *version >= 0)
         });
         members.finish(Some(Self { settings, version }))
     }
