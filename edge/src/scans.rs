@@ -2,6 +2,7 @@
 //!
 //! The request path only pushes into the ring: never an await, never a task, never a wake-up.
 
+mod boot;
 mod degrade;
 mod record;
 mod ship;

@@ -26,7 +26,7 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Least time between two acknowledgements that no heartbeat asks for.
+/// Least time between two acknowledgements of events; what a heartbeat asks for goes between them.
 const ACK_INTERVAL: Duration = Duration::from_millis(5);
 /// Silence after which the stream counts as dead: four heartbeats.
 const WATCHDOG: Duration = Duration::from_secs(1);
@@ -262,7 +262,8 @@ struct Link<'a, B: Backing> {
     follower: &'a Follower<B>,
     connected: bool,
     rejected: Vec<Rejected>,
-    last_ack: Instant,
+    /// Until then, events wait to be acknowledged together.
+    ack_from: Instant,
     ack_due: Option<Instant>,
     /// Since when a gap waits to be mended.
     resyncing: Option<Instant>,
@@ -270,8 +271,8 @@ struct Link<'a, B: Backing> {
 
 impl<'a, B: Backing> Link<'a, B> {
     fn new(follower: &'a Follower<B>) -> Self {
-        let last_ack = Instant::now();
-        Self { follower, connected: false, rejected: Vec::new(), last_ack, ack_due: None, resyncing: None }
+        let ack_from = Instant::now();
+        Self { follower, connected: false, rejected: Vec::new(), ack_from, ack_due: None, resyncing: None }
     }
 
     async fn run(&mut self) -> Ended {
@@ -316,7 +317,7 @@ impl<'a, B: Backing> Link<'a, B> {
                     heard = Instant::now();
                     self.take(message?, &mut changes).await?;
                 }
-                () = sleep_until(ack_at), if self.ack_due.is_some() => self.acknowledge(&mut changes).await?,
+                () = sleep_until(ack_at), if self.ack_due.is_some() => self.acknowledge_events(&mut changes).await?,
                 () = sleep_until(heard + WATCHDOG) => {
                     self.status(State::Lagging);
                     return Err(broken("no heartbeat for a second"));
@@ -345,10 +346,10 @@ impl<'a, B: Backing> Link<'a, B> {
                         return self.resync(reason, changes).await;
                     }
                 }
-                if self.last_ack.elapsed() >= ACK_INTERVAL {
-                    self.acknowledge(changes).await
+                if self.ack_from <= Instant::now() {
+                    self.acknowledge_events(changes).await
                 } else {
-                    self.ack_due.get_or_insert(self.last_ack + ACK_INTERVAL);
+                    self.ack_due.get_or_insert(self.ack_from);
                     Ok(())
                 }
             }
@@ -407,10 +408,14 @@ impl<'a, B: Backing> Link<'a, B> {
         self.rejected.extend(rejected);
     }
 
+    async fn acknowledge_events(&mut self, changes: &mut B::Changes) -> Result<(), Ended> {
+        self.ack_from = Instant::now() + ACK_INTERVAL;
+        self.acknowledge(changes).await
+    }
+
     async fn acknowledge(&mut self, changes: &mut B::Changes) -> Result<(), Ended> {
         let (_, applied) = self.follower.cache.position();
         let ack = ToControl::Ack { applied, rejected: std::mem::take(&mut self.rejected) };
-        self.last_ack = Instant::now();
         self.ack_due = None;
         send(changes, ack).await
     }

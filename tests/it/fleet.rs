@@ -16,6 +16,7 @@ use tests::{
 };
 
 mod conformance;
+mod full_disk;
 mod metrics;
 mod names;
 mod other_release;

@@ -93,6 +93,15 @@ impl FleetEdge {
         self.child.id()
     }
 
+    /// The folder of what it keeps.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn data_dir(&self) -> Result<PathBuf> {
+        let found = self.settings.iter().find(|(name, _)| *name == "WAYMARK_DATA_DIR");
+        Ok(found.context("no folder")?.1.clone().into())
+    }
+
     /// Kills it: no time to tidy up.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use shared::wire::{
     stream::{Hello, Start, ToControl, ToEdge},
 };
 
-/// Least time between two acknowledgements of an edge (design: push, 2).
+/// Least time between two acknowledgements of events by an edge (design: push, 2).
 const ACK_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long a stream may take to open.
@@ -39,6 +39,8 @@ struct Edge {
     applied: u64,
     acked_at: Instant,
     owes: bool,
+    /// A heartbeat asks for an answer, at once.
+    is_asked: bool,
 }
 
 impl Edges {
@@ -126,7 +128,7 @@ impl Edge {
         };
         io.set_nonblocking(true)?;
         let io = mio::net::TcpStream::from_std(io);
-        Ok(Self { io, decoder, applied, acked_at: Instant::now(), owes: true })
+        Ok(Self { io, decoder, applied, acked_at: Instant::now(), owes: false, is_asked: true })
     }
 
     /// Takes what is there.
@@ -144,25 +146,30 @@ impl Edge {
                 ToEdge::Events(events) => {
                     ensure!(events.prev == self.applied, "{} came at {}", events.prev, self.applied);
                     self.applied = events.last;
+                    self.owes = true;
                 }
                 ToEdge::Heartbeat { head, .. } => {
                     ensure!(head <= self.applied, "a heartbeat of {head} came at {}", self.applied);
+                    self.is_asked = true;
                 }
                 ToEdge::Goaway { reason, .. } => bail!("sent away: {reason}"),
                 ToEdge::Welcome(_) => bail!("a second welcome"),
             }
-            self.owes = true;
         }
         Ok(())
     }
 
-    /// Acknowledges, unless it did so a moment ago; gives whether it still owes.
+    /// Acknowledges, unless it did so a moment ago and nobody asks; gives whether it still owes.
     fn ack(&mut self) -> Result<bool> {
-        if self.owes && self.acked_at.elapsed() >= ACK_PAUSE {
+        let is_due = self.owes && self.acked_at.elapsed() >= ACK_PAUSE;
+        if is_due || self.is_asked {
             let ack = ToControl::Ack { applied: self.applied, rejected: Vec::new() };
             // Some bytes, which an empty socket always takes.
             self.io.write_all(&frame::encode(&ack)?)?;
-            (self.acked_at, self.owes) = (Instant::now(), false);
+            if is_due {
+                self.acked_at = Instant::now();
+            }
+            (self.owes, self.is_asked) = (false, false);
         }
         Ok(self.owes)
     }

@@ -221,12 +221,13 @@ impl Members {
     }
 
     /// What the other replicas were not told yet of the edges here, sorted by edge; from now on they were.
-    pub(super) fn take_untold(&self) -> Vec<Lease> {
+    /// Where nobody `listens`, only what a replica that starts must find: who is there.
+    pub(super) fn take_untold(&self, listens: bool) -> Vec<Lease> {
         let mut known = self.known();
         let mut due = Vec::new();
         for (edge_id, member) in &mut known.here {
             let is_due = member.told.is_none_or(|(applied, rejections, seen)| {
-                (applied, rejections) != (member.applied, member.rejections)
+                (listens && (applied, rejections) != (member.applied, member.rejections))
                     || member.seen.saturating_duration_since(seen) >= RENEW_AFTER
             });
             if !is_due {
@@ -253,7 +254,7 @@ impl Members {
         self.known().here.values_mut().for_each(|member| member.told = None);
     }
 
-    /// Takes what the database has of the whole fleet; gives the edges that have gone to other replicas.
+    /// Takes what the database has beside the edges here; gives those that have gone to other replicas.
     pub(super) fn read(&self, leases: Vec<Lease>) -> Vec<Arc<str>> {
         let read_at = Instant::now();
         let mut known = self.known();

@@ -52,8 +52,9 @@ const FORGET_AFTER: Duration = Duration::from_secs(3_600);
 /// Longest pause after a failure.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// Connections to the database: one that listens, one that works, and one while the first is made anew.
-const CONNECTIONS: u32 = 3;
+/// Connections to the database: one that listens, one that tells, one that reads, and one while the first is
+/// made anew.
+const CONNECTIONS: u32 = 4;
 
 /// Calls that may wait to be looked at; what is beyond is a wake-up that was lost.
 const HEARD: usize = 64;
@@ -105,6 +106,12 @@ pub struct Replica {
     running: Mutex<Vec<Arc<str>>>,
     /// Connections of its own: who waits for edges must not wait for the queries of others.
     aside: OnceLock<Db>,
+}
+
+fn rounds() -> tokio::time::Interval {
+    let mut rounds = tokio::time::interval(ROUND);
+    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    rounds
 }
 
 /// Somebody who waits for edges; ends when dropped.
@@ -224,15 +231,23 @@ impl Replica {
 
     async fn take_part(&self, hub: &Hub) -> Result<Infallible, StoreError> {
         let calls = Calls::listen(self.db(hub)).await?;
-        let (heard, work) = mpsc::channel(HEARD);
-        // Listening is never cut short in the middle of a message.
+        let ((tell, told), (read, heard)) = (mpsc::channel(HEARD), mpsc::channel(HEARD));
+        // Listening is never cut short in the middle of a message, and who waits for what others tell does not
+        // wait for what this replica has to tell.
         tokio::select! {
-            ended = self.listen(calls, heard) => ended,
-            ended = self.work(hub, work) => ended,
+            ended = self.listen(hub, calls, &tell, &read) => ended,
+            ended = self.keep_telling(hub, told) => ended,
+            ended = self.keep_reading(hub, heard) => ended,
         }
     }
 
-    async fn listen(&self, mut calls: Calls, heard: mpsc::Sender<Call>) -> Result<Infallible, StoreError> {
+    async fn listen(
+        &self,
+        hub: &Hub,
+        mut calls: Calls,
+        tell: &mpsc::Sender<()>,
+        read: &mpsc::Sender<Call>,
+    ) -> Result<Infallible, StoreError> {
         loop {
             let heard_call = match calls.next().await? {
                 None => Some(Call::Gap),
@@ -242,43 +257,66 @@ impl Replica {
                     Some(_) | None => None,
                 },
             };
-            if let Some(call) = heard_call {
-                // Full: the round that is due mends what is missed.
-                let _ = heard.try_send(call);
+            // A full channel: the round that is due mends what is missed.
+            match heard_call {
+                Some(Call::Wait) => drop(tell.try_send(())),
+                Some(Call::Log) => hub.wake_reader(),
+                Some(call @ (Call::Told | Call::Edge | Call::Gap)) => drop(read.try_send(call)),
+                None => {}
             }
         }
     }
 
-    async fn work(&self, hub: &Hub, mut heard: mpsc::Receiver<Call>) -> Result<Infallible, StoreError> {
-        let members = &hub.0.members;
-        let mut rounds = tokio::time::interval(ROUND);
-        rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let (mut count, mut too_many) = (0_u64, 0);
-        let mut asks = self.asked.subscribe();
-        // One that waited before is answered too.
-        asks.mark_changed();
-        let (mut tell_until, mut asked_at) = (None::<Instant>, None::<Instant>);
+    /// Tells the others: each second, and at once while somebody waits there.
+    async fn keep_telling(&self, hub: &Hub, mut asked: mpsc::Receiver<()>) -> Result<Infallible, StoreError> {
+        let mut rounds = rounds();
+        let (mut count, mut tell_until) = (0_u64, None::<Instant>);
         loop {
             let tells_at_once = tell_until.is_some_and(|until| until > Instant::now());
             // Whatever is due often must not hold up the others: so by chance, not in this order.
             tokio::select! {
                 _ = rounds.tick() => {
-                    self.round(hub, count).await?;
+                    self.hold(hub, count).await?;
                     count += 1;
+                }
+                Some(()) = asked.recv() => {
+                    tell_until = Some(Instant::now() + TELL_AT_ONCE);
+                    self.tell(hub, true).await?;
+                }
+                () = self.committed.notified(), if self.replicas() > 1 => self.call(hub, Call::Log).await?,
+                () = hub.0.members.changed.notified(), if tells_at_once => {
+                    tokio::time::sleep(GAP).await;
+                    self.tell(hub, true).await?;
+                }
+            }
+        }
+    }
+
+    /// Reads what the others tell: each second, when they call, and when somebody here waits.
+    async fn keep_reading(
+        &self,
+        hub: &Hub,
+        mut heard: mpsc::Receiver<Call>,
+    ) -> Result<Infallible, StoreError> {
+        let members = &hub.0.members;
+        let (mut rounds, mut too_many) = (rounds(), 0);
+        let mut asks = self.asked.subscribe();
+        // One that waited before is answered too.
+        asks.mark_changed();
+        let mut asked_at = None::<Instant>;
+        loop {
+            tokio::select! {
+                _ = rounds.tick() => {
+                    self.read_all(hub).await?;
                     too_many = if self.spread(hub, too_many >= PATIENCE) { too_many + 1 } else { 0 };
                 }
                 Some(call) = heard.recv() => match call {
-                    Call::Wait => {
-                        tell_until = Some(Instant::now() + TELL_AT_ONCE);
-                        self.tell(hub, true).await?;
-                    }
                     Call::Told if self.waiting.load(SeqCst) == 0 => {}
-                    Call::Told | Call::Edge => self.read_all(hub).await?,
                     Call::Gap => {
                         self.read_all(hub).await?;
                         hub.wake_reader();
                     }
-                    Call::Log => hub.wake_reader(),
+                    Call::Told | Call::Edge | Call::Wait | Call::Log => self.read_all(hub).await?,
                 },
                 changed = asks.changed() => {
                     // The sender lives as long as this.
@@ -292,17 +330,12 @@ impl Replica {
                     self.read.fetch_max(number, SeqCst);
                     members.wake_waiting();
                 }
-                () = self.committed.notified(), if self.replicas() > 1 => self.call(hub, Call::Log).await?,
-                () = members.changed.notified(), if tells_at_once => {
-                    tokio::time::sleep(GAP).await;
-                    self.tell(hub, true).await?;
-                }
             }
         }
     }
 
-    /// Says that this replica runs, tells what is due and reads what the others told.
-    async fn round(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
+    /// Says that this replica runs, and tells what is due.
+    async fn hold(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
         let mut tx = self.db(hub).begin().await?;
         edge_leases::relax(&mut tx).await?;
         edge_leases::hold(&mut tx, &self.id, HELD).await?;
@@ -310,13 +343,12 @@ impl Replica {
             edge_leases::forget(&mut tx, FORGET_AFTER).await?;
         }
         tx.commit().await?;
-        self.tell(hub, false).await?;
-        self.read_all(hub).await
+        self.tell(hub, false).await
     }
 
     /// Writes the leases that the others do not know; `calls` says that somebody waits for them.
     async fn tell(&self, hub: &Hub, calls: bool) -> Result<(), StoreError> {
-        let leases = hub.0.members.take_untold();
+        let leases = hub.0.members.take_untold(calls || self.replicas() > 1);
         if leases.is_empty() && !calls {
             return Ok(());
         }
@@ -331,10 +363,10 @@ impl Replica {
         tx.commit().await
     }
 
-    /// Reads the fleet.
+    /// Reads what others hold.
     async fn read_all(&self, hub: &Hub) -> Result<(), StoreError> {
         let mut conn = self.db(hub).read().await?;
-        let leases = edge_leases::list(&mut conn).await?;
+        let leases = edge_leases::list(&mut conn, &self.id).await?;
         let replicas = edge_leases::list_replicas(&mut conn).await?;
         drop(conn);
         *self.running() = replicas;
@@ -381,7 +413,7 @@ impl Replica {
     /// Says that this replica stops, so that nobody counts on it.
     async fn leave(&self, hub: &Hub) {
         let left = async {
-            self.tell(hub, false).await?;
+            self.tell(hub, true).await?;
             let mut tx = self.db(hub).begin().await?;
             edge_leases::leave(&mut tx, &self.id).await?;
             tx.commit().await

@@ -39,13 +39,15 @@ const PG_RENEW: &str = concat!(
      region = excluded.region, build = excluded.build, applied = excluded.applied, \
      rejected = excluded.rejected, lease_until = excluded.lease_until WHERE e.session <= excluded.session"
 );
-// An edge without a valid key is no longer of the fleet, once its lease has run out.
+// An edge without a valid key is no longer of the fleet, once its lease has run out. How a replica's own edges are,
+// it knows better than the table: of a thousand, none is read while it waits for them.
 const PG_LIST: &str = concat!(
     "SELECT e.edge_id, e.session, e.replica, e.region, e.build, e.applied, e.rejected, e.lease_until - ",
     pg_now!(),
-    " AS left_ms FROM edge_leases e WHERE e.lease_until > ",
+    " AS left_ms FROM edge_leases e WHERE CASE WHEN e.lease_until > ",
     pg_now!(),
-    " OR EXISTS (SELECT 1 FROM edge_keys k WHERE k.edge_id = e.edge_id AND k.revoked_at IS NULL) \
+    " THEN e.replica <> $1 \
+     ELSE EXISTS (SELECT 1 FROM edge_keys k WHERE k.edge_id = e.edge_id AND k.revoked_at IS NULL) END \
      ORDER BY e.edge_id"
 );
 const PG_FORGET_EDGES: &str = concat!(
@@ -172,12 +174,13 @@ struct Row {
     left_ms: i64,
 }
 
-/// Every edge of the fleet: those with a valid lease, and those that have a valid key and were seen once.
+/// The edges of the fleet that a replica does not know by itself: those with a valid lease at another one, and
+/// those without that have a valid key and were seen once.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(conn: &mut Conn) -> Result<Vec<Lease>, StoreError> {
-    let rows: Vec<Row> = sqlx::query_as(PG_LIST).fetch_all(postgres!(conn)).await?;
+pub async fn list(conn: &mut Conn, replica: &str) -> Result<Vec<Lease>, StoreError> {
+    let rows: Vec<Row> = sqlx::query_as(PG_LIST).bind(replica).fetch_all(postgres!(conn)).await?;
     Ok(rows
         .into_iter()
         .map(|row| Lease {

@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     fs::{self, File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -17,7 +17,7 @@ use shared::{
 };
 use tokio::sync::Notify;
 
-use super::record;
+use super::{boot, record};
 use crate::{config::EdgeConfig, error::EdgeError, metrics::Metrics};
 
 /// Bytes read for one batch: some 1,000 typical records, and below 8 MiB as JSON whatever they hold.
@@ -87,7 +87,7 @@ impl Spool {
         fs::create_dir_all(folder).map_err(failed)?;
         let lock = File::create(folder.join("lock")).map_err(failed)?;
         lock.try_lock().map_err(|error| failed(error.into()))?;
-        let boot = next_boot(folder, now).map_err(failed)?;
+        let boot = boot::next(folder, now).map_err(failed)?;
         let segments = recover(folder).map_err(failed)?;
         let spool = Self {
             folder: folder.to_owned(),
@@ -192,26 +192,6 @@ pub(super) fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (sum, rest) = rest.split_first_chunk::<4>()?;
     let (payload, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     (crc32c::crc32c(payload) == u32::from_le_bytes(*sum)).then_some((payload, rest))
-}
-
-/// Puts a boot number on disk that no earlier boot of this edge had, also when the folder was lost.
-///
-/// The clock is only a lower bound: it keeps a wiped folder from reusing numbers that control knows.
-fn next_boot(folder: &Path, now: UnixMillis) -> io::Result<u64> {
-    let path = folder.join("boot");
-    let last = match fs::read_to_string(&path) {
-        Ok(text) => text.trim().parse::<u64>().map_err(io::Error::other)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(error),
-    };
-    let boot = (last + 1).max(u64::try_from(now.0).unwrap_or_default());
-    let aside = folder.join("boot.new");
-    let mut file = File::create(&aside)?;
-    file.write_all(boot.to_string().as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&aside, &path)?;
-    sync_folder(folder)?;
-    Ok(boot)
 }
 
 /// Makes new, renamed and deleted files of a folder last.

@@ -1,4 +1,5 @@
-//! The forms of a region's Redis, from control to edge: TLS, and sentinels that promote another server.
+//! The forms of a region's Redis, from control to edge: TLS, a cluster, and sentinels that promote another
+//! server.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -11,7 +12,7 @@ use reqwest::StatusCode;
 use tests::{
     fleet::Fleet,
     fleet_edge::FleetEdge,
-    redis::{RedisServer, free_port},
+    redis::{RedisCluster, RedisServer, free_port},
 };
 
 use super::replicas::until;
@@ -98,6 +99,31 @@ async fn a_view_over_tls() -> Result<()> {
     }
     reads_the_view(&mut fleet, &edge, &["ONE", "TWO"]).await?;
     ensure!(!sees_view(&fleet, &wary).await?, "a certificate of nobody it trusts");
+    Ok(())
+}
+
+/// Every server has a share of the links, and the user of the edge may ask where they are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_in_a_cluster() -> Result<()> {
+    let cluster = RedisCluster::start(3).await?;
+    let user = [&USER[..8], &["+cluster|slots"]].concat();
+    for server in &cluster.nodes {
+        server.command::<()>(&user).await?;
+    }
+    let mut fleet = Fleet::start(0).await?;
+    let shards = ("WAYMARK_REDIS_SHARDS", "16".to_owned());
+    fleet.redis_settings = vec![("REDIS_URL", cluster.url()), shards.clone()];
+    fleet.add_control()?;
+    let own = cluster.url().replace("://", "://edge:secret@");
+    let edge = fleet.add_edge_with("e1", vec![("REDIS_URL", own), shards])?;
+    edge.until_live(&fleet.http, 0).await?;
+    until("the edge sees the view", async || sees_view(&fleet, &edge).await).await?;
+    let short_ids: Vec<String> = (0..24).map(|n| format!("LINK{n}")).collect();
+    reads_the_view(&mut fleet, &edge, &short_ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    for server in &cluster.nodes {
+        let calls: String = server.command(&["INFO", "commandstats"]).await?;
+        ensure!(calls.contains("cmdstat_mget"), "nobody read here: {calls}");
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! A small file system of an edge's own, so that it can be full.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{ErrorKind, Write},
     path::{Path, PathBuf},
     process::Command,
@@ -41,16 +41,33 @@ impl SmallDisk {
     /// # Errors
     /// Something else than that it is full.
     pub async fn fill(&self, hold: Duration) -> Result<()> {
-        let (begun, path) = (Instant::now(), self.path.join("fill"));
-        let mut file = File::create(&path)?;
+        let begun = Instant::now();
         while begun.elapsed() < hold {
-            for size in [1 << 20, 4 << 10, 64, 1] {
-                write_until_full(&mut file, size)?;
-            }
+            self.fill_up()?;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        drop(file);
-        Ok(fs::remove_file(path)?)
+        self.make_room()
+    }
+
+    /// Fills it to the last byte.
+    ///
+    /// # Errors
+    /// Something else than that it is full.
+    pub fn fill_up(&self) -> Result<()> {
+        let mut file = OpenOptions::new().append(true).create(true).open(self.filling())?;
+        [1 << 20, 4 << 10, 64, 1].into_iter().try_for_each(|size| write_until_full(&mut file, size))
+    }
+
+    /// Gives back what was taken to fill it.
+    ///
+    /// # Errors
+    /// It was not filled.
+    pub fn make_room(&self) -> Result<()> {
+        Ok(fs::remove_file(self.filling())?)
+    }
+
+    fn filling(&self) -> PathBuf {
+        self.path.join("fill")
     }
 }
 

@@ -73,6 +73,11 @@ impl Report {
         counted.max(self.hits).saturating_sub(may_be)
     }
 
+    /// Scans that readers got and no redirection counted among its hits.
+    fn lost_hits(&self) -> u64 {
+        self.sums.sent.saturating_sub(self.hits)
+    }
+
     fn may_lose(&self) -> u64 {
         self.faults.get(&Fault::KillEdge).copied().unwrap_or(0) * LOST_PER_KILL
     }
@@ -84,7 +89,7 @@ impl Report {
     pub fn is_right(&self) -> bool {
         self.verdict.violations.is_empty()
             && self.doubled() == 0
-            && self.lost() <= self.may_lose()
+            && self.lost().max(self.lost_hits()) <= self.may_lose()
             && self.ended.is_empty()
             && self.writes.contains_key(ACKED)
             && self.sums.unfit == 0
@@ -125,7 +130,7 @@ impl fmt::Display for Report {
             f,
             "  scans sent {sent}, perhaps sent {unseen}, counted {counted}, by link and minute {degraded}"
         )?;
-        writeln!(f, "  hits of redirections {hits}")?;
+        writeln!(f, "  hits of redirections {hits}, lost {}", self.lost_hits())?;
         writeln!(f, "  scans lost {lost} (at most {} may be), doubled {doubled}", self.may_lose())?;
         write!(f, "  {}", if self.is_right() { "everything held" } else { "BROKEN" })
     }
