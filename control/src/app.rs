@@ -13,6 +13,7 @@ use crate::{
     publish::{
         feed::Feed,
         hub::Hub,
+        outward::Outward,
         writer::{self, WriterTask},
     },
     service::{
@@ -25,6 +26,7 @@ use crate::{
         limiter::{Limiter, Limits, Ticks},
         passwords::Passwords,
         property_group::PropertyGroups,
+        webhooks::Webhooks,
     },
     store::{Db, StoreError, blobs::Blobs},
 };
@@ -49,6 +51,8 @@ pub struct Parts {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// Sends requests to addresses that somebody gave.
+    pub outward: Outward,
     /// Keys of edges.
     pub edge_keys: EdgeKeys,
     /// Address of the docs page without a fragment.
@@ -64,6 +68,8 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let (writer, writer_task) = writer::writer();
     let feed = Feed::new(parts.db.clone(), parts.clock.clone());
     let app = App {
+        outward: parts.outward,
+        webhooks: Webhooks::default(),
         streams: Streams::default(),
         key_lookups: KeyLookups::new(parts.db.clone()),
         property_groups: PropertyGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone()),

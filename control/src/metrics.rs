@@ -225,6 +225,46 @@ impl FeedMetrics {
     }
 }
 
+/// Webhooks.
+#[derive(Debug)]
+pub struct WebhookMetrics {
+    pub(crate) delivered: Counter,
+    pub(crate) failed: Counter,
+    pub(crate) dead: Counter,
+    pub(crate) expired: Counter,
+    pub(crate) paused: Counter,
+    pub(crate) delay_seconds: Histogram,
+}
+
+impl Default for WebhookMetrics {
+    fn default() -> Self {
+        Self {
+            delivered: Counter::default(),
+            failed: Counter::default(),
+            dead: Counter::default(),
+            expired: Counter::default(),
+            paused: Counter::default(),
+            delay_seconds: Histogram::new(REQUEST_BOUNDS),
+        }
+    }
+}
+
+impl WebhookMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        for (name, help, counter) in [
+            ("webhook_deliveries", "Events that receivers took", &self.delivered),
+            ("webhook_failures", "Tries that no receiver took", &self.failed),
+            ("webhook_dead", "Events that were given up after a day", &self.dead),
+            ("webhook_expired", "Events that waited for three days and were removed", &self.expired),
+            ("webhook_paused", "Webhooks that were paused as their receivers are dead", &self.paused),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+        let delay = self.delay_seconds.clone();
+        registry.register("webhook_delay_seconds", "From the queue of a webhook to its receiver", delay);
+    }
+}
+
 /// The broker.
 #[derive(Debug, Default)]
 pub struct BrokerMetrics {

@@ -19,6 +19,7 @@ use crate::{
     http::{self, ApiListeners, internal},
     live::{self, BrokerListeners},
     publish::{
+        outward::{Outward, SystemLookup},
         publisher::{Publisher, PublisherConfig},
         publisher_stats::PublisherStats,
         replica::Replica,
@@ -128,6 +129,8 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         blobs,
         geo_ip: geo.clone().map(|geo| Arc::new(geo) as Arc<dyn GeoIp>),
         trusted_proxies: config.trusted_proxies.clone(),
+        outward: Outward::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
+            .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
         edge_keys: EdgeKeys::default(),
         docs_url: format!("{public}/docs"),

@@ -133,6 +133,8 @@ id_types! {
     FileId;
     /// A job.
     JobId;
+    /// A webhook.
+    WebhookId;
     /// An access of an operator to an account.
     AccessId;
     /// The identifier of any resource a redirection may belong to.

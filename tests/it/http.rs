@@ -29,6 +29,7 @@ mod series;
 mod serve;
 mod users;
 mod walk;
+mod webhooks;
 
 use std::collections::BTreeMap;
 

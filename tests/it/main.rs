@@ -28,6 +28,7 @@ mod tidy;
 mod tour;
 mod update;
 mod walk;
+mod webhooks;
 
 /// Mounts each test of a module on both engines.
 macro_rules! on_both_engines {

@@ -11,7 +11,10 @@ use std::{
 use anyhow::Context;
 use control::{
     app::{Parts, compose},
-    publish::writer::WriterTask,
+    publish::{
+        outward::{Outward, SystemLookup},
+        writer::WriterTask,
+    },
     service::{
         App, Random, RandomUnavailable,
         edge_keys::EdgeKeys,
@@ -196,6 +199,7 @@ impl TestApp {
             geo_ip: Some(Arc::new(bern()?)),
             // Networks for documentation (RFC 5737): no test connects from there unasked.
             trusted_proxies: "192.0.2.0/24".parse()?,
+            outward: outward()?,
             limits: Limits::default(),
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
@@ -203,6 +207,16 @@ impl TestApp {
         .await?;
         Ok(Self { app, account, operator, db, writer: Some(task) })
     }
+}
+
+/// What goes out goes to this machine alone.
+///
+/// # Errors
+/// TLS cannot be set up.
+pub fn outward() -> anyhow::Result<Outward> {
+    // The second call finds the provider there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Outward::new(true, Arc::new(SystemLookup::default())).map_err(anyhow::Error::msg)
 }
 
 /// A geography in which 203.0.113.0/24 is Bern (RFC 5737), and nothing is anywhere else.

@@ -15,6 +15,7 @@ use crate::{
     app::{Parts, compose},
     config::{Place, parse},
     failure::Failure,
+    publish::outward::{Outward, SystemLookup},
     serve,
     service::{
         edge_keys::EdgeKeys,
@@ -66,6 +67,9 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         blobs,
         geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
+        // Nothing is sent from here: `control serve` does.
+        outward: Outward::new(false, Arc::new(SystemLookup::default()))
+            .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: Limits::default(),
         edge_keys: EdgeKeys::default(),
         docs_url: String::new(),

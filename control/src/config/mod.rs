@@ -97,6 +97,8 @@ pub struct Config {
     pub tls_dir: Option<PathBuf>,
     /// Whether a TLS proxy stands in front.
     pub behind_tls_proxy: bool,
+    /// Whether webhooks may lead to loopback.
+    pub webhooks_loopback: bool,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
@@ -151,6 +153,7 @@ impl Config {
             public_url: public_url(settings.public_url)?,
             tls_dir: settings.tls_dir.map(PathBuf::from),
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
             limits: limits(
                 settings.requests_per_key.as_deref(),

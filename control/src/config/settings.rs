@@ -81,6 +81,11 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub mqtt_tls_listen: Option<String>,
 
+    /// Let webhooks lead to loopback, also without TLS: for tests on one machine [default: false]
+    #[arg(long, env = "WAYMARK_WEBHOOKS_LOOPBACK", value_name = "BOOL")]
+    #[serde(deserialize_with = "text")]
+    pub webhooks_loopback: Option<String>,
+
     /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
     #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
     #[serde(deserialize_with = "text")]
@@ -192,6 +197,7 @@ impl Settings {
             public_url: or(self.public_url, file.public_url),
             tls_dir: or(self.tls_dir, file.tls_dir),
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
+            webhooks_loopback: or(self.webhooks_loopback, file.webhooks_loopback),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),

@@ -83,6 +83,10 @@ pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
 pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
 /// What a job could not do.
 pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
+/// Webhooks.
+pub const WEBHOOKS: ListType = by(&[field("name", Text), field("status", Text)]);
+/// What webhooks are to be sent, and were.
+pub const DELIVERIES: ListType = by(&[field("status", Text), field("type", Text)]);
 /// Users of applications.
 pub const USERS: ListType = numbered(&[]);
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use shared::id::{ApplicationId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ThngId};
+use shared::id::{ApplicationId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ThngId, WebhookId};
 
 use super::{
     collection::{Collection, CollectionDetails},
@@ -13,6 +13,7 @@ use super::{
     place::{Place, PlaceDetails},
     project::{Application, ApplicationDetails, Project, ProjectDetails},
     resource::{Common, Product, ProductDetails, Stamp, Thng, ThngDetails},
+    webhook::{Webhook, WebhookDetails},
 };
 
 /// A named resource of an account.
@@ -93,4 +94,5 @@ named! {
     Place: PlaceId, PlaceDetails, "place", Places;
     Collection: CollectionId, CollectionDetails, "collection", Collections;
     File: FileId, FileDetails, "file", Files;
+    Webhook: WebhookId, WebhookDetails, "webhook", Webhooks;
 }

@@ -51,6 +51,8 @@ pub enum Subject {
     Jobs,
     /// What happens in the account, as a stream.
     Events,
+    /// Where events are sent.
+    Webhooks,
     /// The state of the service.
     Status,
 }
@@ -58,12 +60,12 @@ pub enum Subject {
 use Subject::{
     Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Collections,
     Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
-    Redirections, Rules, Status, Thngs, Users,
+    Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Access,
         Accounts,
         Operators,
@@ -87,6 +89,7 @@ impl Subject {
         Commissioning,
         Jobs,
         Events,
+        Webhooks,
         Status,
     ];
 }
@@ -148,6 +151,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     // To cancel is an update.
     (Operator, Jobs, b"aaa-"),
     (Operator, Events, b"-a--"),
+    (Operator, Webhooks, b"aaaa"),
     (Operator, Status, b"-a--"),
     (TrustedApp, Access, b"-o--"),
     (TrustedApp, Users, b"pp--"),

@@ -49,6 +49,7 @@ mod thng_keys;
 mod thng_locations;
 mod thngs;
 mod users;
+mod webhooks;
 mod wire;
 
 pub use admin::{Admin, AdminAnswer, Readiness, run_admin};

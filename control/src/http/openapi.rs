@@ -355,6 +355,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         let example = match operation {
             "listActionJobs" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
+            "listWebhookDeliveries" => Some("status=dead"),
             _ => None,
         };
         if let Some(example) = example {

@@ -14,7 +14,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     access, accesses, action_types, actions, applications, authentication, events, jobs, logins, middleware,
     new_actions, openapi, products, projects, properties, redirections, rules, service_info, status, tenants,
-    thng_keys, thngs, users,
+    thng_keys, thngs, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -140,6 +140,13 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::cancel))
         .routes(routes!(events::stream))
+        .routes(routes!(webhooks::list, webhooks::create))
+        .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
+        .routes(routes!(webhooks::list_secrets, webhooks::rotate))
+        .routes(routes!(webhooks::ping))
+        .routes(routes!(webhooks::deliveries))
+        .routes(routes!(webhooks::send_again))
+        .routes(routes!(webhooks::send_range_again))
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))
         .routes(routes!(authentication::replay))

@@ -6,6 +6,7 @@ pub mod hub;
 mod link;
 mod members;
 pub mod messages;
+pub mod outward;
 pub mod pace;
 pub mod publisher;
 pub mod publisher_stats;

@@ -35,6 +35,7 @@ pub mod tenants;
 pub mod thng_keys;
 pub mod thngs;
 pub mod users;
+pub mod webhooks;
 
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ use self::{connections::Connections, intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
     metrics::Metrics,
-    publish::{feed::Feed, hub::Hub, writer::Writer},
+    publish::{feed::Feed, hub::Hub, outward::Outward, writer::Writer},
     store::{Db, blobs::Blobs, log, secrets},
 };
 
@@ -79,6 +80,8 @@ pub struct Secrets {
     pub file_url: [u8; 32],
     /// Keys of applications and Thngs are derived from it, so that they can be read again.
     pub api_key: [u8; 32],
+    /// What webhooks sign with is derived from it.
+    pub webhook: [u8; 32],
 }
 
 /// Everything an operation needs; one for each process, shared.
@@ -99,6 +102,10 @@ pub struct App {
     pub hub: Hub,
     /// What subscribers hear.
     pub feed: Feed,
+    /// Sends requests to addresses that somebody gave.
+    pub outward: Outward,
+    /// What workers of webhooks share.
+    pub webhooks: webhooks::Webhooks,
     /// Streams of events.
     pub streams: events::Streams,
     /// Look-ups of keys.
@@ -163,7 +170,7 @@ pub async fn prepare(
     history_file_id: &str,
 ) -> Result<Prepared, ServiceError> {
     let now = clock.now().0;
-    let mut fresh = [[0; 32]; 4];
+    let mut fresh = [[0; 32]; 5];
     for key in &mut fresh {
         random.fill(key)?;
     }
@@ -177,6 +184,7 @@ pub async fn prepare(
         page_token: secrets::find_or_insert(&mut tx, "page-token", fresh[0], now).await?,
         scan_id: secrets::find_or_insert(&mut tx, "scan-id", fresh[1], now).await?,
         file_url: secrets::find_or_insert(&mut tx, "file-url", fresh[3], now).await?,
+        webhook: secrets::find_or_insert(&mut tx, "webhook", fresh[4], now).await?,
         api_key: secrets::find_or_insert(&mut tx, "api-key", fresh[2], now).await?,
     };
     let first_account = crate::store::accounts::find_first(&mut tx).await?;

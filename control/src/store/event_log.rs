@@ -7,7 +7,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, dialect::pick, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect::pick, events, on_db, parse};
 use crate::domain::event::{Event, Position, Quiet, Recorded};
 
 // The inner statement walks the index and is as short as its limit; bodies of other accounts stay where they are.
@@ -42,17 +42,25 @@ const SQLITE_HEAD: &str = head!("true");
 // What a reader has not delivered stays for longer. One step looks at so many rows and no more.
 const OLD: &str = "SELECT t.xid, t.seq FROM (SELECT xid, seq, at FROM events ORDER BY seq LIMIT $1) t \
     WHERE t.at < $4 OR ((t.at < $2 OR t.seq <= (SELECT COALESCE(MAX(seq), 0) - $3 FROM events)) AND NOT EXISTS \
-    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq) > (p.xid, p.seq))) \
+    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq, 9223372036854775807) > (p.xid, p.seq, p.item))) \
     ORDER BY t.seq";
 const PG_DELETE: &str = "DELETE FROM events WHERE seq = ANY($1)";
 const SQLITE_DELETE: &str = "DELETE FROM events WHERE seq IN (SELECT value FROM json_each($1))";
-const PLACE: &str = "SELECT xid, seq FROM event_places WHERE name = $1";
-const MOVE: &str = "INSERT INTO event_places (name, xid, seq) VALUES ($1, $2, $3) \
-    ON CONFLICT (name) DO UPDATE SET xid = EXCLUDED.xid, seq = EXCLUDED.seq \
-    WHERE (event_places.xid, event_places.seq) < (EXCLUDED.xid, EXCLUDED.seq)";
+const PLACE: &str = "SELECT xid, seq, item FROM event_places WHERE name = $1";
+const PG_HOLD: &str = "SELECT xid, seq, item FROM event_places WHERE name = $1 FOR UPDATE SKIP LOCKED";
+const BEGIN: &str =
+    "INSERT INTO event_places (name, xid, seq) VALUES ($1, 0, 0) ON CONFLICT (name) DO NOTHING";
+const MOVE: &str = "INSERT INTO event_places (name, xid, seq, item) VALUES ($1, $2, $3, $4) \
+    ON CONFLICT (name) DO UPDATE SET xid = EXCLUDED.xid, seq = EXCLUDED.seq, item = EXCLUDED.item \
+    WHERE (event_places.xid, event_places.seq, event_places.item) < (EXCLUDED.xid, EXCLUDED.seq, EXCLUDED.item)";
 const RENEW_ROWS: &str = "UPDATE events SET xid = 0 WHERE xid <> 0";
-const RENEW_PLACES: &str = "UPDATE event_places SET xid = 0, seq = (SELECT COALESCE(MIN(e.seq), 1) - 1 FROM events e \
-    WHERE (e.xid, e.seq) > (event_places.xid, event_places.seq)) WHERE xid <> 0";
+const RENEW_PLACES: &str = "UPDATE event_places SET xid = 0, item = 9223372036854775807, seq = COALESCE( \
+    (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq, 9223372036854775807) > \
+    (event_places.xid, event_places.seq, event_places.item)), (SELECT MAX(seq) FROM events), 0) WHERE xid <> 0";
+// Places, too: that behind which a webhook gets what happens.
+const RENEW_WEBHOOKS: &str = "UPDATE webhooks SET since_xid = 0, since_seq = COALESCE( \
+    (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq) > (webhooks.since_xid, webhooks.since_seq)), \
+    (SELECT MAX(seq) FROM events), 0) WHERE since_xid <> 0";
 
 /// The name of the place up to which rows were removed.
 pub const TRIMMED: &str = "trimmed";
@@ -108,13 +116,39 @@ pub async fn find_head(conn: &mut Conn) -> Result<Position, StoreError> {
     }
 }
 
+/// The place behind which lies what begins from now on, and nothing that was there before.
+///
+/// The end of the settled log is too early for that where an older transaction still runs.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_now(conn: &mut Conn) -> Result<Position, StoreError> {
+    match events::find_snapshot(conn).await? {
+        Some(snapshot) => Ok(Position::behind(snapshot.next - 1, i64::MAX)),
+        None => find_head(conn).await,
+    }
+}
+
 /// A place that was noted.
 ///
 /// # Errors
 /// The database failed.
 pub async fn find_place(conn: &mut Conn, name: &str) -> Result<Option<Position>, StoreError> {
-    let row: Option<(i64, i64)> = on_db!(conn, |c| sqlx::query_as(PLACE).bind(name).fetch_optional(c).await)?;
-    Ok(row.map(|(xid, seq)| Position::behind(xid, seq)))
+    let row: Option<(i64, i64, i64)> =
+        on_db!(conn, |c| sqlx::query_as(PLACE).bind(name).fetch_optional(c).await)?;
+    Ok(row.map(|(xid, seq, item)| Position { xid, seq, item }))
+}
+
+/// A place that nobody else holds until the transaction ends; `None` when somebody does.
+///
+/// # Errors
+/// The database failed.
+pub async fn hold_place(tx: &mut Tx, name: &str) -> Result<Option<Position>, StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(BEGIN).bind(name).execute(c).await.map(|_| ()))?;
+    let sql = pick(tx, PG_HOLD, PLACE);
+    let row: Option<(i64, i64, i64)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(name).fetch_optional(c).await)?;
+    Ok(row.map(|(xid, seq, item)| Position { xid, seq, item }))
 }
 
 /// Notes a place; one that lies behind the noted one changes nothing.
@@ -126,6 +160,7 @@ pub async fn move_place(tx: &mut Tx, name: &str, to: Position) -> Result<(), Sto
         .bind(name)
         .bind(to.xid)
         .bind(to.seq)
+        .bind(to.item)
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -174,7 +209,7 @@ pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError>
 /// # Errors
 /// The database failed.
 pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
-    for sql in [RENEW_PLACES, RENEW_ROWS] {
+    for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_ROWS] {
         on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
     }
     Ok(())

@@ -70,6 +70,8 @@ mod texts;
 pub mod thng_locations;
 pub mod thngs;
 mod watch;
+pub mod webhook_messages;
+pub mod webhooks;
 
 pub use self::pool::PoolState;
 

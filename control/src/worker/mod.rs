@@ -4,3 +4,4 @@ pub mod connections;
 pub mod ingest_scans;
 pub mod run_jobs;
 pub mod upkeep;
+pub mod webhooks;

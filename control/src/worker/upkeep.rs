@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     service::{App, files, jobs, properties},
-    store::{StoreError, idempotency},
+    store::{StoreError, idempotency, webhook_messages},
 };
 
 /// Time between two rounds.
@@ -14,6 +15,12 @@ const PERIOD: Duration = Duration::from_secs(15 * 60);
 
 /// Kept answers that one transaction removes: those of imports have 100 KiB each.
 const PURGE_STEP: u32 = 200;
+
+/// Messages of webhooks that one transaction removes.
+const MESSAGES_STEP: u32 = 1_000;
+
+/// How long what webhooks were sent is kept, and what waits for one that is paused.
+const MESSAGES_MS: i64 = 3 * 24 * 60 * 60 * 1_000;
 
 /// Cleans up every 15 minutes until `shutdown`.
 pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
@@ -61,6 +68,16 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
         let step = idempotency::purge(&mut tx, app.clock.now().0, PURGE_STEP).await?;
         tx.commit().await?;
         answers += step;
+        if step == 0 {
+            break;
+        }
+    }
+    loop {
+        let before = UnixMillis(app.clock.now().0 - MESSAGES_MS);
+        let mut tx = app.db.begin().await?;
+        let (step, pending) = webhook_messages::purge(&mut tx, before, MESSAGES_STEP).await?;
+        tx.commit().await?;
+        app.webhooks.metrics.expired.inc_by(pending);
         if step == 0 {
             return Ok((revisions, answers));
         }

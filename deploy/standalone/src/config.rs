@@ -66,6 +66,8 @@ pub struct Config {
     pub tls: Tls,
     /// Whether a TLS proxy stands in front.
     pub behind_tls_proxy: bool,
+    /// Whether webhooks may lead to loopback.
+    pub webhooks_loopback: bool,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
@@ -100,6 +102,7 @@ impl Config {
             operator_key: None,
             tls: Tls::Off,
             behind_tls_proxy: false,
+            webhooks_loopback: false,
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
             geoip_db: None,
@@ -163,6 +166,7 @@ impl Config {
             operator_key: operator_key(settings.operator_key)?,
             tls: tls(settings.tls_dir, dev_tls)?,
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
             limits: limits(
                 settings.requests_per_key.as_deref(),

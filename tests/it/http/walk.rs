@@ -157,6 +157,17 @@ const TABLE: &[(&str, &str)] = &[
     ("PUT /authentication/settings", "y----"),
     ("POST /authentication/replay", "y----"),
     ("GET /events", "yy---"),
+    ("GET /webhooks", "y----"),
+    ("POST /webhooks", "y----"),
+    ("GET /webhooks/{id}", "y----"),
+    ("PUT /webhooks/{id}", "y----"),
+    ("DELETE /webhooks/{id}", "y----"),
+    ("GET /webhooks/{id}/secrets", "y----"),
+    ("POST /webhooks/{id}/secrets", "y----"),
+    ("POST /webhooks/{id}/ping", "y----"),
+    ("GET /webhooks/{id}/deliveries", "y----"),
+    ("POST /webhooks/{id}/deliveries/{delivery}", "n----"),
+    ("POST /webhooks/{id}/redeliveries", "y----"),
     // Commissioning is for operators; who reads actions reads these, too.
     ("POST /thngs/{id}/actions/commissions", "y----"),
     ("POST /thngs/{id}/actions/decommissions", "y----"),
@@ -251,6 +262,8 @@ impl Fixture {
         }
         let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
         let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
+        let body = json!({"name": "x", "url": "https://webhooks.invalid/hook", "status": "disabled"});
+        let webhook = text(&api.create("/webhooks", body).await?, "id")?;
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -273,6 +286,8 @@ impl Fixture {
             ("applications", text(&app, "id")?),
             ("users", text(&user, "evrythngUser")?),
             ("actions", job),
+            ("webhooks", webhook),
+            ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),
             ("{key}", "temp".to_owned()),

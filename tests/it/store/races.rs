@@ -90,6 +90,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         blobs: made.app.blobs.clone(),
         geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
+        outward: tests::db::outward()?,
         limits: Limits::default(),
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),

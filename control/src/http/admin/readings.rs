@@ -22,6 +22,7 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     app.hub.metrics().register(registry);
     app.feed.metrics().register(registry);
     app.connections.metrics.register(registry);
+    app.webhooks.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 

@@ -99,6 +99,11 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub dev_tls: Option<String>,
 
+    /// Let webhooks lead to loopback, also without TLS: for receivers on this machine [default: false]
+    #[arg(long, env = "WAYMARK_WEBHOOKS_LOOPBACK", value_name = "BOOL")]
+    #[serde(deserialize_with = "text")]
+    pub webhooks_loopback: Option<String>,
+
     /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks separated by
     /// commas, such as 127.0.0.1,10.0.0.0/8; for scans, actions and limits [default: none]
     #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
@@ -189,6 +194,7 @@ impl Settings {
             tls_dir: or(self.tls_dir, file.tls_dir),
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             dev_tls: or(self.dev_tls, file.dev_tls),
+            webhooks_loopback: or(self.webhooks_loopback, file.webhooks_loopback),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),

@@ -16,6 +16,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /collections/{id}/collections", "[]"),
     ("POST /actions", r#"{"name": "_walk"}"#),
     ("POST /jobs/actions", JOB),
+    ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
+    ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
 ];

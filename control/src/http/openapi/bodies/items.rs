@@ -12,6 +12,7 @@ use crate::domain::{
     },
     commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
     limits::{MAX_NAME, MAX_URL},
+    webhook::{self, MAX_OVERLAP_MS},
 };
 
 /// The body of an operation, if it is one of these.
@@ -28,8 +29,39 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "commissionThng" => step(true),
         "decommissionThng" => step(false),
         "readCommissionStates" => pairs(),
+        "createWebhook" => webhook(true),
+        "updateWebhook" => webhook(false),
+        "rotateWebhookSecret" => Body::new("How long the others sign on")
+            .may("overlap", json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS}))
+            .like("overlap", 86_400_000)
+            .done(),
+        "redeliverWebhookEvents" => Body::new("The range")
+            .may("from", millis())
+            .may("to", millis())
+            .may("status", json!({"type": "string", "enum": ["dead", "delivered"]}))
+            .like("from", 1_767_225_600_000_i64)
+            .like("status", "dead")
+            .done(),
         _ => return None,
     })
+}
+
+/// A webhook; its URL must lead to a public host.
+fn webhook(is_create: bool) -> Value {
+    let (most, longest) = webhook::LIMITS;
+    let url = json!({"type": "string", "format": "webhook-url", "maxLength": longest,
+        "description": "An `https` URL of a public host without a user name."});
+    let body = Body::new("A webhook").named(is_create, "Warehouse").described();
+    let body = if is_create { body.must("url", url) } else { body.may("url", url) };
+    let kind = formatted("event-type", "A type or family of events.");
+    body.may("types", json!({"type": "array", "maxItems": most, "items": kind}))
+        .may("match", formatted("event-match", "A filter of events."))
+        .may("ordered", boolean())
+        .may("status", json!({"type": "string", "enum": ["active", "paused", "disabled"]}))
+        .like("url", "https://example.com/hooks/waymark")
+        .like("types", json!(["action.scans", "job"]))
+        .like("match", "context.countryCode=DE")
+        .done()
 }
 
 /// The action that asks for an assessment.

@@ -1,0 +1,420 @@
+//! Webhooks over HTTP (issue 9).
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::Value;
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::{ListParams, PageParams},
+    wire::{CommonDocument, created},
+};
+use crate::{
+    domain::{
+        listing::{DELIVERIES, WEBHOOKS},
+        members::Members,
+        property::MAX_TIME_MS,
+        resource_body::Purpose,
+        webhook::{Webhook, WebhookChange},
+    },
+    service::{
+        App,
+        webhooks::{self as service, Secret},
+    },
+    store::webhook_messages::{Delivery, Range, tries},
+};
+
+/// A webhook: where events are sent, in the form of Standard Webhooks.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WebhookDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    #[serde(flatten)]
+    common: CommonDocument,
+    /// 1 to 256 characters; required on create.
+    #[schema(example = "Warehouse")]
+    name: String,
+    /// Where to: `https`, a public host, no user name; required on create.
+    #[schema(example = "https://example.com/hooks/waymark")]
+    url: String,
+    /// Types or families of events; none means all.
+    #[schema(max_items = 50)]
+    types: Vec<String>,
+    /// What an event must meet, in the language of `filter`, as of `GET /events`; an empty text takes it away.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    #[schema(example = "context.countryCode=DE")]
+    condition: Option<String>,
+    /// Whether each event waits until the one before it was taken.
+    ordered: bool,
+    /// `active`; `paused`: nothing is sent, and what happens is kept for three days; `disabled`: nothing is kept. It
+    /// is paused by itself when the receiver took nothing for a day or answered 410.
+    #[schema(example = "active")]
+    status: &'static str,
+    /// Why it was paused by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    reason: Option<String>,
+    /// The project whose events it gets; without one, those of the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    project: Option<String>,
+}
+
+impl From<Webhook> for WebhookDocument {
+    fn from(webhook: Webhook) -> Self {
+        let details = webhook.details;
+        Self {
+            id: webhook.id.to_string(),
+            common: CommonDocument::new(webhook.stamp, details.common, false),
+            name: webhook.name,
+            url: details.url,
+            types: details.types,
+            condition: details.condition,
+            ordered: details.ordered,
+            status: webhook.status.as_str(),
+            reason: webhook.reason,
+            project: webhook.project.map(|id| id.to_string()),
+        }
+    }
+}
+
+/// A secret that a webhook signs with.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WebhookSecretDocument {
+    /// Its number, greater for later ones.
+    version: u32,
+    /// What receivers verify with.
+    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    secret: String,
+    /// When it was made.
+    created_at: i64,
+    /// When it ceases to sign; absent for the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+}
+
+impl From<Secret> for WebhookSecretDocument {
+    fn from(secret: Secret) -> Self {
+        Self {
+            version: secret.version.version,
+            secret: secret.value,
+            created_at: secret.version.created_at.0,
+            expires_at: secret.version.expires_at.map(|at| at.0),
+        }
+    }
+}
+
+/// What became of a test event.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WebhookPingDocument {
+    /// Whether the receiver took it: a status of 200 to 299.
+    delivered: bool,
+    /// The status of its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_status: Option<u16>,
+    /// The first 1,024 bytes of its answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excerpt: Option<String>,
+    /// Why there was no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// How long it took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took_ms: Option<u64>,
+}
+
+/// An event on its way to a receiver, or there.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WebhookDeliveryDocument {
+    /// Its `webhook-id`, the same at every try.
+    id: String,
+    /// The type of the event.
+    #[serde(rename = "type")]
+    #[schema(example = "action.scans")]
+    kind: String,
+    /// When it was put into the queue.
+    created_at: i64,
+    /// `pending`, `delivered` or `dead`: tried for 24 hours in vain.
+    #[schema(example = "delivered")]
+    status: String,
+    /// How often it was tried.
+    attempts: u64,
+    /// When it was tried last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_attempt_at: Option<i64>,
+    /// When it is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<i64>,
+    /// The status of the last answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_status: Option<i64>,
+    /// The first 1,024 bytes of the last answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excerpt: Option<String>,
+    /// Why there was no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// What is sent.
+    #[schema(value_type = Object)]
+    payload: Value,
+}
+
+impl From<Delivery> for WebhookDeliveryDocument {
+    fn from(delivery: Delivery) -> Self {
+        let created_at = delivery.created_at();
+        let waits = delivery.status == "pending" && delivery.next_at > 0;
+        Self {
+            id: delivery.message_id,
+            kind: delivery.r#type,
+            created_at,
+            attempts: tries(delivery.attempts),
+            last_attempt_at: delivery.last_at,
+            next_attempt_at: waits.then_some(delivery.next_at),
+            http_status: delivery.http_status,
+            excerpt: delivery.excerpt,
+            error: delivery.error,
+            payload: serde_json::from_str(&delivery.body).unwrap_or_default(),
+            status: delivery.status,
+        }
+    }
+}
+
+/// How many events are sent again.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct WebhookRedeliveryDocument {
+    /// Their number.
+    count: u64,
+}
+
+/// Lists webhooks, newest first.
+#[utoipa::path(get, path = "/webhooks", tag = "Events", operation_id = "listWebhooks",
+    params(PageParams, ListParams),
+    responses((status = 200, description = "One page", body = [WebhookDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &WEBHOOKS)?;
+    let found = service::list(&app, &actor, &listing.request).await?;
+    Ok(listing.answer(&app, found, WebhookDocument::from))
+}
+
+/// Makes a webhook, which gets what happens from now on.
+#[utoipa::path(post, path = "/webhooks", tag = "Events", operation_id = "createWebhook",
+    params(("project" = Option<String>, Query, description = "Project whose events it gets")),
+    request_body = WebhookDocument,
+    responses((status = 201, description = "The webhook", body = WebhookDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    info: RequestInfo,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = parse(&app, &body, Purpose::Create)?;
+    let webhook = service::create(&app, &actor, change, query.find("project")).await?;
+    let id = webhook.id;
+    Ok(created(&info, id.as_str(), WebhookDocument::from(webhook)))
+}
+
+/// Reads a webhook.
+#[utoipa::path(get, path = "/webhooks/{id}", tag = "Events", operation_id = "readWebhook",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    responses((status = 200, description = "The webhook", body = WebhookDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<WebhookDocument>, ApiError> {
+    Ok(Json(service::read(&app, &actor, &id).await?.into()))
+}
+
+/// Changes the members given; the others stay. `status` `active` resumes one that is paused.
+#[utoipa::path(put, path = "/webhooks/{id}", tag = "Events", operation_id = "updateWebhook",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    request_body(content = WebhookDocument, description = "The members to change; the others may be left out"),
+    responses((status = 200, description = "The whole webhook", body = WebhookDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<WebhookDocument>, ApiError> {
+    let change = parse(&app, &body, Purpose::Update)?;
+    Ok(Json(service::update(&app, &actor, &id, change).await?.into()))
+}
+
+fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
+    WebhookChange::parse(body, purpose, app.outward.allows_loopback())
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))
+}
+
+/// Removes a webhook with what it was still to be sent.
+#[utoipa::path(delete, path = "/webhooks/{id}", tag = "Events", operation_id = "deleteWebhook",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(service::delete(&app, &actor, &id).await?)
+}
+
+/// Shows the secrets that sign now, newest first.
+#[utoipa::path(get, path = "/webhooks/{id}/secrets", tag = "Events", operation_id = "listWebhookSecrets",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    responses((status = 200, description = "The secrets", body = [WebhookSecretDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn list_secrets(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<WebhookSecretDocument>>, ApiError> {
+    let secrets = service::list_secrets(&app, &actor, &id).await?;
+    Ok(Json(secrets.into_iter().map(WebhookSecretDocument::from).collect()))
+}
+
+/// Puts a new secret into use; those before it sign beside it for a day, or as long as `overlap` says.
+#[utoipa::path(post, path = "/webhooks/{id}/secrets", tag = "Events", operation_id = "rotateWebhookSecret",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    request_body(content = Object, description = "How long the others sign on"),
+    responses((status = 201, description = "The secrets, newest first", body = [WebhookSecretDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn rotate(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let overlap =
+        members(&body, |members| members.typed("overlap", "a whole number of milliseconds", Value::as_i64))?;
+    let secrets = service::rotate(&app, &actor, &id, overlap).await?;
+    let secrets: Vec<_> = secrets.into_iter().map(WebhookSecretDocument::from).collect();
+    Ok((StatusCode::CREATED, Json(secrets)).into_response())
+}
+
+/// Sends a test event of the type `ping` at once, and says what the receiver answers.
+#[utoipa::path(post, path = "/webhooks/{id}/ping", tag = "Events", operation_id = "pingWebhook",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    responses((status = 200, description = "What came of it", body = WebhookPingDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn ping(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<WebhookPingDocument>, ApiError> {
+    Ok(Json(match service::ping(&app, &actor, &id).await? {
+        Ok(answer) => WebhookPingDocument {
+            delivered: (200..300).contains(&answer.status),
+            http_status: Some(answer.status),
+            excerpt: Some(answer.excerpt),
+            error: None,
+            took_ms: u64::try_from(answer.took.as_millis()).ok(),
+        },
+        Err(error) => WebhookPingDocument {
+            delivered: false,
+            http_status: None,
+            excerpt: None,
+            error: Some(error),
+            took_ms: None,
+        },
+    }))
+}
+
+/// Lists what a webhook is to be sent and was within three days, newest first.
+#[utoipa::path(get, path = "/webhooks/{id}/deliveries", tag = "Events", operation_id = "listWebhookDeliveries",
+    params(("id" = String, Path, description = "Id of the webhook"), PageParams,
+        ("filter" = Option<String>, Query, description = "By `status` and `type`")),
+    responses((status = 200, description = "One page", body = [WebhookDeliveryDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn deliveries(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let mut listing = Listing::parse(&app, &actor, info, &query, &DELIVERIES)?;
+    // Their ids are those of events.
+    listing.request.ids = None;
+    let page = service::deliveries(&app, &actor, &id, &listing.request).await?;
+    Ok(listing.answer(&app, page, WebhookDeliveryDocument::from))
+}
+
+/// Sends one event again.
+#[utoipa::path(post, path = "/webhooks/{id}/deliveries/{delivery}", tag = "Events",
+    operation_id = "redeliverWebhookEvent",
+    params(("id" = String, Path, description = "Id of the webhook"),
+        ("delivery" = String, Path, description = "Id of the delivery: its `webhook-id`")),
+    responses((status = 202, description = "It is sent again; the body is empty")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn send_again(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((id, delivery)): Path<(String, String)>,
+) -> Result<StatusCode, ApiError> {
+    service::send_again(&app, &actor, &id, &delivery).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Sends the events of a range of time again that are delivered or dead, or only those of one state.
+#[utoipa::path(post, path = "/webhooks/{id}/redeliveries", tag = "Events",
+    operation_id = "redeliverWebhookEvents",
+    params(("id" = String, Path, description = "Id of the webhook")),
+    request_body(content = Object, description = "The range"),
+    responses((status = 202, description = "They are sent again", body = WebhookRedeliveryDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn send_range_again(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let range = members(&body, |members| {
+        let mut time = |name: &str, otherwise: i64| {
+            members.typed(name, "a time in milliseconds since 1970", Value::as_i64).unwrap_or(otherwise)
+        };
+        let (from, to) = (time("from", 0), time("to", MAX_TIME_MS));
+        let status = members.text("status").unwrap_or_default().to_owned();
+        if !["", "dead", "delivered"].contains(&status.as_str()) {
+            members.fault("status must be dead or delivered.");
+        }
+        Range { from, to, status }
+    })?;
+    let count = service::send_range_again(&app, &actor, &id, &range).await?;
+    Ok((StatusCode::ACCEPTED, Json(WebhookRedeliveryDocument { count })).into_response())
+}
+
+/// Reads the members of a small body.
+fn members<T>(body: &Value, read: impl FnOnce(&mut Members<'_>) -> T) -> Result<T, ApiError> {
+    let refused = |faults| ApiError::faults(Code::Invalid, faults);
+    let mut members = Members::of(body).map_err(refused)?;
+    let value = read(&mut members);
+    members.finish(Some(value)).map_err(refused)
+}

@@ -1,0 +1,314 @@
+//! Requests to addresses that somebody else gave: they go where the rules of [`crate::domain::outward`] let
+//! them, and nowhere else.
+//!
+//! A name is resolved here, and the connection is made to the addresses that were checked: an answer that
+//! changes between the check and the connection changes nothing. Redirects are not followed, no proxy of the
+//! environment is used, and no more of an answer is read than is shown.
+
+use std::{
+    fmt, io,
+    net::{SocketAddr, ToSocketAddrs},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::BoxFuture;
+use reqwest::{
+    Client,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::Policy,
+};
+use tokio::sync::Semaphore;
+
+use crate::domain::outward::{check_url, is_open};
+
+/// Longest time for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest time for a request as a whole.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Bytes of an answer that are kept.
+const MAX_EXCERPT: usize = 1_024;
+
+/// What a name stands for.
+pub trait Lookup: Send + Sync + 'static {
+    /// The addresses of a host now.
+    fn lookup(&self, host: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+}
+
+/// The system's resolver, so many times at once: it takes a thread for each, and has the time it wants, while the
+/// rest of the process needs threads, too.
+#[derive(Debug, Clone)]
+pub struct SystemLookup(Arc<Semaphore>);
+
+/// Names that are looked up at once.
+const LOOKUPS: usize = 64;
+
+impl Default for SystemLookup {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(LOOKUPS)))
+    }
+}
+
+impl Lookup for SystemLookup {
+    fn lookup(&self, host: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+        let turns = self.0.clone();
+        Box::pin(async move {
+            let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
+            // Whoever asked may have given up; the thread works on, and holds its turn.
+            let find = move || {
+                let _turn = turn;
+                (host.as_str(), 0).to_socket_addrs().map(Iterator::collect)
+            };
+            tokio::task::spawn_blocking(find).await.map_err(io::Error::other)?
+        })
+    }
+}
+
+/// The client of requests that go out.
+#[derive(Clone)]
+pub struct Outward {
+    client: Client,
+    loopback: bool,
+}
+
+impl fmt::Debug for Outward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outward").field("loopback", &self.loopback).finish_non_exhaustive()
+    }
+}
+
+/// What a receiver answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// The beginning of its body.
+    pub excerpt: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A request to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Post<'a> {
+    /// Where to.
+    pub url: &'a str,
+    /// Headers beside the type of the content.
+    pub headers: &'a [(&'static str, &'a str)],
+    /// JSON.
+    pub body: &'a str,
+}
+
+impl Outward {
+    /// A client that goes to public addresses, and to loopback where the operator says so.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn new(loopback: bool, lookup: Arc<dyn Lookup>) -> Result<Self, String> {
+        let client = Client::builder()
+            .dns_resolver(Arc::new(Guarded { loopback, lookup }))
+            .redirect(Policy::none())
+            .no_proxy()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .pool_max_idle_per_host(16)
+            .user_agent(concat!("Waymark/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self { client, loopback })
+    }
+
+    /// Whether loopback is allowed.
+    #[must_use]
+    pub const fn allows_loopback(&self) -> bool {
+        self.loopback
+    }
+
+    /// Sends JSON.
+    ///
+    /// # Errors
+    /// Why there was no answer, as a short text without anything of the answer or of the network within.
+    pub async fn post(&self, post: Post<'_>) -> Result<Answer, String> {
+        // The setting may have changed since the URL was given, and a host that is an address is not resolved.
+        let url = check_url(post.url, self.loopback).map_err(|fault| format!("the URL {fault}"))?;
+        let begun = Instant::now();
+        let mut request = self.client.post(url).header("content-type", "application/json");
+        for (name, value) in post.headers {
+            request = request.header(*name, *value);
+        }
+        let mut response = request.body(post.body.to_owned()).send().await.map_err(|error| said(&error))?;
+        let status = response.status().as_u16();
+        let mut excerpt = Vec::new();
+        while excerpt.len() < MAX_EXCERPT {
+            match response.chunk().await {
+                Ok(Some(chunk)) => excerpt.extend_from_slice(&chunk),
+                // It has answered, even if it does not say all of it.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        excerpt.truncate(MAX_EXCERPT);
+        // Postgres stores no U+0000.
+        let excerpt = String::from_utf8_lossy(&excerpt).replace('\0', "\u{fffd}");
+        Ok(Answer { status, excerpt, took: begun.elapsed() })
+    }
+}
+
+/// Says what failed, in words of ours: those of the library may hold addresses.
+fn said(error: &reqwest::Error) -> String {
+    let mut source: Option<&dyn std::error::Error> = Some(error);
+    while let Some(inner) = source {
+        if inner.is::<Closed>() {
+            return Closed.to_string();
+        }
+        source = inner.source();
+    }
+    if error.is_timeout() {
+        "no answer in time".to_owned()
+    } else if error.is_connect() {
+        "no connection could be made".to_owned()
+    } else {
+        "the connection broke".to_owned()
+    }
+}
+
+/// The name leads to no address that may be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the host has no public address")]
+struct Closed;
+
+struct Guarded {
+    loopback: bool,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (loopback, found) = (self.loopback, self.lookup.lookup(name.as_str().to_owned()));
+        Box::pin(async move {
+            let found = found.await?;
+            // One address within is a reason against the name as a whole: nobody needs such a mixture.
+            if found.is_empty() || !found.iter().all(|address| is_open(address.ip(), loopback)) {
+                return Err(Closed.into());
+            }
+            let addresses: Addrs = Box::new(found.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::TcpListener as Blocking,
+        sync::{
+            Mutex,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// Answers with one list after the other; the last stays.
+    struct Script {
+        answers: Mutex<Vec<Vec<SocketAddr>>>,
+        asked: AtomicUsize,
+    }
+
+    impl Lookup for Script {
+        fn lookup(&self, _: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            let mut answers = self.answers.lock().unwrap();
+            let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+            Box::pin(async move { Ok(answer) })
+        }
+    }
+
+    fn client(loopback: bool, answers: &[&[&str]]) -> (Outward, Arc<Script>) {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let parse = |list: &&[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
+        let answers = Mutex::new(answers.iter().map(parse).collect());
+        let script = Arc::new(Script { answers, asked: AtomicUsize::new(0) });
+        (Outward::new(loopback, script.clone()).unwrap(), script)
+    }
+
+    fn post(url: &str) -> Post<'_> {
+        Post { url, headers: &[("webhook-id", "m")], body: "{}" }
+    }
+
+    #[tokio::test]
+    async fn names_that_lead_inside_are_not_followed() {
+        for answers in [
+            ["127.0.0.1:0"].as_slice(),
+            &["10.0.0.1:0"],
+            &["169.254.169.254:0"],
+            &["[::ffff:127.0.0.1]:0"],
+            &["[fe80::1]:0"],
+            &["93.184.216.34:0", "127.0.0.1:0"],
+            &[],
+        ] {
+            let (client, script) = client(false, &[answers]);
+            let failed = client.post(post("https://rebind.example/")).await;
+            assert_eq!(failed, Err(Closed.to_string()), "{answers:?}");
+            assert_eq!(script.asked.load(Ordering::SeqCst), 1);
+        }
+        let (client, script) = client(false, &[&["93.184.216.34:0"]]);
+        let failed = client.post(post("https://2130706433/")).await.unwrap_err();
+        assert!(failed.contains("private or local"), "{failed}");
+        assert_eq!(script.asked.load(Ordering::SeqCst), 0, "an address is not asked for");
+    }
+
+    /// An answer that is public when the URL is given, and inside when the connection is made: what is
+    /// connected to is what was checked.
+    #[tokio::test]
+    async fn an_answer_that_changes_is_checked_anew() {
+        let inside = Blocking::bind("127.0.0.1:0").unwrap();
+        inside.set_nonblocking(true).unwrap();
+        let port = inside.local_addr().unwrap().port();
+        let (client, script) = client(false, &[&["192.0.2.1:0"], &["127.0.0.1:0"]]);
+        for _ in 0..2 {
+            let failed = client.post(post(&format!("https://rebind.example:{port}/"))).await;
+            assert_eq!(failed, Err(Closed.to_string()));
+        }
+        assert_eq!(script.asked.load(Ordering::SeqCst), 2);
+        assert!(inside.accept().is_err(), "nobody came");
+    }
+
+    /// Serves one connection after the other with fixed bytes.
+    async fn serve(answer: &'static [u8]) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut read = [0; 4_096];
+                let _ = stream.read(&mut read).await;
+                let _ = stream.write_all(answer).await;
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn answers_are_read_in_part_and_redirects_are_answers() {
+        let (client, _) = client(true, &[&["127.0.0.1:0"]]);
+        let inner = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n";
+        let address = serve(inner.as_bytes()).await;
+        let answer = client.post(post(&format!("http://{address}/"))).await.unwrap();
+        assert_eq!((answer.status, answer.excerpt.as_str()), (302, ""));
+        let address = serve(b"HTTP/1.1 500 X\r\ncontent-length: 6\r\n\r\na\0\xffbc\n").await;
+        let answer = client.post(post(&format!("http://localhost:{}/", address.port()))).await.unwrap();
+        assert_eq!((answer.status, answer.excerpt.as_str()), (500, "a\u{fffd}\u{fffd}bc\n"));
+        // It closes early.
+        let address = serve(b"").await;
+        assert_eq!(
+            client.post(post(&format!("http://{address}/"))).await,
+            Err("the connection broke".to_owned())
+        );
+    }
+}

@@ -1,0 +1,337 @@
+//! Webhooks: made and read by operators, filled from the log, emptied by workers (issue 9).
+
+pub mod deliver;
+pub mod share_out;
+
+use serde_json::json;
+use shared::{id::WebhookId, problem::Code, time::UnixMillis};
+use tokio::sync::{Notify, Semaphore};
+use tracing::instrument;
+
+use super::{App, access::require, named, scopes::project_in_reach};
+use crate::{
+    domain::{
+        access::Actor,
+        grant::Grant,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject, Verb},
+        redirection::Scopes,
+        resource::Stamp,
+        webhook::{
+            MAX_OVERLAP_MS, OVERLAP_MS, SecretVersion, Status, Webhook, WebhookChange, WebhookDetails,
+            secret, shown,
+        },
+    },
+    error::ServiceError,
+    metrics::WebhookMetrics,
+    publish::outward::Answer,
+    store::{
+        Conn, Tx, documents, event_log,
+        listing::Selection,
+        webhook_messages::{self as messages, Delivery, Range},
+        webhooks as table,
+    },
+};
+
+/// What the workers of webhooks of a process share with requests.
+#[derive(Debug)]
+pub struct Webhooks {
+    /// Told of when something may be due.
+    pub wake: Notify,
+    /// What they counted.
+    pub metrics: WebhookMetrics,
+    pings: Semaphore,
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        let pings = Semaphore::new(MAX_PINGS);
+        Self { wake: Notify::default(), metrics: WebhookMetrics::default(), pings }
+    }
+}
+
+/// Test events that are on their way from one process at once; each takes 15 s at most.
+const MAX_PINGS: usize = 16;
+
+/// Most webhooks of an account.
+const MAX_WEBHOOKS: u64 = 100;
+
+/// Messages that one transaction changes or removes.
+const STEP: u32 = 2_000;
+
+/// Makes a webhook, in a project if `project` names one; it gets what happens from now on.
+///
+/// # Errors
+/// The key may not, a member or the project is wrong, there are too many, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    change: WebhookChange,
+    project: Option<&str>,
+) -> Result<Webhook, ServiceError> {
+    let grant = require(actor, Verb::Create, Subject::Webhooks)?;
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let project = match project {
+        Some(text) => Some(project_in_reach(&mut tx, actor, &grant, text).await?),
+        None => None,
+    };
+    if table::count(&mut tx, actor.account).await? >= MAX_WEBHOOKS {
+        let fault = format!("An account has at most {MAX_WEBHOOKS} webhooks; remove one.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let new = Webhook {
+        id: WebhookId::new(now.0, app.random16()?),
+        stamp: Stamp::new(now),
+        name: String::new(),
+        project,
+        status: Status::Active,
+        reason: None,
+        details: WebhookDetails::default(),
+    };
+    let mut new = new.rotate(now, now).apply(change, now);
+    new.stamp = Stamp::new(now);
+    let webhook = documents::insert(&mut tx, actor.account, new).await?;
+    let now = event_log::find_now(&mut tx).await?;
+    table::begin_at(&mut tx, webhook.stamp.seq, now).await?;
+    tx.commit().await?;
+    Ok(webhook)
+}
+
+/// Reads a webhook.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Webhook, ServiceError> {
+    let grant = require(actor, Verb::Read, Subject::Webhooks)?;
+    find(&mut app.db.read().await?, actor, &grant, id).await
+}
+
+/// Lists webhooks.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Webhook>, ServiceError> {
+    named::list(app, actor, request).await
+}
+
+/// Merges the members given into a webhook; one that is made active begins anew with its receiver, and with what
+/// waits for it.
+///
+/// # Errors
+/// It is not there, or the database failed: what waits may wait on then.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    change: WebhookChange,
+) -> Result<Webhook, ServiceError> {
+    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let mut tx = app.db.begin().await?;
+    let before = find_locked(&mut tx, actor, &grant, id).await?;
+    let (was, is_resumed) = (before.status, change.status == Some(Status::Active));
+    let webhook = before.apply(change, app.clock.now());
+    documents::update(&mut tx, actor.account, &webhook).await?;
+    if was == Status::Disabled && webhook.status != Status::Disabled {
+        let now = event_log::find_now(&mut tx).await?;
+        table::begin_at(&mut tx, webhook.stamp.seq, now).await?;
+    }
+    if is_resumed {
+        table::resume(&mut tx, webhook.stamp.seq).await?;
+    }
+    tx.commit().await?;
+    let mut after = if is_resumed { Some(0) } else { None };
+    while let Some(behind) = after {
+        let mut tx = app.db.begin().await?;
+        after = messages::renew(&mut tx, webhook.stamp.seq, behind, STEP).await?;
+        tx.commit().await?;
+    }
+    app.webhooks.wake.notify_one();
+    Ok(webhook)
+}
+
+/// Removes a webhook with what it was still to be sent.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Subject::Webhooks)?;
+    let mut tx = app.db.begin().await?;
+    let webhook = find_locked(&mut tx, actor, &grant, id).await?;
+    documents::delete::<Webhook>(&mut tx, actor.account, webhook.id).await?;
+    tx.commit().await?;
+    // In steps; what a fall leaves goes with its age.
+    loop {
+        let mut tx = app.db.begin().await?;
+        let gone = messages::clear(&mut tx, webhook.stamp.seq, STEP).await?;
+        tx.commit().await?;
+        if gone == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// A secret with its value.
+#[derive(Debug, Clone)]
+pub struct Secret {
+    /// Which one it is.
+    pub version: SecretVersion,
+    /// Its value, as receivers take it.
+    pub value: String,
+}
+
+/// The secrets that sign now, newest first.
+///
+/// # Errors
+/// The webhook is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn list_secrets(app: &App, actor: &Actor, id: &str) -> Result<Vec<Secret>, ServiceError> {
+    // Whoever may change a webhook may know what it signs with.
+    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let webhook = find(&mut app.db.read().await?, actor, &grant, id).await?;
+    Ok(secrets(app, &webhook))
+}
+
+/// Puts a new secret into use; those before it sign beside it for `overlap_ms`.
+///
+/// # Errors
+/// The webhook is not there, the time is out of range, or the database failed.
+#[instrument(skip_all)]
+pub async fn rotate(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    overlap_ms: Option<i64>,
+) -> Result<Vec<Secret>, ServiceError> {
+    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let overlap = overlap_ms.unwrap_or(OVERLAP_MS);
+    if !(0..=MAX_OVERLAP_MS).contains(&overlap) {
+        let fault = format!("overlap must be between 0 and {MAX_OVERLAP_MS} milliseconds.");
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let webhook = find_locked(&mut tx, actor, &grant, id).await?;
+    let webhook = webhook.rotate(now, UnixMillis(now.0.saturating_add(overlap)));
+    documents::update(&mut tx, actor.account, &webhook).await?;
+    tx.commit().await?;
+    Ok(secrets(app, &webhook))
+}
+
+fn secrets(app: &App, webhook: &Webhook) -> Vec<Secret> {
+    let value = |version: SecretVersion| Secret {
+        version,
+        value: shown(&secret(&app.secrets.webhook, webhook.id, version.version)),
+    };
+    webhook.signing(app.clock.now()).into_iter().map(value).collect()
+}
+
+/// Sends a test event at once, whatever the webhook's state; gives what the receiver says, or why it says nothing.
+///
+/// # Errors
+/// The webhook is not there, too many test events are on their way, or the database failed.
+#[instrument(skip_all)]
+pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, String>, ServiceError> {
+    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let webhook = find(&mut app.db.read().await?, actor, &grant, id).await?;
+    let Ok(_turn) = app.webhooks.pings.try_acquire() else {
+        return Err(ServiceError::refused(Code::TooManyRequests, "Too many test events are on their way."));
+    };
+    let now = app.clock.now();
+    let message = format!("ping_{}", WebhookId::new(now.0, app.random16()?));
+    let body = json!({"type": "ping", "timestamp": now.0, "data": {"webhook": webhook.id}}).to_string();
+    Ok(deliver::send(app, &webhook, &message, &body).await)
+}
+
+/// Lists what a webhook is to be sent and was.
+///
+/// # Errors
+/// The webhook is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn deliveries(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    request: &ListRequest,
+) -> Result<Page<Delivery>, ServiceError> {
+    let grant = require(actor, Verb::Read, Subject::Webhooks)?;
+    let mut conn = app.db.read().await?;
+    let webhook = find(&mut conn, actor, &grant, id).await?;
+    let within = messages::within(&webhook.id);
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
+    Ok(messages::list(&mut conn, &selection).await?)
+}
+
+/// Sends one message again, be it delivered or given up.
+///
+/// # Errors
+/// The webhook or message is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let mut tx = app.db.begin().await?;
+    let webhook = find_locked(&mut tx, actor, &grant, id).await?;
+    if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
+        return Err(ServiceError::not_found("delivery", shorten(message)));
+    }
+    tx.commit().await?;
+    app.webhooks.wake.notify_one();
+    Ok(())
+}
+
+/// Sends every message of a range again that is not under way; gives how many.
+///
+/// # Errors
+/// The webhook is not there, or the database failed: some of them are sent again then.
+#[instrument(skip_all)]
+pub async fn send_range_again(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    range: &Range,
+) -> Result<u64, ServiceError> {
+    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let webhook = find(&mut app.db.read().await?, actor, &grant, id).await?;
+    let (mut all, mut after) = (0, 0);
+    loop {
+        let mut tx = app.db.begin().await?;
+        let (count, last) =
+            messages::send_range_again(&mut tx, webhook.stamp.seq, range, after, STEP).await?;
+        tx.commit().await?;
+        (all, after) = (all + count, last);
+        app.webhooks.wake.notify_one();
+        if count < u64::from(STEP) {
+            return Ok(all);
+        }
+    }
+}
+
+async fn find(conn: &mut Conn, actor: &Actor, grant: &Grant, id: &str) -> Result<Webhook, ServiceError> {
+    let parsed = parse(id)?;
+    admitted(documents::find(conn, actor.account, parsed).await?, grant, id)
+}
+
+async fn find_locked(tx: &mut Tx, actor: &Actor, grant: &Grant, id: &str) -> Result<Webhook, ServiceError> {
+    let parsed = parse(id)?;
+    admitted(documents::find_locked(tx, actor.account, parsed).await?, grant, id)
+}
+
+fn admitted(found: Option<Webhook>, grant: &Grant, id: &str) -> Result<Webhook, ServiceError> {
+    let scopes = |webhook: &Webhook| {
+        webhook.project.map(|id| Scopes { users: Vec::new(), projects: vec![id.to_string()] })
+    };
+    found
+        .filter(|webhook| grant.admits(webhook.id.as_str(), scopes(webhook).as_ref()))
+        .ok_or_else(|| ServiceError::not_found("webhook", shorten(id)))
+}
+
+fn parse(id: &str) -> Result<WebhookId, ServiceError> {
+    id.parse().map_err(|_| ServiceError::not_found("webhook", shorten(id)))
+}

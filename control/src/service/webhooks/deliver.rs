@@ -1,0 +1,179 @@
+//! Sends what waits in the queue of one webhook, and writes down how it went.
+//!
+//! What was sent and not written down, because a process died, is sent again: at least once, with one id.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    domain::{
+        webhook::{Status, Webhook, secret, sign},
+        webhook_tries::{Retry, Verdict, retry},
+    },
+    error::ServiceError,
+    publish::outward::{Answer, Post},
+    service::App,
+    store::{
+        documents,
+        webhook_messages::{self as messages, Due, Tried},
+        webhooks::{self, Claimed},
+    },
+};
+
+/// How long a claim holds: longer than a round, whose requests take at most 15 s each and all at once; in
+/// order, one of them after [`TURN`].
+pub const LEASE: Duration = Duration::from_secs(20);
+
+/// Messages that are on their way to one receiver at once.
+const AT_ONCE: u32 = 16;
+
+/// How long a worker stays with one webhook while others may wait.
+const TURN: Duration = Duration::from_secs(2);
+
+/// The answer by which a receiver says that it will never come back.
+const GONE: u16 = 410;
+
+/// Works on a webhook that was claimed, for a turn or until `stop`; then it is free for the next.
+///
+/// # Errors
+/// The database failed; the claim runs out then.
+pub async fn work(app: &App, mut claimed: Claimed, stop: &CancellationToken) -> Result<(), ServiceError> {
+    let begun = Instant::now();
+    while begun.elapsed() < TURN && !stop.is_cancelled() {
+        if !round(app, &mut claimed).await? {
+            break;
+        }
+    }
+    let mut tx = app.db.begin().await?;
+    webhooks::release(&mut tx, &claimed).await?;
+    Ok(tx.commit().await?)
+}
+
+/// One round; gives whether another may follow at once.
+async fn round(app: &App, claimed: &mut Claimed) -> Result<bool, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let found: Option<Webhook> = documents::find(&mut conn, claimed.account, claimed.id).await?;
+    let Some(webhook) = found.filter(|webhook| webhook.status == Status::Active) else { return Ok(false) };
+    let ordered = webhook.details.ordered;
+    let room = claimed.health.room(AT_ONCE);
+    let (due, waits) = messages::list_due(&mut conn, claimed.seq, ordered, room).await?;
+    drop(conn);
+    if due.is_empty() {
+        if let Some(pause) = waits {
+            // Those behind it are due, but not before it is.
+            let verdict = Verdict { health: claimed.health, pause, is_dead: false };
+            let mut tx = app.db.begin().await?;
+            webhooks::settle(&mut tx, claimed, LEASE, &verdict, None).await?;
+            tx.commit().await?;
+        }
+        return Ok(false);
+    }
+    let answers = if ordered {
+        send_in_order(app, &webhook, &due).await
+    } else {
+        join_all(due.iter().map(|due| send(app, &webhook, &due.message_id, &due.body))).await
+    };
+    let mut tried = Vec::with_capacity(answers.len());
+    for (due, answer) in due.iter().zip(&answers) {
+        tried.push(outcome(app, due, answer)?);
+    }
+    let was_taken = tried.iter().any(|one| one.status == "delivered");
+    let mut verdict = claimed.health.after(was_taken, claimed.now_ms);
+    if let Some(waits) = tried.iter().find(|one| one.status == "pending").filter(|_| ordered) {
+        // The others wait for it, so the webhook does.
+        verdict.pause = verdict.pause.max(waits.pause);
+    }
+    let is_gone = answers.iter().flatten().any(|answer| answer.status == GONE);
+    let reason = match (is_gone, verdict.is_dead) {
+        (true, _) => Some("The receiver answered 410 (Gone)."),
+        (false, true) => Some("The receiver took nothing for 24 hours."),
+        (false, false) => None,
+    };
+    let mut tx = app.db.begin().await?;
+    let Some((is_active, now_ms)) = webhooks::settle(&mut tx, claimed, LEASE, &verdict, reason).await? else {
+        return Ok(false);
+    };
+    messages::settle(&mut tx, &tried).await?;
+    tx.commit().await?;
+    count(app, &tried, &due, reason.is_some());
+    if let Some(reason) = reason {
+        tracing::warn!(webhook = %webhook.id, account = %claimed.account, reason, "a webhook is paused");
+    }
+    (claimed.health, claimed.now_ms) = (verdict.health, now_ms);
+    Ok(is_active && verdict.pause.is_zero())
+}
+
+/// Sends one after the other, and stops at the first that is not taken.
+async fn send_in_order(app: &App, webhook: &Webhook, due: &[Due]) -> Vec<Result<Answer, String>> {
+    let begun = Instant::now();
+    let mut answers = Vec::new();
+    for due in due {
+        let answer = send(app, webhook, &due.message_id, &due.body).await;
+        let is_taken = answer.as_ref().is_ok_and(is_taken);
+        answers.push(answer);
+        // The round as a whole must end before the lease does.
+        if !is_taken || begun.elapsed() > TURN {
+            break;
+        }
+    }
+    answers
+}
+
+/// Sends one message, signed with every secret in use.
+pub(super) async fn send(app: &App, webhook: &Webhook, message: &str, body: &str) -> Result<Answer, String> {
+    let now = app.clock.now();
+    let secrets: Vec<[u8; 32]> = webhook
+        .signing(now)
+        .iter()
+        .map(|version| secret(&app.secrets.webhook, webhook.id, version.version))
+        .collect();
+    let timestamp_s = now.0.div_euclid(1_000);
+    let signature = sign(&secrets, message, timestamp_s, body.as_bytes());
+    let timestamp = timestamp_s.to_string();
+    let headers =
+        [("webhook-id", message), ("webhook-timestamp", &timestamp), ("webhook-signature", &signature)];
+    app.outward.post(Post { url: &webhook.details.url, headers: &headers, body }).await
+}
+
+const fn is_taken(answer: &Answer) -> bool {
+    matches!(answer.status, 200..300)
+}
+
+fn outcome(app: &App, due: &Due, answer: &Result<Answer, String>) -> Result<Tried, ServiceError> {
+    let (http_status, excerpt, error) = match answer {
+        Ok(answer) => (Some(answer.status), Some(answer.excerpt.clone()), None),
+        Err(error) => (None, None, Some(error.clone())),
+    };
+    let base =
+        Tried { seq: due.seq, status: "delivered", pause: Duration::ZERO, http_status, excerpt, error };
+    if answer.as_ref().is_ok_and(is_taken) {
+        return Ok(base);
+    }
+    let chance = f64::from(app.random16()?[0]) / 255.0;
+    Ok(match retry(due.attempts + 1, due.age_ms, chance) {
+        Retry::After(pause) => Tried { status: "pending", pause, ..base },
+        Retry::Dead => Tried { status: "dead", ..base },
+    })
+}
+
+fn count(app: &App, tried: &[Tried], due: &[Due], is_paused: bool) {
+    let metrics = &app.webhooks.metrics;
+    for (one, due) in tried.iter().zip(due) {
+        match one.status {
+            "delivered" => {
+                metrics.delivered.inc();
+                let delay = app.clock.now().0.saturating_sub(due.created_at.0).max(0);
+                metrics.delay_seconds.observe(delay as f64 / 1_000.0);
+            }
+            "dead" => {
+                metrics.dead.inc();
+            }
+            _ => {
+                metrics.failed.inc();
+            }
+        }
+    }
+    metrics.paused.inc_by(u64::from(is_paused));
+}

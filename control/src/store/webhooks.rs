@@ -1,0 +1,366 @@
+//! The table of webhooks, and how workers hold them: by a lease of the database's own clock, and a fence.
+
+use std::time::Duration;
+
+use shared::id::{AccountId, WebhookId};
+use sqlx::types::Json;
+
+use super::{
+    Conn, Db, StoreError, Tx, dialect,
+    dialect::fetch_in_list,
+    documents::{Base, Cell, Document, Statements, statements},
+    listing::{Column, Table},
+    log::{signed, unsigned},
+    on_db, parse,
+    publishers::{pg_now, sqlite_now},
+};
+use crate::domain::{
+    event::Position,
+    event_filter::{Condition, Types},
+    resource::Stamp,
+    webhook::{Status, Webhook, WebhookDetails},
+    webhook_tries::{Health, Verdict},
+};
+
+macro_rules! columns {
+    () => {
+        "SELECT t.id, t.seq, t.project_id, t.name, t.doc, t.status, t.reason, t.created_at, t.updated_at"
+    };
+}
+
+const STATEMENTS: Statements = statements!(
+    "webhooks",
+    columns!(),
+    ", project_id, status, reason",
+    ", $6, $7, $8",
+    ", project_id = $6, status = $7, reason = $8",
+    LIST
+);
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM webhooks t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("name", Column::Text("t.name")),
+        ("status", Column::Text("t.status")),
+        ("scopes.projects", Column::Text("t.project_id")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
+
+const ANY: &str = "SELECT COUNT(*) FROM (SELECT seq FROM webhooks WHERE status <> 'disabled' LIMIT 1) t";
+const BEGIN_AT: &str = "UPDATE webhooks SET since_xid = $2, since_seq = $3 WHERE seq = $1";
+const RESUME: &str = "UPDATE webhooks SET failures = 0, failing_since = NULL, next_at = 0 WHERE seq = $1";
+const COUNT: &str = "SELECT COUNT(*) FROM webhooks WHERE account_id = $1";
+const PG_RECEIVERS: &str = "SELECT seq, account_id, project_id, doc, since_xid, since_seq FROM webhooks \
+    WHERE status <> $1 AND account_id = ANY($2) ORDER BY seq";
+const SQLITE_RECEIVERS: &str = "SELECT seq, account_id, project_id, doc, since_xid, since_seq FROM webhooks \
+    WHERE status <> $1 AND account_id IN (SELECT value FROM json_each($2)) ORDER BY seq";
+
+macro_rules! claim {
+    ($now:expr, $lock:expr) => {
+        concat!(
+            "UPDATE webhooks SET fence = fence + 1, lease_until = $2 + ",
+            $now,
+            " WHERE seq IN (SELECT w.seq FROM webhooks w WHERE w.status = 'active' AND w.failures <= $3 \
+             AND w.lease_until <= ",
+            $now,
+            " AND w.next_at <= ",
+            $now,
+            " AND EXISTS (SELECT 1 FROM webhook_messages m WHERE m.webhook = w.seq AND m.status = 'pending' \
+             AND m.next_at <= ",
+            $now,
+            ") ORDER BY w.next_at, w.seq LIMIT $1",
+            $lock,
+            ") RETURNING seq, account_id, id, fence, failures, failing_since, ",
+            $now
+        )
+    };
+}
+macro_rules! settle {
+    ($now:expr) => {
+        concat!(
+            "UPDATE webhooks SET lease_until = $3 + ",
+            $now,
+            ", failures = $4, failing_since = $5, next_at = $6 + ",
+            $now,
+            ", status = CASE WHEN $7 = '' OR status <> 'active' THEN status ELSE 'paused' END, \
+             reason = CASE WHEN $7 = '' OR status <> 'active' THEN reason ELSE $7 END \
+             WHERE seq = $1 AND fence = $2 RETURNING status, ",
+            $now
+        )
+    };
+}
+macro_rules! due {
+    ($now:expr) => {
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT w.seq FROM webhooks w WHERE w.status = 'active' AND w.failures <= $1 \
+             AND w.lease_until <= ",
+            $now,
+            " AND w.next_at <= ",
+            $now,
+            " AND EXISTS (SELECT 1 FROM webhook_messages m WHERE m.webhook = w.seq AND m.status = 'pending' \
+             AND m.next_at <= ",
+            $now,
+            ") LIMIT 1) t"
+        )
+    };
+}
+const PG_IS_DUE: &str = due!(pg_now!());
+const SQLITE_IS_DUE: &str = due!(sqlite_now!());
+const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const PG_SETTLE: &str = settle!(pg_now!());
+const SQLITE_SETTLE: &str = settle!(sqlite_now!());
+const FREE: &str = "UPDATE webhooks SET lease_until = 0 WHERE lease_until > 0";
+const RELEASE: &str = "UPDATE webhooks SET lease_until = 0 WHERE seq = $1 AND fence = $2";
+
+/// The columns that only webhooks have.
+#[derive(sqlx::FromRow)]
+pub struct Own {
+    project_id: Option<String>,
+    status: String,
+    reason: Option<String>,
+}
+
+impl Document for Webhook {
+    type Own = Own;
+
+    const TABLE: &'static Statements = &STATEMENTS;
+
+    fn build(id: WebhookId, stamp: Stamp, row: Base<Self>, own: Own) -> Result<Self, StoreError> {
+        let project = own.project_id.as_deref().map(|id| parse("project_id", id)).transpose()?;
+        let status = Status::parse(&own.status).ok_or_else(|| StoreError::Row(own.status.clone()))?;
+        Ok(Self { id, stamp, name: row.name, project, status, reason: own.reason, details: row.details })
+    }
+
+    fn own(&self) -> Vec<Cell> {
+        vec![
+            Cell::Text(self.project.map(|id| id.to_string())),
+            Cell::Text(Some(self.status.as_str().to_owned())),
+            Cell::Text(self.reason.clone()),
+        ]
+    }
+}
+
+/// How many webhooks an account has.
+///
+/// # Errors
+/// The database failed.
+pub async fn count(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(unsigned(count))
+}
+
+/// Whether there is a webhook at all that something may be kept for.
+///
+/// # Errors
+/// The database failed.
+pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(ANY).fetch_one(c).await)?;
+    Ok(count > 0)
+}
+
+/// Says from which place in the log on a webhook is sent to.
+///
+/// # Errors
+/// The database failed.
+pub async fn begin_at(tx: &mut Tx, seq: i64, place: Position) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(BEGIN_AT)
+        .bind(seq)
+        .bind(place.xid)
+        .bind(place.seq)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Forgets how a receiver did: somebody says that it is there again.
+///
+/// # Errors
+/// The database failed.
+pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(RESUME).bind(seq).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// A webhook as the log is shared out to it.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// Its number.
+    pub seq: i64,
+    /// The account.
+    pub account: AccountId,
+    /// The project whose events it gets.
+    pub project: Option<String>,
+    /// The types that it gets.
+    pub types: Types,
+    /// What an event must meet.
+    pub condition: Option<Condition>,
+    /// The place behind which it gets them.
+    pub since: Position,
+}
+
+type ReceiverRow = (i64, String, Option<String>, Json<WebhookDetails>, i64, i64);
+
+/// The webhooks of some accounts that something is kept for.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_receivers(conn: &mut Conn, accounts: &[String]) -> Result<Vec<Receiver>, StoreError> {
+    let rows: Vec<ReceiverRow> = fetch_in_list!(
+        conn,
+        ReceiverRow,
+        PG_RECEIVERS,
+        SQLITE_RECEIVERS,
+        [Status::Disabled.as_str()],
+        accounts
+    )?;
+    rows.into_iter()
+        .map(|(seq, account, project, Json(details), xid, since)| {
+            let unread = |fault: String| StoreError::Row(format!("webhook {seq}: {fault}"));
+            Ok(Receiver {
+                seq,
+                account: parse("account_id", &account)?,
+                project,
+                types: Types::new(details.types).map_err(unread)?,
+                condition: details.condition.as_deref().map(Condition::parse).transpose().map_err(unread)?,
+                since: Position::behind(xid, since),
+            })
+        })
+        .collect()
+}
+
+/// Frees what a process before held, where there can be one process only: on SQLite.
+///
+/// # Errors
+/// The database failed.
+pub async fn free_all(db: &Db) -> Result<(), StoreError> {
+    if let Db::Sqlite { .. } = db {
+        let mut tx = db.begin().await?;
+        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// Which webhooks a worker may claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// All.
+    Any,
+    /// Those whose receivers took what they were sent last.
+    Healthy,
+}
+
+impl Fit {
+    const fn most_failures(self) -> i64 {
+        match self {
+            Self::Any => i64::MAX,
+            Self::Healthy => 0,
+        }
+    }
+}
+
+/// Whether some webhook may be claimed; cheap, and takes nothing.
+///
+/// # Errors
+/// The database failed.
+pub async fn is_due(conn: &mut Conn, fit: Fit) -> Result<bool, StoreError> {
+    let sql = dialect::pick(conn, PG_IS_DUE, SQLITE_IS_DUE);
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(fit.most_failures()).fetch_one(c).await)?;
+    Ok(count > 0)
+}
+
+/// A webhook in the hands of a worker.
+#[derive(Debug, Clone, Copy)]
+pub struct Claimed {
+    /// Its number.
+    pub seq: i64,
+    /// The account.
+    pub account: AccountId,
+    /// Its id.
+    pub id: WebhookId,
+    /// Grows with each holder.
+    pub fence: i64,
+    /// How its receiver does.
+    pub health: Health,
+    /// The database's time.
+    pub now_ms: i64,
+}
+
+type ClaimRow = (i64, String, String, i64, i64, Option<i64>, i64);
+
+/// Takes up to `limit` webhooks that have something to be sent, for `lease`.
+///
+/// # Errors
+/// The database failed.
+pub async fn claim(tx: &mut Tx, limit: u32, lease: Duration, fit: Fit) -> Result<Vec<Claimed>, StoreError> {
+    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
+    let rows: Vec<ClaimRow> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(i64::from(limit))
+        .bind(milliseconds(lease))
+        .bind(fit.most_failures())
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter()
+        .map(|(seq, account, id, fence, failures, failing_since, now_ms)| {
+            let health = Health { failures, failing_since };
+            Ok(Claimed {
+                seq,
+                account: parse("account_id", &account)?,
+                id: parse("id", &id)?,
+                fence,
+                health,
+                now_ms,
+            })
+        })
+        .collect()
+}
+
+/// Writes how a round went, and holds the webhook on for `lease`; gives whether it is still active and the
+/// database's time. `None` when somebody else holds it, or it is gone.
+///
+/// # Errors
+/// The database failed.
+pub async fn settle(
+    tx: &mut Tx,
+    claimed: &Claimed,
+    lease: Duration,
+    verdict: &Verdict,
+    reason: Option<&str>,
+) -> Result<Option<(bool, i64)>, StoreError> {
+    let sql = dialect::pick(tx, PG_SETTLE, SQLITE_SETTLE);
+    let row: Option<(String, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(claimed.seq)
+        .bind(claimed.fence)
+        .bind(milliseconds(lease))
+        .bind(verdict.health.failures)
+        .bind(verdict.health.failing_since)
+        .bind(milliseconds(verdict.pause))
+        .bind(reason.unwrap_or_default())
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(status, now)| (status == Status::Active.as_str(), now)))
+}
+
+/// Lets a webhook go.
+///
+/// # Errors
+/// The database failed.
+pub async fn release(tx: &mut Tx, claimed: &Claimed) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(RELEASE)
+        .bind(claimed.seq)
+        .bind(claimed.fence)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    signed(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,223 @@
+//! Webhooks against the npm package `standardwebhooks`: a table of signatures, and the real product, killed again
+//! and again, to a receiver that verifies with it and answers 500 or not at all now and then.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader, Write},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant, SystemTime},
+};
+
+use anyhow::{Context, Result, ensure};
+use control::domain::webhook::{shown, sign};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::{
+    db::Engine,
+    product::{Options, Product, root},
+};
+
+/// Longest wait without anything new: on Postgres what a dead worker held is free when its lease has run out.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Actions of the jobs in the gate, and how often the product is killed meanwhile; `WAYMARK_TEST_WEBHOOK_ACTIONS`
+/// is another number of actions, with ten kills.
+const ACTIONS: usize = 2_000;
+const KILLS: usize = 3;
+const MANY_KILLS: usize = 10;
+
+/// Most actions of one job, so that its body keeps to the limit of bodies.
+const JOB: usize = 4_000;
+
+/// What is signed in the table.
+const BODY: &str = r#"{"type":"action.scans","timestamp":1,"data":{"name":"ä €"}}"#;
+
+fn clients() -> Result<PathBuf> {
+    let folder = root().join("tests/clients");
+    ensure!(
+        folder.join("node_modules/standardwebhooks").is_dir(),
+        "tests/clients/node_modules is missing: run the tests by tests/run, or `npm ci` in tests/clients"
+    );
+    Ok(folder)
+}
+
+/// What the reference library says of our signatures, of those of rotated secrets, and of what is old or altered.
+#[test]
+fn the_reference_library_verifies() -> Result<()> {
+    let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs())?;
+    let (one, two, other) = ([1; 32], [2; 32], [3; 32]);
+    let (none, old, new) =
+        ("No matching signature found", "Message timestamp too old", "Message timestamp too new");
+    let (id, body) = ("UKXAGyEf8SQ5eTDmVgGpHqAa", BODY);
+    // Signed by these, as this event, at this time; verified with this secret, as this event, body and time.
+    let row = |by: &[[u8; 32]], signed_at: i64, with: [u8; 32], id: &str, body: &str, at: i64| {
+        let signature = sign(by, "UKXAGyEf8SQ5eTDmVgGpHqAa", signed_at, BODY.as_bytes());
+        json!({"secret": shown(&with), "body": body, "headers": {"webhook-id": id,
+            "webhook-timestamp": at.to_string(), "webhook-signature": signature}})
+    };
+    let table = [
+        ("one secret", row(&[one], now, one, id, body, now), "ok"),
+        ("the newer of two", row(&[two, one], now, two, id, body, now), "ok"),
+        ("the older of two, while it signs", row(&[two, one], now, one, id, body, now), "ok"),
+        ("the older, when it has run out", row(&[two], now, one, id, body, now), none),
+        ("five, of which it is the last", row(&[other, other, two, two, one], now, one, id, body, now), "ok"),
+        ("a secret that never signed", row(&[two, one], now, other, id, body, now), none),
+        ("another event's id", row(&[one], now, one, "UKXAGyEf8SQ5eTDmVgGpHqAb", body, now), none),
+        ("another body", row(&[one], now, one, id, "{}", now), none),
+        ("another time than was signed", row(&[one], now, one, id, body, now - 60), none),
+        ("within the window", row(&[one], now - 280, one, id, body, now - 280), "ok"),
+        ("replayed later", row(&[one], now - 310, one, id, body, now - 310), old),
+        ("from a clock that is ahead", row(&[one], now + 280, one, id, body, now + 280), "ok"),
+        ("from too far ahead", row(&[one], now + 330, one, id, body, now + 330), new),
+        ("no secret signs", row(&[], now, one, id, body, now), "Missing required headers"),
+    ];
+    let mut node = Command::new("node")
+        .arg("webhook-verify.mjs")
+        .current_dir(clients()?)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let rows: Vec<&Value> = table.iter().map(|(_, row, _)| row).collect();
+    node.stdin.take().context("stdin")?.write_all(serde_json::to_string(&rows)?.as_bytes())?;
+    let output = node.wait_with_output()?;
+    ensure!(output.status.success(), "{output:?}");
+    let said: Vec<String> = serde_json::from_slice(&output.stdout)?;
+    ensure!(said.len() == table.len(), "{said:?}");
+    for ((what, _, expected), said) in table.iter().zip(&said) {
+        ensure!(said == expected, "{what}: {said}");
+    }
+    Ok(())
+}
+
+/// The receiver; it ends with this.
+struct Receiver {
+    child: Child,
+    port: u16,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    scans: BTreeSet<String>,
+    /// What it could not verify, or should not have come.
+    wrong: Vec<String>,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Receiver {
+    fn start() -> Result<Self> {
+        let mut child =
+            Command::new("node").arg("webhook.mjs").current_dir(clients()?).stdout(Stdio::piped()).spawn()?;
+        let mut said = BufReader::new(child.stdout.take().context("stdout")?);
+        let mut first = String::new();
+        said.read_line(&mut first)?;
+        let port = first.trim().strip_prefix("listening ").context("listening")?.parse()?;
+        let taken: Arc<Mutex<Taken>> = Arc::default();
+        let kept = taken.clone();
+        std::thread::spawn(move || {
+            for line in said.lines().map_while(Result::ok) {
+                let Ok(mut kept) = kept.lock() else { return };
+                let scan = line.strip_prefix("took ").and_then(|rest| rest.strip_suffix(" action.scans"));
+                match scan {
+                    Some(id) => {
+                        kept.scans.insert(id.to_owned());
+                    }
+                    None => kept.wrong.push(line),
+                }
+            }
+        });
+        Ok(Self { child, port, taken })
+    }
+
+    /// How many different scans it took; fails when it could not verify one.
+    fn count(&self) -> Result<usize> {
+        let taken = self.taken.lock().map_err(|_| anyhow::anyhow!("the reader of its lines failed"))?;
+        ensure!(taken.wrong.is_empty(), "{:?}", taken.wrong.first());
+        Ok(taken.scans.len())
+    }
+
+    /// Waits until it has so many.
+    async fn wait(&self, count: usize) -> Result<()> {
+        let (mut since, mut last) = (Instant::now(), 0);
+        loop {
+            let now = self.count()?;
+            if now >= count {
+                return Ok(());
+            }
+            if now > last {
+                (since, last) = (Instant::now(), now);
+            }
+            ensure!(since.elapsed() < DEADLINE, "{now} of {count} came, and no more");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// "Gets every event of a job at least once and none that the options exclude … control is killed with -9 ten
+/// times meanwhile."
+async fn every_event_of_a_job_arrives_whatever_dies(engine: Engine) -> Result<()> {
+    let receiver = Receiver::start()?;
+    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
+    let url = format!("http://127.0.0.1:{}/hook", receiver.port);
+    let body = json!({"name": "w", "url": url, "types": ["action"]});
+    let (status, webhook) = product.call(Method::POST, "/webhooks", Some(body)).await?;
+    ensure!(status == 201, "{status}: {webhook}");
+    let id = webhook["id"].as_str().context("id")?.to_owned();
+    let (_, secrets) = product.call(Method::GET, &format!("/webhooks/{id}/secrets"), None).await?;
+    let secret = secrets[0]["secret"].as_str().context("secret")?.to_owned();
+    product.http.post(format!("http://127.0.0.1:{}/secret", receiver.port)).body(secret).send().await?;
+
+    let (_, thng) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
+    let thng = thng["id"].as_str().context("thng")?.to_owned();
+    let (count, kills): (usize, usize) = match std::env::var("WAYMARK_TEST_WEBHOOK_ACTIONS") {
+        Ok(text) => (text.parse()?, MANY_KILLS),
+        Err(_) => (ACTIONS, KILLS),
+    };
+    let job = |kind: &str, count: usize, options: Value| {
+        json!({"payload": {"type": kind}, "target": "THNGS", "options": options,
+            "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng.as_str(); count]}})
+    };
+    let quiet = json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]);
+    let parts = (0..count.div_ceil(JOB)).map(|n| job("scans", (count - n * JOB).min(JOB), json!([])));
+    for body in std::iter::once(job("checkins", 100, quiet)).chain(parts) {
+        let request = product.http.post(format!("{}/jobs/actions", product.api));
+        let answer = request.header("authorization", &product.key).json(&body).send().await?;
+        ensure!(answer.status() == 202, "{answer:?}");
+    }
+    for kill in 1..=kills {
+        // At some point of the way, each time another.
+        receiver.wait(count * kill / (kills + 2)).await?;
+        product.kill()?;
+        product.start_again()?;
+    }
+    receiver.wait(count).await?;
+    // All is settled, and nothing was given up.
+    for status in ["pending", "dead"] {
+        let begun = Instant::now();
+        let path = format!("/webhooks/{id}/deliveries?perPage=1&filter=status%3D{status}");
+        while product.call(Method::GET, &path, None).await?.1 != json!([]) {
+            ensure!(begun.elapsed() < DEADLINE, "some are {status}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    let checkins = product.list("/actions/checkins?perPage=100").await?;
+    ensure!(checkins.len() == 100, "{} actions of which nobody hears", checkins.len());
+    let scans = product.list("/actions/scans?perPage=100").await?;
+    let made: BTreeSet<String> =
+        scans.iter().filter_map(|scan| scan["id"].as_str().map(str::to_owned)).collect();
+    ensure!(made.len() == count && receiver.count()? == count, "{} of {count} were made", made.len());
+    let taken = receiver.taken.lock().map_err(|_| anyhow::anyhow!("lines"))?;
+    ensure!(taken.scans == made, "what came is what was made");
+    Ok(())
+}
+
+crate::on_both_engines!(every_event_of_a_job_arrives_whatever_dies);
