@@ -156,7 +156,10 @@ impl Bench {
     }
 
     async fn fingerprint(&self) -> Result<BTreeMap<String, Vec<String>>> {
-        fingerprint(&self.product.location()).await
+        let mut tables = fingerprint(&self.product.location()).await?;
+        // The process itself passes over what was written before: no request does that.
+        tables.remove("event_places");
+        Ok(tables)
     }
 }
 
