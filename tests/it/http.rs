@@ -11,6 +11,7 @@ mod commissioning;
 mod conventions;
 mod event_log;
 mod events;
+mod export;
 mod files;
 mod idempotency;
 mod jobs;

@@ -8,6 +8,7 @@ mod broker;
 mod clients;
 mod conventions;
 mod decode;
+mod export;
 mod fleet;
 mod geo;
 mod http;

@@ -19,6 +19,7 @@ use crate::{
 
 mod accounts;
 mod edge_keys;
+mod export;
 pub mod keys;
 mod worker;
 
@@ -51,6 +52,11 @@ enum Command {
     Accounts(accounts::Args),
     /// Make, list and revoke the keys of edges.
     EdgeKeys(edge_keys::Args),
+    /// Write the actions of whole days as files, account by account, for engines of analytics.
+    ///
+    /// Each day of UTC by which an action was made becomes account=ID/DATE.ndjson.gz, a line for each action as the
+    /// API shows it, with its context. Days whose file is there are passed over: run it each day.
+    Export(export::Args),
     /// Have the view that edges read in Redis made anew; the running replicas do it.
     RebuildEdges {
         /// The region whose view it is [default: every region]
@@ -81,6 +87,7 @@ pub fn main() -> ExitCode {
             Command::Migrate(place) => migrate(place).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Accounts(args) => accounts::run(args).await,
+            Command::Export(args) => export::run(args).await,
             Command::EdgeKeys(args) => edge_keys::run(args).await,
             Command::RebuildEdges { region, place } => rebuild_edges(region, place).await,
         }

@@ -9,13 +9,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::StreamExt;
-use shared::problem::Code;
+use shared::{problem::Code, time::Clock};
 use utoipa::ToSchema;
 
 use super::{
     access::{Caller, SentKey},
+    actions::ActionDocument,
     api_error::ApiError,
-    extract::Query,
+    extract::{Path, Query},
+    listing::time,
 };
 use crate::{
     domain::{
@@ -26,6 +28,7 @@ use crate::{
     service::{
         App,
         events::{self, Request},
+        export,
     },
 };
 
@@ -103,4 +106,49 @@ pub(super) async fn stream(
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((headers, body).into_response())
+}
+
+/// Exports actions of one type, or of `all`: a line of JSON for each, oldest first, with `context`.
+///
+/// The answer is of any length and has a line for each action as `GET /actions/{type}` shows it. One that breaks
+/// off, which HTTP tells, goes on with `after` and the `id` of the last whole line.
+#[utoipa::path(get, path = "/actions/{type}/export", tag = "Actions", operation_id = "exportActions",
+    params(("type" = String, Path, description = "Name of a type, or `all`"),
+        ("from" = Option<i64>, Query, description = "Only actions made then or later: `createdAt`"),
+        ("to" = Option<i64>, Query, description = "Only actions made before; without it, before now"),
+        ("after" = Option<String>, Query, description = "Id of the action behind which to begin; 409 when it is not there"),
+        ("project" = Option<String>, Query, description = "Only what is scoped to this project")),
+    responses((status = 200, description = "The lines", content_type = "application/x-ndjson",
+        body = ActionDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    SentKey(key): SentKey,
+    Path(kind): Path<String>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let mut faults = Vec::new();
+    let (from, to) = (time(&query, "from", &mut faults), time(&query, "to", &mut faults));
+    let after = query.find("after").map(str::parse).transpose().unwrap_or_else(|_| {
+        faults.push("after must be the id of an action.".to_owned());
+        None
+    });
+    let project = query.find("project").map(str::parse).transpose().unwrap_or_else(|_| {
+        faults.push("project must be the id of a project.".to_owned());
+        None
+    });
+    if !faults.is_empty() {
+        return Err(ApiError::faults(Code::InvalidParameter, faults));
+    }
+    // What was made in this millisecond may not be all there yet.
+    let to = to.unwrap_or_else(|| app.clock.now());
+    let from = from.map_or(i64::MIN, |from| from.0);
+    let request = export::Request { from, to: to.0, after, project };
+    let pieces = export::open(&app, &actor, hash_key(&key), &kind, request).await?;
+    let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
+        pieces.recv().await.map(|piece| (piece, pieces))
+    });
+    let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(pieces)).into_response())
 }

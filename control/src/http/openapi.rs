@@ -340,7 +340,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "from" | "to" => bodies::time(),
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
-        "platformId" => json!({"type": "string", "pattern": parts::ID}),
+        "after" | "platformId" => json!({"type": "string", "pattern": parts::ID}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
         }

@@ -140,6 +140,7 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::cancel))
         .routes(routes!(events::stream))
+        .routes(routes!(events::export))
         .routes(routes!(webhooks::list, webhooks::create))
         .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
         .routes(routes!(webhooks::list_secrets, webhooks::rotate))

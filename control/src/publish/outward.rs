@@ -280,6 +280,26 @@ mod tests {
         assert!(inside.accept().is_err(), "nobody came");
     }
 
+    /// The name is asked for once: the connection goes to that answer, whatever the next one would be.
+    #[tokio::test]
+    async fn the_connection_goes_to_what_was_checked() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (client, script) = client(true, &[&["127.0.0.1:0"], &["10.0.0.1:0"]]);
+        let url = format!("https://rebind.example:{port}/");
+        let accept = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut hello = [0; 1];
+            stream.read_exact(&mut hello).await.unwrap();
+            hello
+        };
+        let (failed, hello) = tokio::join!(client.post(post(&url)), accept);
+        // A TLS record of a handshake; nobody speaks TLS here.
+        assert_eq!(hello, [22]);
+        assert!(failed.is_err());
+        assert_eq!(script.asked.load(Ordering::SeqCst), 1);
+    }
+
     /// Serves one connection after the other with fixed bytes.
     async fn serve(answer: &'static [u8]) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -144,7 +144,7 @@ fn not_found(id: &str) -> ServiceError {
 }
 
 /// The type that a path names, which is built in or the account's own.
-async fn action_type<'a>(
+pub(super) async fn action_type<'a>(
     conn: &mut Conn,
     actor: &Actor,
     text: &'a str,

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use shared::{id::AccountId, problem::Code};
 use tokio::{
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
     time::{Instant, timeout},
 };
 use tracing::instrument;
@@ -45,7 +45,7 @@ const BATCH: u32 = 200;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How long a client may take to read what was sent: past it the stream ends, and it may come back for the rest.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pieces that wait for the client.
 const WAITING: usize = 64;
@@ -66,19 +66,31 @@ pub struct Request {
     pub follows: bool,
 }
 
-/// The streams of a process.
-#[derive(Debug, Default)]
-pub struct Streams(Mutex<HashMap<AccountId, usize>>);
+/// The streams of a process, and the turns of its exports.
+#[derive(Debug)]
+pub struct Streams {
+    open: Mutex<HashMap<AccountId, usize>>,
+    pub(super) exports: Semaphore,
+}
+
+/// Exports that read from the database at the same moment: the API has the other connections.
+const EXPORTS: usize = 2;
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { open: Mutex::default(), exports: Semaphore::new(EXPORTS) }
+    }
+}
 
 impl Streams {
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }
 
     fn take(&self, account: AccountId) -> bool {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = table.values().sum();
         let own = table.entry(account).or_default();
         let has_room = all < MAX_STREAMS && *own < MAX_OF_ACCOUNT;
@@ -87,7 +99,7 @@ impl Streams {
     }
 
     fn give_back(&self, account: AccountId) {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = table.get_mut(&account) {
             *own = own.saturating_sub(1);
             if *own == 0 {
@@ -98,10 +110,31 @@ impl Streams {
 }
 
 /// The place of one stream; it is given back however the stream ends.
-struct Place {
-    app: Arc<App>,
+pub(super) struct Place {
+    pub(super) app: Arc<App>,
     account: AccountId,
-    connection: Connection,
+    pub(super) connection: Connection,
+}
+
+impl Place {
+    /// Takes one, for as long as the key stands.
+    ///
+    /// # Errors
+    /// Too many streams are open, or the database failed.
+    pub(super) async fn take(app: &Arc<App>, actor: &Actor, key: [u8; 32]) -> Result<Self, ServiceError> {
+        if !app.streams.take(actor.account) {
+            let fault =
+                format!("At most {MAX_OF_ACCOUNT} streams of an account may be open; close one of them.");
+            return Err(ServiceError::refused(Code::TooManyRequests, fault));
+        }
+        match connections::open(app, actor, key, None).await {
+            Ok(connection) => Ok(Self { app: app.clone(), account: actor.account, connection }),
+            Err(error) => {
+                app.streams.give_back(actor.account);
+                Err(error)
+            }
+        }
+    }
 }
 
 impl Drop for Place {
@@ -141,18 +174,7 @@ pub async fn open(
         None if request.follows => head,
         None => trimmed,
     };
-    if !app.streams.take(actor.account) {
-        let fault = format!("At most {MAX_OF_ACCOUNT} streams of an account may be open; close one of them.");
-        return Err(ServiceError::refused(Code::TooManyRequests, fault));
-    }
-    let connection = match connections::open(app, actor, key, None).await {
-        Ok(connection) => connection,
-        Err(error) => {
-            app.streams.give_back(actor.account);
-            return Err(error);
-        }
-    };
-    let place = Place { app: app.clone(), account: actor.account, connection };
+    let place = Place::take(app, actor, key).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
     let stream = Stream { place, limit, request, after, pieces };
     app.connections.sessions.spawn(stream.run());

@@ -11,6 +11,7 @@ pub mod commissioning;
 pub mod connections;
 pub mod edge_keys;
 pub mod events;
+pub mod export;
 pub mod files;
 pub mod idempotency;
 pub mod intake;

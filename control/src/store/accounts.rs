@@ -10,6 +10,7 @@ use super::{Conn, StoreError, Tx, on_db, parse};
 const INSERT: &str =
     "INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)";
 const FIRST: &str = "SELECT id FROM accounts ORDER BY seq LIMIT 1";
+const IDS: &str = "SELECT id FROM accounts ORDER BY created_at, id";
 const EXISTS: &str = "SELECT 1 FROM accounts WHERE id = $1";
 const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, first_name, last_name, created_at, \
     updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)";
@@ -51,6 +52,15 @@ pub async fn insert(
 pub async fn find_first(conn: &mut Conn) -> Result<Option<AccountId>, StoreError> {
     let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIRST).fetch_optional(c).await)?;
     row.map(|(id,)| parse("id", &id)).transpose()
+}
+
+/// The ids of all accounts, oldest first.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_ids(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
+    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(IDS).fetch_all(c).await)?;
+    rows.iter().map(|(id,)| parse("id", id)).collect()
 }
 
 /// Whether there is such an account.

@@ -28,6 +28,8 @@ const SQLITE_FIND_MANY: &str = concat!(
     columns!(),
     " FROM actions t WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2)) ORDER BY t.seq"
 );
+const FIRST: &str = "SELECT created_at FROM actions WHERE account_id = $1 AND created_at >= $2 \
+    ORDER BY created_at, seq LIMIT 1";
 const LIST: Table = Table {
     select: concat!(columns!(), " FROM actions t"),
     order: ("t.created_at", "t.seq"),
@@ -99,6 +101,20 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
         .fetch_optional(c)
         .await)?;
     row.map(Action::try_from).transpose()
+}
+
+/// When the first action of an account was made, of those from a time on.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_first_since(
+    conn: &mut Conn,
+    account: AccountId,
+    since: UnixMillis,
+) -> Result<Option<UnixMillis>, StoreError> {
+    let row: Option<(i64,)> =
+        on_db!(conn, |c| sqlx::query_as(FIRST).bind(account.as_str()).bind(since.0).fetch_optional(c).await)?;
+    Ok(row.map(|(at,)| UnixMillis(at)))
 }
 
 /// Those of some actions of an account that are there, in the order in which they were made.

@@ -187,6 +187,18 @@ impl Blobs {
         Ok(upload.put_part(PutPayload::from_bytes(part)).await?)
     }
 
+    /// Whether there is a blob.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn contains(&self, key: &str) -> Result<bool, StoreError> {
+        match self.store.head(&self.path(key)).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The bytes of a blob as they are read; `None` when it is gone.
     ///
     /// # Errors
@@ -265,7 +277,9 @@ mod tests {
             assert_eq!(size, count << 20, "{what}");
             assert_eq!(hasher.finalize().to_hex()[..32], written.etag, "{what}");
         }
+        assert!(blobs.contains("a/b").await.unwrap());
         blobs.delete("a/b").await.unwrap();
+        assert!(!blobs.contains("a/b").await.unwrap());
         blobs.delete("a/b").await.unwrap();
         assert!(blobs.read("a/b").await.unwrap().is_none());
         let large = blobs.write("a/b", &mut chunks(13)).await;

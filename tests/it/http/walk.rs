@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
 
-use self::bodies::{BODIES, JOB};
+use self::bodies::{BODIES, JOB, WEBHOOK};
 use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
@@ -157,6 +157,7 @@ const TABLE: &[(&str, &str)] = &[
     ("PUT /authentication/settings", "y----"),
     ("POST /authentication/replay", "y----"),
     ("GET /events", "yy---"),
+    ("GET /actions/{type}/export", "yy---"),
     ("GET /webhooks", "y----"),
     ("POST /webhooks", "y----"),
     ("GET /webhooks/{id}", "y----"),
@@ -262,8 +263,7 @@ impl Fixture {
         }
         let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
         let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
-        let body = json!({"name": "x", "url": "https://webhooks.invalid/hook", "status": "disabled"});
-        let webhook = text(&api.create("/webhooks", body).await?, "id")?;
+        let webhook = api.create("/webhooks", serde_json::from_str(WEBHOOK)?).await?;
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -286,7 +286,7 @@ impl Fixture {
             ("applications", text(&app, "id")?),
             ("users", text(&user, "evrythngUser")?),
             ("actions", job),
-            ("webhooks", webhook),
+            ("webhooks", text(&webhook, "id")?),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),

@@ -31,3 +31,7 @@ const TRIGGER: &str = r#"{"id": "UKXAGyEf8SQ5eTDmVgGpHqAa", "type": "scans", "lo
     {"latitude": 2, "longitude": 1, "position": {"type": "Point", "coordinates": [1, 2]}}}"#;
 
 const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;
+
+/// A webhook that nothing is sent to.
+pub(super) const WEBHOOK: &str =
+    r#"{"name": "x", "url": "https://webhooks.invalid/hook", "status": "disabled"}"#;

@@ -1,0 +1,200 @@
+//! `control export`: the actions of whole days as files, for engines of analytics (issue 9).
+
+use std::{io::Write as _, path::Path, process::ExitCode};
+
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use futures_util::{Stream, stream};
+use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use shared::{
+    id::AccountId,
+    time::{Clock, UnixMillis},
+};
+
+use super::{connect, failed, say};
+use crate::{
+    config::{ConfigError, Place},
+    failure::Failure,
+    service::export::Reader,
+    store::{
+        Db, StoreError, accounts, action_lists,
+        blobs::{Blobs, WriteError},
+    },
+    system::SystemClock,
+};
+
+/// How long a day must be over: what was begun in it is written by then, as statements and leases end in seconds.
+const SETTLED_MS: i64 = 10 * 60 * 1_000;
+
+/// Arguments of `control export`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where the files go: a folder, or s3://bucket/prefix with the usual AWS_ variables (required)
+    #[arg(long, env = "WAYMARK_EXPORT_URL", value_name = "DIR|URL")]
+    into: Option<String>,
+    /// First day, in UTC, as 2026-11-21 [default: that of the first action]
+    #[arg(long, value_name = "DATE")]
+    from: Option<String>,
+    /// Last day, in UTC [default: the last that is over]
+    #[arg(long, value_name = "DATE")]
+    to: Option<String>,
+    /// Id of the account [default: every account]
+    #[arg(long, value_name = "ID")]
+    account: Option<String>,
+    /// Write the files anew that are there
+    #[arg(long)]
+    again: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Writes each day that has actions and no file; a run that was broken off is simply started again.
+pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let days = Days::parse(args.from.as_deref(), args.to.as_deref(), SystemClock.now())?;
+    let account = args.account.as_deref().map(str::parse::<AccountId>).transpose();
+    let account =
+        account.map_err(|_| ConfigError::new("--account", "it is no id of an account".to_owned()))?;
+    let blobs = open(args.into.as_deref().unwrap_or_default())?;
+    let db = connect(args.place).await?;
+    let mut conn = db.read().await.map_err(failed)?;
+    let accounts = match account {
+        Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],
+        Some(account) => {
+            return Err(ConfigError::new("--account", format!("there is no account {account}")).into());
+        }
+        None => accounts::list_ids(&mut conn).await.map_err(failed)?,
+    };
+    drop(conn);
+    let mut files = 0_u64;
+    for account in accounts {
+        files += export(&db, &blobs, account, days, args.again).await?;
+    }
+    db.close().await;
+    say(&format!("{files} files written."));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(into: &str) -> Result<Blobs, ConfigError> {
+    let opened = match into {
+        "" => return Err(ConfigError::new("WAYMARK_EXPORT_URL", "it is required".to_owned())),
+        url if url.starts_with("s3://") => Blobs::in_bucket(url, u64::MAX),
+        folder => Blobs::in_folder(Path::new(folder), u64::MAX),
+    };
+    opened.map_err(|error| ConfigError::new("WAYMARK_EXPORT_URL", format!("it cannot be used: {error}")))
+}
+
+/// The first and the last day.
+#[derive(Debug, Clone, Copy)]
+struct Days {
+    first: Date,
+    last: Date,
+}
+
+impl Days {
+    fn parse(from: Option<&str>, to: Option<&str>, now: UnixMillis) -> Result<Self, ConfigError> {
+        let over = day_of(now.0 - SETTLED_MS)?.yesterday().unwrap_or(Date::MIN);
+        let read = |name: &'static str, text: &str| {
+            text.parse::<Date>()
+                .ok()
+                .filter(|date| date.to_string() == text)
+                .ok_or_else(|| ConfigError::new(name, format!("{text:?} is no day such as 2026-11-21")))
+        };
+        let first = from.map_or(Ok(Date::constant(1970, 1, 1)), |text| read("--from", text))?;
+        let last = to.map_or(Ok(over), |text| read("--to", text))?;
+        if last > over {
+            return Err(ConfigError::new("--to", format!("{last} is not over; the last that is: {over}")));
+        }
+        Ok(Self { first, last })
+    }
+}
+
+/// The day of a time, in UTC.
+fn day_of(at_ms: i64) -> Result<Date, ConfigError> {
+    let time = Timestamp::from_millisecond(at_ms);
+    let time = time.map_err(|error| ConfigError::new("createdAt", error.to_string()))?;
+    Ok(time.to_zoned(TimeZone::UTC).date())
+}
+
+/// When a day begins, in UTC.
+fn start_of(day: Date) -> Result<i64, ConfigError> {
+    let start = day.to_zoned(TimeZone::UTC);
+    Ok(start.map_err(|error| ConfigError::new("createdAt", error.to_string()))?.timestamp().as_millisecond())
+}
+
+/// Writes the files of an account; gives how many.
+async fn export(db: &Db, blobs: &Blobs, account: AccountId, days: Days, again: bool) -> Result<u64, Failure> {
+    let (mut from, mut files) = (start_of(days.first)?, 0);
+    loop {
+        let mut conn = db.read().await.map_err(failed)?;
+        // Days without actions are passed over at once.
+        let next = action_lists::find_first_since(&mut conn, account, UnixMillis(from)).await;
+        drop(conn);
+        let Some(at) = next.map_err(failed)? else { return Ok(files) };
+        let day = day_of(at.0)?;
+        if day > days.last {
+            return Ok(files);
+        }
+        let end = start_of(day.saturating_add(1.day()))?;
+        let key = format!("account={account}/{day}.ndjson.gz");
+        if again || !blobs.contains(&key).await.map_err(failed)? {
+            let reader = Reader::of_account(account, start_of(day)?, end);
+            let mut lines = Box::pin(packed(db.clone(), reader));
+            let written = blobs.write(&key, &mut lines).await.map_err(|error| match error {
+                WriteError::BrokenOff => Failure::failed(&key, "the database failed in the middle"),
+                WriteError::TooLarge(_) | WriteError::Store(_) => Failure::failed(&key, error),
+            })?;
+            say(&format!("{key}: {} bytes", written.size_bytes));
+            files += 1;
+        }
+        from = end;
+    }
+}
+
+/// What is packed, or the end of it.
+struct Packing {
+    db: Db,
+    reader: Reader,
+    encoder: Option<GzEncoder<Vec<u8>>>,
+}
+
+/// The lines of a reader, packed piece by piece.
+fn packed(db: Db, reader: Reader) -> impl Stream<Item = Result<Bytes, StoreError>> {
+    let encoder = Some(GzEncoder::new(Vec::new(), Compression::default()));
+    stream::try_unfold(Packing { db, reader, encoder }, async |mut packing| {
+        let Some(mut encoder) = packing.encoder.take() else { return Ok(None) };
+        let fault = |error: std::io::Error| StoreError::Row(format!("packing: {error}"));
+        Ok(match packing.reader.next(&packing.db).await? {
+            Some(lines) => {
+                encoder.write_all(&lines).map_err(fault)?;
+                let piece = std::mem::take(encoder.get_mut());
+                packing.encoder = Some(encoder);
+                Some((Bytes::from(piece), packing))
+            }
+            None => Some((Bytes::from(encoder.finish().map_err(fault)?), packing)),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_days_that_are_over_are_written() {
+        // 2026-11-22T00:09:59Z and a second later.
+        let (early, late) = (1_795_306_199_000, 1_795_306_200_000);
+        assert_eq!(Days::parse(None, None, UnixMillis(early)).unwrap().last.to_string(), "2026-11-20");
+        assert_eq!(Days::parse(None, None, UnixMillis(late)).unwrap().last.to_string(), "2026-11-21");
+        for (from, to, is_allowed) in [
+            (Some("2026-11-20"), Some("2026-11-21"), true),
+            (None, Some("2026-11-22"), false),
+            (Some("2026-13-01"), None, false),
+            (Some("20261101"), None, false),
+            (Some("yesterday"), None, false),
+        ] {
+            assert_eq!(Days::parse(from, to, UnixMillis(late)).is_ok(), is_allowed, "{from:?} {to:?}");
+        }
+        assert_eq!(start_of(Date::constant(1970, 1, 2)).unwrap(), 86_400_000);
+        assert_eq!(day_of(86_399_999).unwrap().to_string(), "1970-01-01");
+    }
+}

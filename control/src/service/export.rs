@@ -1,0 +1,238 @@
+//! Actions as lines of JSON, oldest first, for engines of analytics (issue 9).
+//!
+//! What is read is a page at a time, by the place of its last row: an export holds no transaction and no
+//! connection while its client reads, and goes on from the last line that came.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shared::{
+    id::{AccountId, ActionId, ProjectId},
+    problem::Code,
+    time::UnixMillis,
+};
+use tokio::{sync::mpsc, time::timeout};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    actions,
+    events::{PATIENCE, Place},
+};
+use crate::{
+    domain::{
+        access::Actor,
+        action::Action,
+        event::action_message,
+        grant::Limit,
+        listing::ListRequest,
+        page::{PageRequest, Position, SortOrder},
+        permission::{Subject::Events, Verb},
+    },
+    error::ServiceError,
+    store::{Db, StoreError, action_lists, listing::Selection},
+};
+
+/// Lines that are read at once: with a kilobyte each, half a megabyte.
+const LINES: u32 = 500;
+
+/// Pieces that wait for the client, so that an export takes some two megabytes at most.
+const WAITING: usize = 2;
+
+/// Pages without a line for the caller after which an empty one is given: a sign of life.
+const SILENT_PAGES: usize = 20;
+
+/// What is exported.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Not made earlier than this.
+    pub from: i64,
+    /// Made earlier than this.
+    pub to: i64,
+    /// The last action that came before.
+    pub after: Option<ActionId>,
+    /// Only what is scoped to this project.
+    pub project: Option<ProjectId>,
+}
+
+/// The export broke off: whoever reads it must not take it for whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the export broke off")]
+pub struct BrokenOff;
+
+/// Reads actions of an account in order.
+#[derive(Debug)]
+pub struct Reader {
+    /// The account.
+    pub account: AccountId,
+    /// What the caller's view is limited to.
+    pub limit: Limit,
+    /// Of this type alone.
+    pub kind: Option<String>,
+    /// Only what is scoped to this project.
+    pub project: Option<ProjectId>,
+    /// The place of the last that was read.
+    pub after: Position,
+    /// Those made earlier than this.
+    pub to: i64,
+    /// Whether all was read.
+    pub is_done: bool,
+}
+
+impl Reader {
+    /// Everything of an account between two times.
+    #[must_use]
+    pub const fn of_account(account: AccountId, from: i64, to: i64) -> Self {
+        let after = Position { at: UnixMillis(from), seq: 0 };
+        Self { account, limit: Limit::Account, kind: None, project: None, after, to, is_done: false }
+    }
+
+    /// The next lines; none of them may be for the caller. `None` at the end.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn next(&mut self, db: &Db) -> Result<Option<Bytes>, StoreError> {
+        for _ in 0..SILENT_PAGES {
+            if self.is_done {
+                return Ok(None);
+            }
+            let lines = self.page(db).await?;
+            if !lines.is_empty() {
+                return Ok(Some(lines));
+            }
+        }
+        Ok(Some(Bytes::new()))
+    }
+
+    async fn page(&mut self, db: &Db) -> Result<Bytes, StoreError> {
+        let page =
+            PageRequest { per_page: LINES, sort: SortOrder::Ascending, after: Some(self.after), number: 1 };
+        let request = ListRequest { page, ..ListRequest::default() };
+        let within: Vec<(&str, &str)> = self.kind.iter().map(|kind| ("type", kind.as_str())).collect();
+        // The whole account: a condition on scopes might look at millions of rows for one page, and get nowhere.
+        let selection =
+            Selection { account: self.account, limit: &Limit::Account, request: &request, within: &within };
+        let page = action_lists::list(&mut db.read().await?, &selection).await?;
+        self.is_done = page.next.is_none();
+        let mut lines = Vec::new();
+        for action in page.items {
+            if action.created_at.0 >= self.to {
+                self.is_done = true;
+                break;
+            }
+            self.after = action.position();
+            if self.admits(&action) {
+                serde_json::to_writer(&mut lines, &line(&action))
+                    .map_err(|error| StoreError::Row(format!("action {}: {error}", action.id)))?;
+                lines.push(b'\n');
+            }
+        }
+        Ok(lines.into())
+    }
+
+    fn admits(&self, action: &Action) -> bool {
+        let (thng, scopes) = (action.thng.map(|id| id.to_string()).unwrap_or_default(), action.scopes());
+        let is_of = |project: &ProjectId| {
+            scopes.as_ref().is_some_and(|scopes| scopes.projects.iter().any(|own| own == project.as_str()))
+        };
+        self.limit.admits(&thng, scopes.as_ref()) && self.project.as_ref().is_none_or(is_of)
+    }
+}
+
+/// An action as the API shows it, with its context.
+fn line(action: &Action) -> serde_json::Value {
+    let mut line = action_message(action);
+    if let (Some(members), Some(context)) = (line.as_object_mut(), action.members.get("context")) {
+        members.insert("context".to_owned(), context.clone());
+    }
+    line
+}
+
+/// Opens an export of actions of one type or of all; what comes are pieces of whole lines, and [`BrokenOff`] if
+/// it cannot go on. It ends when its key is revoked, the process stops, or the client does not read.
+///
+/// # Errors
+/// The key may not, the type or the action to go on from is not there, too many streams are open, or the database
+/// failed.
+#[instrument(skip_all)]
+pub async fn open(
+    app: &Arc<App>,
+    actor: &Actor,
+    key: [u8; 32],
+    kind: &str,
+    request: Request,
+) -> Result<mpsc::Receiver<Result<Bytes, BrokenOff>>, ServiceError> {
+    let grant = require(actor, Verb::Read, Events)?;
+    let mut conn = app.db.read().await?;
+    let kind = actions::action_type(&mut conn, actor, kind).await?.name().map(str::to_owned);
+    let mut after = Position { at: UnixMillis(request.from), seq: 0 };
+    if let Some(id) = request.after {
+        let found = action_lists::find(&mut conn, actor.account, id).await?;
+        let fault = || {
+            let fault = "after names no action (was it removed?): go on with from=, its createdAt.";
+            ServiceError::refused(Code::Conflict, fault)
+        };
+        let limit = grant.limit();
+        let found = found.filter(|action| {
+            limit.admits(&action.thng.map(|id| id.to_string()).unwrap_or_default(), action.scopes().as_ref())
+        });
+        after = after.max(found.ok_or_else(fault)?.position());
+    }
+    drop(conn);
+    let mut reader = Reader {
+        account: actor.account,
+        limit: grant.limit().clone(),
+        kind,
+        project: request.project,
+        after,
+        to: request.to,
+        is_done: false,
+    };
+    let place = Place::take(app, actor, key).await?;
+    let first = read(app, &mut reader).await?;
+    let (pieces, receiver) = mpsc::channel(WAITING);
+    app.connections.sessions.spawn(run(place, reader, first, pieces));
+    Ok(receiver)
+}
+
+/// Reads when it is its turn.
+async fn read(app: &App, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
+    // It is never closed.
+    let _turn = app.streams.exports.acquire().await.map_err(|_| StoreError::Busy)?;
+    reader.next(&app.db).await
+}
+
+async fn run(
+    place: Place,
+    mut reader: Reader,
+    first: Option<Bytes>,
+    pieces: mpsc::Sender<Result<Bytes, BrokenOff>>,
+) {
+    let tell = async {
+        let mut next = first;
+        while let Some(lines) = next {
+            match timeout(PATIENCE, pieces.send(Ok(lines))).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return false,
+            }
+            next = match read(&place.app, &mut reader).await {
+                Ok(next) => next,
+                Err(error) => {
+                    tracing::warn!(%error, "an export breaks off");
+                    return false;
+                }
+            };
+        }
+        true
+    };
+    let is_whole = tokio::select! {
+        is_whole = tell => is_whole,
+        () = place.connection.ends.cancelled() => false,
+        () = place.app.connections.stopping.cancelled() => false,
+    };
+    if !is_whole {
+        // Whoever does not read does not read this either.
+        let _ = timeout(PATIENCE, pieces.send(Err(BrokenOff))).await;
+    }
+}
