@@ -2,6 +2,7 @@
 
 use std::{
     net::TcpListener,
+    ops::Range,
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -13,6 +14,9 @@ use crate::product::DEADLINE;
 
 /// Attempts to find ports that nobody takes before the server does.
 const ATTEMPTS: u32 = 10;
+
+/// Below those that Linux gives to connections.
+const PORTS: Range<u16> = 10_000..32_000;
 
 /// A running server; killed when dropped.
 pub struct RedisServer {
@@ -196,12 +200,21 @@ impl RedisCluster {
     }
 }
 
-/// A port of loopback that nobody listened on a moment ago.
+/// A port of loopback that nobody listened on a moment ago, and that the system gives to nobody by itself: a
+/// process that is started again finds it as it left it.
 ///
 /// # Errors
 /// The machine has none.
 pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    let mut random = [0; 2];
+    for _ in 0..1_000 {
+        getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let port = PORTS.start + u16::from_le_bytes(random) % (PORTS.end - PORTS.start);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port is free")
 }
 
 /// Sends a signal to a process of the test.

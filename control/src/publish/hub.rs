@@ -55,6 +55,9 @@ const COMPACT_STEP: u64 = 5_000;
 
 pub(super) struct Inner {
     pub(super) db: Db,
+    /// A connection that does nothing else: one of those that serve requests may be new to reading the log, and
+    /// every edge would wait until it has planned it.
+    log: Db,
     epoch: Epoch,
     wake: Notify,
     pub(super) head: watch::Sender<Rev>,
@@ -96,6 +99,7 @@ impl Hub {
     pub async fn open(db: Db) -> Result<Self, StoreError> {
         let head = log::load_head(&mut db.read().await?).await?;
         Ok(Self(Arc::new(Inner {
+            log: db.aside(1),
             db,
             epoch: head.epoch,
             wake: Notify::new(),
@@ -174,7 +178,7 @@ impl Hub {
         let mut failures = 0;
         let mut looked = Instant::now();
         loop {
-            match self.read_after(cursor).await {
+            match self.read_after(&self.0.log, cursor).await {
                 Ok(Some(events)) => {
                     (cursor, failures) = (events.last, 0);
                     let batch = Arc::new(Batch::new(events));
@@ -230,11 +234,11 @@ impl Hub {
     /// Reads the log for a session that is behind the ring.
     pub(super) async fn read_behind(&self, cursor: Rev) -> Result<Option<Events>, StoreError> {
         let _turn = self.0.readers.acquire().await.map_err(|_| StoreError::Stopped)?;
-        self.read_after(cursor).await
+        self.read_after(&self.0.db, cursor).await
     }
 
-    async fn read_after(&self, cursor: Rev) -> Result<Option<Events>, StoreError> {
-        let items = log::list_after(&mut self.0.db.read().await?, &self.0.epoch, cursor, BATCH).await?;
+    async fn read_after(&self, db: &Db, cursor: Rev) -> Result<Option<Events>, StoreError> {
+        let items = log::list_after(&mut db.read().await?, &self.0.epoch, cursor, BATCH).await?;
         self.0.timing.read();
         let Some(last) = items.last().map(|event| event.rev) else { return Ok(None) };
         Ok(Some(Events { prev: cursor, items, last }))

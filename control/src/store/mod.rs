@@ -84,6 +84,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for a connection: past it the service says that it is busy.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Connections of a process to Postgres for what is asked of it.
+const CONNECTIONS: u32 = 16;
+
 /// How long an idle connection is taken to be alive; past it a request asks before it uses one.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
@@ -282,6 +285,22 @@ impl DerefMut for Tx {
     }
 }
 
+fn pool_options(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        // Each was asked when it came back; only one that lay idle since may be gone.
+        .test_before_acquire(false)
+        .before_acquire(|conn, state| {
+            Box::pin(async move {
+                if state.idle_for > TRUSTED_IDLE {
+                    sqlx::Connection::ping(conn).await?;
+                }
+                Ok(true)
+            })
+        })
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+}
+
 impl Db {
     /// Opens (and creates) a SQLite database file; what is committed is on disk.
     ///
@@ -324,21 +343,7 @@ impl Db {
         if let Some(schema) = schema {
             options = options.options([("search_path", schema)]);
         }
-        let pool = PgPoolOptions::new()
-            .max_connections(16)
-            // Each was asked when it came back; only one that lay idle since may be gone.
-            .test_before_acquire(false)
-            .before_acquire(|conn, state| {
-                Box::pin(async move {
-                    if state.idle_for > TRUSTED_IDLE {
-                        sqlx::Connection::ping(conn).await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options)
-            .await?;
+        let pool = pool_options(CONNECTIONS).connect_with(options).await?;
         Ok(Self::Pg(pool))
     }
 
@@ -349,8 +354,7 @@ impl Db {
         match self {
             Self::Pg(pool) => {
                 let options = PgConnectOptions::clone(&pool.connect_options());
-                let pool = PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT);
-                Self::Pg(pool.connect_lazy_with(options))
+                Self::Pg(pool_options(connections).connect_lazy_with(options))
             }
             Self::Sqlite { .. } => self.clone(),
         }
