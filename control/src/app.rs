@@ -1,6 +1,6 @@
 //! The composition of the service: what every process of control holds, made in one place.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use shared::{
     client_address::TrustedProxies,
@@ -9,7 +9,7 @@ use shared::{
 };
 
 use crate::{
-    metrics::Metrics,
+    metrics::{JobMetrics, Metrics},
     publish::{
         feed::Feed,
         hub::Hub,
@@ -53,6 +53,8 @@ pub struct Parts {
     pub limits: Limits,
     /// Sends requests to addresses that somebody gave.
     pub outward: Outward,
+    /// How long jobs are kept once they have ended; `None` is for ever.
+    pub jobs_kept: Option<Duration>,
     /// Keys of edges.
     pub edge_keys: EdgeKeys,
     /// Address of the docs page without a fragment.
@@ -90,6 +92,8 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         metrics: Metrics::default(),
         intake: Counters::default(),
         job_wake: tokio::sync::Notify::new(),
+        job_metrics: JobMetrics::default(),
+        jobs_kept: parts.jobs_kept,
         passwords: Passwords::default(),
         docs_url: parts.docs_url,
     };

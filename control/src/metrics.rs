@@ -8,6 +8,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
+mod jobs;
+
+pub use jobs::JobMetrics;
+
 /// Upper bounds in seconds for requests: a read takes a millisecond, the longest upload an hour.
 const REQUEST_BOUNDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0];
 

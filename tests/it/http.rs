@@ -14,6 +14,7 @@ mod events;
 mod export;
 mod files;
 mod idempotency;
+mod job_purge;
 mod jobs;
 mod key_flows;
 mod limits;

@@ -1,15 +1,23 @@
 //! Jobs under faults, with the real processes: what dies, stands still or is stopped in the middle leaves each
 //! entry carried out once (design: push, 7).
 
-use std::time::{Duration, Instant};
+mod faults;
+mod inputs;
+mod steps;
+mod workers;
 
-use anyhow::{Context, Result, ensure};
+use std::{
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
 use reqwest::{Method, header};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};
 use tests::{
-    db::{Engine, Location},
-    product::{Options, Product},
+    db::Location,
+    product::{Product, built, metrics_of, spawn_up},
 };
 
 /// Longest wait for jobs to end: a lease of 30 s may have to run out first, more than once.
@@ -17,6 +25,74 @@ const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Thngs that the inputs name, over and over.
 const THNGS: usize = 20;
+
+/// A process that only works on jobs; killed when dropped.
+struct Worker {
+    child: Child,
+    /// Base of the admin listener.
+    admin: String,
+}
+
+impl Worker {
+    /// Starts one over the database and the files of a product, with further variables.
+    fn start(product: &Product, variables: &[(&str, &str)]) -> Result<Self> {
+        let Location::Postgres(url, schema) = product.location() else { bail!("a worker needs Postgres") };
+        let mut command = Command::new(built("control")?);
+        command
+            .arg("worker")
+            .env("DATABASE_URL", format!("{url}?options[search_path]={schema}"))
+            .env("WAYMARK_FILES_URL", product.data.join("files"))
+            .env("WAYMARK_WORKER_ADMIN_LISTEN", "127.0.0.1:0")
+            .env("RUST_LOG", "warn")
+            .envs(variables.iter().copied());
+        let (child, said) = spawn_up(&mut command, DEADLINE)?;
+        let admin = said.iter().find_map(|line| line.strip_prefix("Admin "));
+        Ok(Self { child, admin: admin.with_context(|| format!("{said:?}"))?.trim().to_owned() })
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        signal(self.child.id(), name)
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to stop, and waits until it has.
+    fn stop(&mut self) -> Result<()> {
+        self.signal("-TERM")?;
+        let begun = Instant::now();
+        while begun.elapsed() < DEADLINE {
+            if let Some(status) = self.child.try_wait()? {
+                ensure!(status.success(), "{status}");
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        bail!("the worker did not stop")
+    }
+
+    async fn metric(&self, product: &Product, name: &str) -> Result<f64> {
+        let metrics = metrics_of(&product.http, &self.admin).await?;
+        metrics.get(name).copied().with_context(|| format!("{name} is not in {metrics:#?}"))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // One that stands still does not die of less.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn signal(pid: u32, name: &str) -> Result<()> {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status()?;
+    ensure!(status.success(), "kill {name}: {status}");
+    Ok(())
+}
 
 /// What is asked for and must be there in the end.
 struct Expected {
@@ -55,26 +131,33 @@ fn lines(ids: &[String], count: usize) -> (String, u64) {
     (text, bad)
 }
 
+/// Uploads a file of so many lines, and asks twice for a job on it.
 async fn submit(product: &Product, ids: &[String], count: usize) -> Result<Expected> {
     let (text, bad) = lines(ids, count);
+    let path = submit_file(product, "CSV", text.into_bytes()).await?;
+    Ok(Expected { path, entries: count as u64, bad })
+}
+
+/// Uploads a file, and asks twice for a job on it, which is one job; gives its path.
+async fn submit_file(product: &Product, format: &str, content: Vec<u8>) -> Result<String> {
     let (_, file) = product.call(Method::POST, "/files", Some(json!({"name": "ids.csv"}))).await?;
     let upload = file["uploadUrl"].as_str().context("uploadUrl")?;
-    product.http.put(upload).body(text).send().await?.error_for_status()?;
+    product.http.put(upload).body(content).send().await?.error_for_status()?;
     let body = json!({"payload": {"type": "scans"}, "target": "THNGS",
-        "input": {"type": "FILE", "contentType": "PLATFORM_IDS", "format": "CSV", "location": file["contentUrl"]}});
-    // Sent twice: one job.
-    let mut paths = Vec::new();
-    for _ in 0..2 {
+        "input": {"type": "FILE", "contentType": "PLATFORM_IDS", "format": format, "location": file["contentUrl"]}});
+    // Sent twice at once: one job.
+    let key = format!("job of {upload}");
+    let key = &key[key.len().saturating_sub(200)..];
+    let send = async || {
         let request = product.http.post(format!("{}/jobs/actions", product.api)).json(&body);
-        let key = format!("job of {upload}");
-        let key = &key[key.len().saturating_sub(200)..];
         let request = request.header(header::AUTHORIZATION, &product.key).header("idempotency-key", key);
         let response = request.send().await?.error_for_status()?;
         let location = response.headers().get(header::LOCATION).context("location")?.to_str()?.to_owned();
-        paths.push(location.trim_start_matches(&product.api).to_owned());
-    }
-    ensure!(paths[0] == paths[1], "{paths:?}");
-    Ok(Expected { path: paths.remove(0), entries: count as u64, bad })
+        anyhow::Ok(location.trim_start_matches(&product.api).to_owned())
+    };
+    let (path, again) = tokio::try_join!(send(), send())?;
+    ensure!(path == again, "{path} {again}");
+    Ok(path)
 }
 
 async fn read(product: &Product, job: &Expected) -> Result<Value> {
@@ -102,20 +185,60 @@ async fn wait_for(product: &Product, job: &Expected, done: u64) -> Result<Value>
     }
 }
 
+async fn sqlite(path: &std::path::Path) -> Result<sqlx::SqliteConnection> {
+    Ok(sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?)
+}
+
+async fn postgres(url: &str, schema: &str) -> Result<sqlx::PgConnection> {
+    Ok(sqlx::PgConnection::connect(&format!("{url}?options[search_path]={schema}")).await?)
+}
+
 async fn count(location: &Location, sql: &str) -> Result<u64> {
+    let sql = AssertSqlSafe(sql.to_owned());
     let count: i64 = match location {
-        Location::Sqlite(path) => {
-            let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
-            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut conn).await?
-        }
+        Location::Sqlite(path) => sqlx::query_scalar(sql).fetch_one(&mut sqlite(path).await?).await?,
         Location::Postgres(url, schema) => {
-            let mut conn =
-                sqlx::PgConnection::connect(&format!("{url}?options[search_path]={schema}")).await?;
-            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut conn).await?
+            sqlx::query_scalar(sql).fetch_one(&mut postgres(url, schema).await?).await?
         }
     };
     Ok(u64::try_from(count)?)
 }
+
+async fn execute(location: &Location, sql: &str) -> Result<()> {
+    let sql = AssertSqlSafe(sql.to_owned());
+    match location {
+        Location::Sqlite(path) => sqlx::raw_sql(sql).execute(&mut sqlite(path).await?).await.map(|_| ()),
+        Location::Postgres(url, schema) => {
+            sqlx::raw_sql(sql).execute(&mut postgres(url, schema).await?).await.map(|_| ())
+        }
+    }?;
+    Ok(())
+}
+
+/// Waits until a count is at least so large.
+async fn until(location: &Location, what: &str, sql: &str, least: u64) -> Result<()> {
+    let begun = Instant::now();
+    while count(location, sql).await? < least {
+        ensure!(begun.elapsed() < DEADLINE, "{what} does not come");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+/// Jobs that a worker holds, by the database's clock.
+fn held(location: &Location) -> &'static str {
+    match location {
+        Location::Sqlite(_) => {
+            "SELECT COUNT(*) FROM jobs WHERE completed_at IS NULL AND lease_until > unixepoch('subsec') * 1000"
+        }
+        Location::Postgres(..) => {
+            "SELECT COUNT(*) FROM jobs WHERE completed_at IS NULL \
+             AND lease_until > EXTRACT(EPOCH FROM clock_timestamp()) * 1000"
+        }
+    }
+}
+
+const OPEN: &str = "SELECT COUNT(*) FROM jobs WHERE completed_at IS NULL";
 
 /// At the end of every fault run: actions are the entries that succeeded, the log those that failed, the
 /// counters both; nothing of the input is left; and each action is in the log of events once.
@@ -153,64 +276,3 @@ async fn reckon(product: &Product, jobs: &[Expected], more_failures: bool) -> Re
     ensure!(count(&location, open).await? == 0, "input is left");
     Ok(())
 }
-
-/// kill -9 of the whole product at moments that differ, with three jobs under way.
-async fn a_kill_at_any_step_doubles_and_loses_nothing(engine: Engine) -> Result<()> {
-    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
-    let ids = thngs(&product).await?;
-    let mut jobs = Vec::new();
-    for _ in 0..3 {
-        jobs.push(submit(&product, &ids, 12_000).await?);
-    }
-    // On Postgres what was held is free only when its lease has run out.
-    let kills = if engine == Engine::Sqlite { 12 } else { 2 };
-    for kill in 0..kills {
-        let seen: u64 = number(&read(&product, &jobs[0]).await?, DONE);
-        // In the reading of inputs first, then in the middle of steps.
-        if kill > 0 {
-            wait_for(&product, &jobs[0], seen + 1).await?;
-        }
-        let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
-        tokio::time::sleep(Duration::from_micros(u64::from(random % 60_000))).await;
-        product.kill()?;
-        product.start_again()?;
-        let after = number(&read(&product, &jobs[0]).await?, DONE);
-        ensure!(after >= seen, "{after} operations after a kill, {seen} before");
-    }
-    reckon(&product, &jobs, false).await
-}
-
-/// A stop lets go of jobs at once, and a start goes on with them; a hundred small ones among them.
-async fn a_restart_goes_on_with_every_job(engine: Engine) -> Result<()> {
-    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
-    let ids = thngs(&product).await?;
-    let mut jobs = vec![submit(&product, &ids, 20_000).await?];
-    for _ in 0..99 {
-        jobs.push(submit(&product, &ids, 100).await?);
-    }
-    wait_for(&product, &jobs[0], 1).await?;
-    ensure!(product.stop()?.success());
-    product.start_again()?;
-    // What was let go of needs no lease to run out.
-    reckon(&product, &jobs, false).await
-}
-
-/// Thngs that go while a job runs are failed operations, and a cancel keeps what was created.
-async fn thngs_may_go_and_jobs_be_cancelled_meanwhile(engine: Engine) -> Result<()> {
-    let product = Product::start(Options { engine, ..Options::default() }).await?;
-    let ids = thngs(&product).await?;
-    let jobs = [submit(&product, &ids, 30_000).await?, submit(&product, &ids, 30_000).await?];
-    wait_for(&product, &jobs[0], 1).await?;
-    let (status, _) = product.call(Method::DELETE, &format!("/thngs/{}", ids[0]), None).await?;
-    ensure!(status == 200, "{status}");
-    wait_for(&product, &jobs[1], 10_000).await?;
-    let (status, body) = product.call(Method::POST, &format!("{}/cancel", jobs[1].path), None).await?;
-    ensure!(status == 202 || status == 409, "{status}: {body}");
-    reckon(&product, &jobs, true).await
-}
-
-crate::on_both_engines!(
-    a_kill_at_any_step_doubles_and_loses_nothing,
-    a_restart_goes_on_with_every_job,
-    thngs_may_go_and_jobs_be_cancelled_meanwhile,
-);

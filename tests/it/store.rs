@@ -3,6 +3,7 @@
 mod event_log;
 mod filters;
 mod imports;
+mod job_turns;
 mod paging;
 mod races;
 pub(crate) mod redirections;

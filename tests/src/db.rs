@@ -90,19 +90,32 @@ impl TestDb {
     /// # Errors
     /// The engine does not run: then the test fails, it does not skip.
     pub async fn new(engine: Engine) -> anyhow::Result<Self> {
-        let dir = tempfile::tempdir()?;
-        let location = match engine {
-            Engine::Sqlite => Location::Sqlite(dir.path().join("test.db")),
+        match engine {
+            Engine::Sqlite => {
+                let dir = tempfile::tempdir()?;
+                Self::open(Location::Sqlite(dir.path().join("test.db")), dir).await
+            }
             Engine::Postgres => {
                 let url = std::env::var(POSTGRES_URL)
                     .with_context(|| format!("{POSTGRES_URL} is not set: run the tests by tests/run"))?;
-                let schema = format!("t{}", random_hex()?);
-                let admin = sqlx::PgPool::connect(&url).await?;
-                sqlx::query(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&admin).await?;
-                admin.close().await;
-                Location::Postgres(url, schema)
+                Self::in_server(url).await
             }
-        };
+        }
+    }
+
+    /// Makes and migrates a fresh schema in a database of a server.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn in_server(url: String) -> anyhow::Result<Self> {
+        let schema = format!("t{}", random_hex()?);
+        let admin = sqlx::PgPool::connect(&url).await?;
+        sqlx::query(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&admin).await?;
+        admin.close().await;
+        Self::open(Location::Postgres(url, schema), tempfile::tempdir()?).await
+    }
+
+    async fn open(location: Location, dir: tempfile::TempDir) -> anyhow::Result<Self> {
         let db = location.open().await?;
         db.migrate().await?;
         Ok(Self { db, location, dir })
@@ -201,6 +214,7 @@ impl TestApp {
             trusted_proxies: "192.0.2.0/24".parse()?,
             outward: outward()?,
             limits: Limits::default(),
+            jobs_kept: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
         })

@@ -121,14 +121,22 @@ impl Product {
     /// # Errors
     /// It does not come up.
     pub async fn start(options: Options) -> Result<Self> {
-        // Both of a test's processes may use TLS; the second call finds the provider there.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let dir = tempfile::tempdir()?;
-        let data = dir.path().join("data");
         let db = match options.engine {
             Engine::Sqlite => None,
             Engine::Postgres => Some(TestDb::new(Engine::Postgres).await?),
         };
+        Self::start_over(options, db).await
+    }
+
+    /// Starts the product on a fresh data folder, over a database of Postgres if one is given.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub async fn start_over(options: Options, db: Option<TestDb>) -> Result<Self> {
+        // Both of a test's processes may use TLS; the second call finds the provider there.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = tempfile::tempdir()?;
+        let data = dir.path().join("data");
         let key = random_key()?;
         let mut command = Command::new(binary()?);
         command

@@ -1,4 +1,4 @@
-//! `control worker`: works on jobs, and serves nothing.
+//! `control worker`: works on jobs, and serves nobody.
 
 use std::{
     io::{self, Write as _},
@@ -15,6 +15,7 @@ use crate::{
     app::{Parts, compose},
     config::{Place, parse},
     failure::Failure,
+    http::{WorkerAdmin, run_admin},
     publish::outward::{Outward, SystemLookup},
     serve,
     service::{
@@ -34,6 +35,9 @@ pub(super) struct Args {
     /// Where the content of files is kept: as of `control serve` (required)
     #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
     files_url: Option<String>,
+    /// Where /live, /ready and /metrics are, such as 127.0.0.1:8092 [default: off]
+    #[arg(long, env = "WAYMARK_WORKER_ADMIN_LISTEN", value_name = "ADDR:PORT|off")]
+    admin_listen: Option<String>,
     /// What to log, as error, warn, info, debug, trace or a filter such as info,control=debug
     #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info")]
     log: String,
@@ -46,6 +50,12 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let files = args.place.files(args.files_url)?;
     let format = parse::log_format(args.log_format.as_deref())?;
+    let key = "WAYMARK_WORKER_ADMIN_LISTEN";
+    let admin = parse::listen_or_off(key, args.admin_listen.as_deref(), None)?;
+    if let Some(address) = admin {
+        parse::check_plain(key, address, false)?;
+    }
+    let admin = admin.map(|address| serve::bind(key, address)).transpose()?;
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &args.log,
         format,
@@ -71,16 +81,34 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         outward: Outward::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: Limits::default(),
+        // Replicas do the upkeep.
+        jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: String::new(),
     })
     .await
     .map_err(failed)?;
+    let stop_admin = CancellationToken::new();
+    let (mut at, mut shown) = (String::new(), None);
+    if let Some((listener, address)) = admin {
+        at = format!("  Admin         http://{address}\n");
+        let worker = WorkerAdmin::new(app.clone());
+        let answer = move |method: &::http::Method, path: &str| worker.answer(method, path);
+        shown = Some(tokio::spawn(run_admin(listener, answer, stop_admin.clone())));
+    }
     // A closed pipe is no fault.
-    let _ = writeln!(io::stdout().lock(), "Waymark's worker is up.\nCtrl-C stops it.");
+    let _ = writeln!(io::stdout().lock(), "Waymark's worker is up.\n{at}Ctrl-C stops it.");
     // Without systemd there is nobody to notify.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     run_jobs::run(app.clone(), shutdown).await;
+    stop_admin.cancel();
+    if let Some(task) = shown {
+        match task.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the admin listener ended"),
+            Err(error) => tracing::error!(%error, "the admin listener ended"),
+        }
+    }
     app.db.close().await;
     telemetry.finish().await;
     Ok(ExitCode::SUCCESS)

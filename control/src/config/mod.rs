@@ -1,6 +1,6 @@
 //! What control is told at start; read, checked and typed before any port is bound.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use shared::{
     client_address::TrustedProxies,
@@ -9,8 +9,8 @@ use shared::{
 };
 
 use self::parse::{
-    check_certificates, check_geoip, check_plain, check_twins, file_store, limits, listen, listen_or_off,
-    log_format, loopback, trusted_proxies, truth,
+    check_certificates, check_geoip, check_plain, check_twins, file_store, jobs_kept, limits, listen,
+    listen_or_off, log_format, loopback, trusted_proxies, truth,
 };
 use crate::service::limiter::Limits;
 
@@ -103,6 +103,8 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How long jobs are kept once they have ended; `None` is for ever.
+    pub jobs_kept: Option<Duration>,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// URL of the Postgres server.
@@ -160,6 +162,7 @@ impl Config {
                 settings.refusals_per_address.as_deref(),
                 settings.logins_per_address.as_deref(),
             )?,
+            jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database_url: database_url(settings.database_url)?,
             migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,

@@ -3,6 +3,7 @@
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
+    time::Duration,
 };
 
 use figment::{
@@ -212,6 +213,30 @@ pub fn limits(
         refusals_per_address: count("WAYMARK_REFUSALS_PER_ADDRESS", refusals, default.refusals_per_address)?,
         logins_per_address: count("WAYMARK_LOGINS_PER_ADDRESS", logins, default.logins_per_address)?,
     })
+}
+
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
+// Spec gap: how long jobs can be read is not shown.
+/// How long jobs are kept once they have ended, unless something else is said: 30 days.
+pub const JOBS_KEPT: Duration = Duration::from_secs(30 * DAY_SECONDS);
+
+/// How long jobs are kept once they have ended; `None` is for ever.
+///
+/// # Errors
+/// It is no number of days.
+pub fn jobs_kept(days: Option<&str>) -> Result<Option<Duration>, ConfigError> {
+    /// A hundred years.
+    const MAX_DAYS: u64 = 36_500;
+    let Some(text) = days else { return Ok(Some(JOBS_KEPT)) };
+    match text.parse() {
+        Ok(0) => Ok(None),
+        Ok(days @ 1..=MAX_DAYS) => Ok(Some(Duration::from_secs(days * DAY_SECONDS))),
+        Ok(_) | Err(_) => {
+            let reason = format!("{text:?} is no whole number from 0 to {MAX_DAYS}");
+            Err(ConfigError::new("WAYMARK_JOBS_KEPT_DAYS", reason))
+        }
+    }
 }
 
 /// A listener without TLS stays on this machine, unless a TLS proxy stands in front.

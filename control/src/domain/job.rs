@@ -192,6 +192,15 @@ pub struct JobLog {
     pub message: String,
 }
 
+/// How the jobs of all accounts stand, as the database says it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    /// Jobs that have not ended, by their state; a state without any may be absent.
+    pub open: Vec<(JobStatus, u64)>,
+    /// How long the job that nobody has worked on for longest has waited; 0 when none waits.
+    pub waiting_seconds: f64,
+}
+
 impl Job {
     /// A job that was accepted at `now`.
     #[must_use]
@@ -293,6 +302,8 @@ impl Job {
         }
         self.status = next;
         if next.is_terminal() {
+            // Nobody reads it any more, so that it may go with its file.
+            self.blob = None;
             self.completed_at = Some(now);
         }
         Ok(self)

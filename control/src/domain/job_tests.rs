@@ -1,5 +1,6 @@
 //! The machine of jobs: every state with every event.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::{
@@ -16,7 +17,8 @@ fn job() -> Job {
         "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": ["a", "b"]}});
     let draft = JobDraft::parse(&body).unwrap();
     let id = JobId::new(1, [1; 16]);
-    Job::new(id, AccountId::new(1, [2; 16]), None, draft.request.unwrap(), None, UnixMillis(1_000))
+    let blob = Some("blob".to_owned());
+    Job::new(id, AccountId::new(1, [2; 16]), None, draft.request.unwrap(), blob, UnixMillis(1_000))
 }
 
 fn in_state(status: JobStatus) -> Job {
@@ -115,6 +117,7 @@ fn each_state_takes_what_the_table_says() {
             assert!(others.iter().all(|is_terminal| !is_terminal), "{:?}", after.history);
             assert_eq!(*last, after.completed_at.is_some());
             assert_eq!(after.message.is_some(), after.status == Failed);
+            assert_eq!(after.blob.is_none(), after.status.is_terminal(), "what has ended keeps no input");
         }
     }
 }
@@ -137,6 +140,45 @@ fn progress_only_grows_and_ends_at_100() {
     let states: Vec<JobStatus> = empty.history.iter().map(|step| step.status).collect();
     assert_eq!(states, [Enqueued, Starting, Executing, Completed]);
     assert_eq!(in_state(Cancelled).progress.percentage(Cancelled), 0.0);
+}
+
+/// Any event at any time, as far as the machine takes it.
+fn events() -> impl Strategy<Value = Vec<(JobEvent, i64)>> {
+    let event = prop_oneof![
+        2 => Just(Taken),
+        2 => (0..500_u64).prop_map(Loaded),
+        9 => (0..200_u64, 0..200_u64).prop_map(|(done, failed)| Worked { done, failed }),
+        1 => Just(CancelAsked),
+        1 => Just(Stopped),
+        1 => Just(Broken("why".to_owned())),
+    ];
+    proptest::collection::vec((event, 0..5_000_i64), 0..60)
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_progress_only_grows_and_an_end_is_an_end(events in events()) {
+        let mut job = job();
+        for (event, at) in events {
+            let before = job.clone();
+            let Ok(after) = job.clone().on(event.clone(), UnixMillis(at)) else { continue };
+            prop_assert!(before.completed_at.is_none(), "{event:?} after an end");
+            prop_assert!(after.progress.failed <= after.progress.done);
+            prop_assert!(after.progress.done <= after.progress.requested || after.progress.requested == 0);
+            let (was, is) =
+                (before.progress.percentage(before.status), after.progress.percentage(after.status));
+            prop_assert!(is >= was && (0.0..=100.0).contains(&is), "{is} after {was}");
+            prop_assert!(after.progress.done >= before.progress.done);
+            prop_assert!(after.progress.failed >= before.progress.failed);
+            let all = [Completed, CompletedWithFailures].contains(&after.status);
+            prop_assert_eq!(all, after.progress.done == after.progress.requested && after.completed_at.is_some()
+                && after.status != Cancelled && after.status != Failed);
+            prop_assert_eq!(after.completed_at.is_some(), after.status.is_terminal());
+            prop_assert!(after.history.starts_with(&before.history));
+            prop_assert!(after.history.is_sorted_by_key(|step| step.timestamp));
+            job = after;
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,9 @@ use super::serve::{ApiListeners, run_router};
 use crate::{publish::publisher_stats::PublisherStats, service::App};
 
 mod readings;
+mod worker;
+
+pub use worker::WorkerAdmin;
 
 /// Silence of the change log after which a replica is not ready: it can neither read nor write then.
 const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
@@ -107,9 +110,7 @@ impl Admin {
     #[must_use]
     pub fn answer(&self, method: &Method, path: &str) -> AdminAnswer {
         match path {
-            _ if *method != Method::GET && *method != Method::HEAD => {
-                (StatusCode::METHOD_NOT_ALLOWED, JSON, r#"{"error":"only GET"}"#.to_owned())
-            }
+            _ if *method != Method::GET && *method != Method::HEAD => only_reads(),
             "/live" => (StatusCode::OK, JSON, r#"{"live":true}"#.to_owned()),
             "/ready" => {
                 let readiness = self.readiness();
@@ -117,9 +118,17 @@ impl Admin {
                 (code, JSON, serde_json::to_string(&readiness).unwrap_or_default())
             }
             "/metrics" => (StatusCode::OK, OPENMETRICS, self.metrics_text()),
-            _ => (StatusCode::NOT_FOUND, JSON, r#"{"paths":["/live","/ready","/metrics"]}"#.to_owned()),
+            _ => unknown_path(),
         }
     }
+}
+
+fn only_reads() -> AdminAnswer {
+    (StatusCode::METHOD_NOT_ALLOWED, JSON, r#"{"error":"only GET"}"#.to_owned())
+}
+
+fn unknown_path() -> AdminAnswer {
+    (StatusCode::NOT_FOUND, JSON, r#"{"paths":["/live","/ready","/metrics"]}"#.to_owned())
 }
 
 /// Serves an admin listener until `shutdown`; `answer` is [`Admin::answer`], or that of a composition.

@@ -52,6 +52,6 @@ mod users;
 mod webhooks;
 mod wire;
 
-pub use admin::{Admin, AdminAnswer, Readiness, run_admin};
+pub use admin::{Admin, AdminAnswer, Readiness, WorkerAdmin, run_admin};
 pub use router::{document, router};
 pub use serve::{ApiListeners, Connection, run};

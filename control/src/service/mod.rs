@@ -38,14 +38,14 @@ pub mod thngs;
 pub mod users;
 pub mod webhooks;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Clock};
 
 use self::{connections::Connections, intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
-    metrics::Metrics,
+    metrics::{JobMetrics, Metrics},
     publish::{feed::Feed, hub::Hub, outward::Outward, writer::Writer},
     store::{Db, blobs::Blobs, log, secrets},
 };
@@ -131,6 +131,10 @@ pub struct App {
     pub intake: Counters,
     /// Told of when a job may have something to do, so that workers of this process need not wait.
     pub job_wake: tokio::sync::Notify,
+    /// What workers of jobs counted.
+    pub job_metrics: JobMetrics,
+    /// How long jobs are kept once they have ended; `None` is for ever.
+    pub jobs_kept: Option<Duration>,
     /// Hashes passwords.
     pub passwords: Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::domain::{
     event::Event,
-    job::{Job, JobStatus},
+    job::{Job, JobStatus, Standing},
 };
 
 /// How long a claim holds without being renewed: so long a job stands still when its worker dies.
@@ -77,6 +77,20 @@ macro_rules! turn {
         )
     };
 }
+// What nobody has worked on: never taken up, or let go of, or left by a worker that is gone.
+macro_rules! standing {
+    ($now:expr) => {
+        concat!(
+            "SELECT j.status, COUNT(*), COALESCE(MAX(CASE WHEN j.lease_until > ",
+            $now,
+            " THEN 0 WHEN j.served_at > j.created_at THEN ",
+            $now,
+            " - j.served_at ELSE ",
+            $now,
+            " - j.created_at END), 0) FROM jobs j WHERE j.completed_at IS NULL GROUP BY j.status"
+        )
+    };
+}
 macro_rules! renew {
     ($now:expr) => {
         concat!(
@@ -98,6 +112,8 @@ const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE OF j SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
 const PG_TURN: &str = turn!(pg_now!());
 const SQLITE_TURN: &str = turn!(sqlite_now!());
+const PG_STANDING: &str = standing!(pg_now!());
+const SQLITE_STANDING: &str = standing!(sqlite_now!());
 const PG_RENEW: &str = renew!(pg_now!());
 const SQLITE_RENEW: &str = renew!(sqlite_now!());
 const PG_RELEASE: &str = release!(pg_now!());
@@ -204,20 +220,37 @@ pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, St
     Ok(written == 1)
 }
 
-/// Lets a job go, so that it can be taken up again after `pause`.
+/// Lets a job go, so that it can be taken up again after `pause`; gives whether it was still held.
 ///
 /// # Errors
 /// The database failed.
-pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<(), StoreError> {
+pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
+    let released = on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(claimed.job.seq)
         .bind(signed(claimed.fence))
         .bind(milliseconds(pause))
         .execute(c)
         .await
-        .map(|_| ()))?;
-    Ok(())
+        .map(|done| done.rows_affected()))?;
+    Ok(released == 1)
+}
+
+/// How the jobs of all accounts stand.
+///
+/// # Errors
+/// The database failed.
+pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
+    let sql = dialect::pick(conn, PG_STANDING, SQLITE_STANDING);
+    let rows: Vec<(String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
+    let mut standing = Standing::default();
+    for (status, count, waiting_ms) in rows {
+        let status =
+            status.parse::<JobStatus>().map_err(|()| StoreError::Row(format!("status: {status:?}")))?;
+        standing.open.push((status, unsigned(count)));
+        standing.waiting_seconds = standing.waiting_seconds.max(waiting_ms as f64 / 1e3);
+    }
+    Ok(standing)
 }
 
 fn milliseconds(length: Duration) -> i64 {

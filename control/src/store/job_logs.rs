@@ -11,7 +11,7 @@ use super::{
     Conn, StoreError, Tx, dialect,
     listing::{self, Column, Selection, Table},
     log::signed,
-    parse,
+    on_db, parse,
 };
 use crate::domain::{
     job::{ERROR, JobLog},
@@ -23,6 +23,8 @@ const PG_INSERT: &str = "INSERT INTO job_logs (account_id, job_id, entry, type, 
     WITH ORDINALITY AS t (entry, payload, message, place) ORDER BY place";
 const SQLITE_INSERT: &str = "INSERT INTO job_logs (account_id, job_id, entry, type, payload, message, created_at) \
     SELECT $1, $2, value ->> '$[0]', $3, value -> '$[1]', value ->> '$[2]', $4 FROM json_each($5)";
+const CLEAR: &str = "DELETE FROM job_logs WHERE seq IN \
+    (SELECT seq FROM job_logs WHERE job_id = $1 ORDER BY created_at, seq LIMIT $2)";
 const LIST: Table = Table {
     select: "SELECT t.seq, t.job_id, t.payload, t.message, t.created_at FROM job_logs t",
     order: ("t.created_at", "t.seq"),
@@ -120,4 +122,17 @@ pub async fn insert(
 /// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<JobLog>, StoreError> {
     listing::page::<Row, JobLog>(conn, &LIST, selection, |log| log.position).await
+}
+
+/// Removes up to `limit` entries of a job; gives how many.
+///
+/// # Errors
+/// The database failed.
+pub async fn clear(tx: &mut Tx, job: JobId, limit: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
+        .bind(job.as_str())
+        .bind(i64::from(limit))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
 }

@@ -34,6 +34,11 @@ const MOVE: &str = "UPDATE jobs SET status = $4, history = $5, updated_at = $6, 
     WHERE account_id = $1 AND id = $2 AND status = $3";
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM jobs WHERE account_id = $1 AND completed_at IS NULL";
 const IS_INPUT: &str = "SELECT COUNT(*) FROM jobs WHERE blob = $1";
+// The oldest by insertion: bounded without an index on the time, and those that are left over move up in time.
+const LIST_ENDED: &str = "SELECT seq, id FROM \
+    (SELECT j.seq, j.id, j.completed_at FROM jobs j ORDER BY j.seq LIMIT $2) oldest \
+    WHERE completed_at < $1 ORDER BY seq";
+const DELETE: &str = "DELETE FROM jobs WHERE seq = $1 AND completed_at IS NOT NULL";
 const LIST: Table = Table {
     select: concat!(columns!(), ", NULL AS request FROM jobs t"),
     order: ("t.created_at", "t.seq"),
@@ -175,4 +180,34 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 pub async fn is_input(conn: &mut Conn, blob: &str) -> Result<bool, StoreError> {
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(IS_INPUT).bind(blob).fetch_one(c).await)?;
     Ok(count > 0)
+}
+
+/// Jobs of all accounts that ended before a time, of the `window` oldest; their places and ids.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_ended(
+    conn: &mut Conn,
+    before: UnixMillis,
+    window: u32,
+) -> Result<Vec<(i64, JobId)>, StoreError> {
+    let rows: Vec<(i64, String)> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
+        .bind(before.0)
+        .bind(i64::from(window))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(|(seq, id)| Ok((seq, parse("id", &id)?))).collect()
+}
+
+/// Removes a job that has ended; its log must have gone before. Gives whether it was there.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, seq: i64) -> Result<bool, StoreError> {
+    let deleted = on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(seq)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(deleted == 1)
 }

@@ -47,6 +47,12 @@ const MAX_FAILURES: u64 = 25;
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
+/// Time between two tries to let a job go.
+const RELEASE: Duration = Duration::from_millis(250);
+
+/// Time between two looks at how all jobs stand.
+const STANDING: Duration = Duration::from_secs(5);
+
 /// How long a lane lets others go first when every connection is in use, and how often.
 const YIELD: Duration = Duration::from_millis(20);
 const MAX_YIELDS: u32 = 5;
@@ -60,9 +66,28 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     for phase in [[Phase::Execute].repeat(EXECUTORS), [Phase::Load].repeat(LOADERS)].concat() {
         lanes.spawn(lane(app.clone(), phase, stop.clone()));
     }
+    lanes.spawn(watch(app, stop));
     while let Some(ended) = lanes.join_next().await {
         if let Err(error) = ended {
             tracing::error!(%error, "a lane of jobs ended");
+        }
+    }
+}
+
+/// Shows how the jobs of all accounts stand.
+async fn watch(app: Arc<App>, stop: CancellationToken) {
+    loop {
+        let standing = async { job_leases::standing(&mut app.db.read().await?).await };
+        match standing.await {
+            Ok(standing) => {
+                app.job_metrics.stand(&standing);
+                app.job_metrics.looked();
+            }
+            Err(error) => tracing::warn!(%error, "how the jobs stand cannot be read"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(STANDING) => {}
         }
     }
 }
@@ -127,13 +152,41 @@ async fn turn(
                 pace.slow_down();
             }
             tracing::warn!(%error, job = %id, failures = claimed.failures, "a job could not go on");
+            app.job_metrics.tries_failed.inc();
             pause(claimed.failures)
         }
     };
-    let mut tx = app.db.begin().await?;
-    job_leases::release(&mut tx, &claimed, pause).await?;
-    tx.commit().await?;
+    if !let_go(app, &claimed, pause, stop).await? {
+        tracing::info!(job = %id, "a job was taken by another worker");
+        app.job_metrics.leases_lost.inc();
+    }
     Ok(true)
+}
+
+/// Lets a job go; gives whether it was still held. A database that was away, as it is while it starts again, is
+/// asked until the lease runs out: else the job would stand still for the rest of it.
+async fn let_go(
+    app: &App,
+    claimed: &Claimed,
+    pause: Duration,
+    stop: &CancellationToken,
+) -> Result<bool, StoreError> {
+    let begun = Instant::now();
+    loop {
+        let released = async {
+            let mut tx = app.db.begin().await?;
+            let released = job_leases::release(&mut tx, claimed, pause).await?;
+            tx.commit().await?;
+            Ok(released)
+        };
+        match released.await {
+            Err(error) if begun.elapsed() < job_leases::LEASE && !stop.is_cancelled() => {
+                tracing::debug!(%error, job = %claimed.job.id, "a job is still held");
+                tokio::time::sleep(RELEASE).await;
+            }
+            ended => return ended,
+        }
+    }
 }
 
 async fn claim(app: &App, phase: Phase) -> Result<Option<Claimed>, StoreError> {

@@ -48,6 +48,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(parts) => tracing::info!(parts, "removed what is left of the input of ended jobs"),
             Err(error) => tracing::warn!(%error, "the input of ended jobs is left for later"),
         }
+        match jobs::purge(&app).await {
+            Ok(0) => {}
+            Ok(ended) => tracing::info!(ended, "removed jobs that ended long ago"),
+            Err(error) => tracing::warn!(%error, "jobs that ended long ago are left for later"),
+        }
         match properties::sweep(&app).await {
             Ok(0) => {}
             Ok(points) => tracing::info!(points, "removed the points of properties that are gone"),

@@ -3,12 +3,13 @@
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use control::{
     config::parse::{
-        check_certificates, check_geoip, check_plain, check_twins, domains, file_store, limits, listen,
-        listen_or_off, log_format, loopback, operator_key, trusted_proxies, truth,
+        JOBS_KEPT, check_certificates, check_geoip, check_plain, check_twins, domains, file_store, jobs_kept,
+        limits, listen, listen_or_off, log_format, loopback, operator_key, trusted_proxies, truth,
     },
     service::limiter::Limits,
 };
@@ -72,6 +73,8 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How long jobs are kept once they have ended; `None` is for ever.
+    pub jobs_kept: Option<Duration>,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
@@ -105,6 +108,7 @@ impl Config {
             webhooks_loopback: false,
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
+            jobs_kept: Some(JOBS_KEPT),
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
             files: FileStore::Folder(data_dir.join("files")),
@@ -173,6 +177,7 @@ impl Config {
                 settings.refusals_per_address.as_deref(),
                 settings.logins_per_address.as_deref(),
             )?,
+            jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),

@@ -43,7 +43,7 @@ pub(super) async fn submit(api: &Api, body: Value) -> Result<String> {
 }
 
 /// The job when it has come to its end.
-async fn ended(api: &Api, path: &str) -> Result<Value> {
+pub(super) async fn ended(api: &Api, path: &str) -> Result<Value> {
     let (begun, mut last) = (Instant::now(), 0.0);
     loop {
         let job = api.get(path).await?.json();
@@ -107,7 +107,7 @@ pub(super) async fn thng(api: &Api, body: Value) -> Result<String> {
 }
 
 /// A file with this content; its `contentUrl`.
-async fn file(api: &Api, content: &[u8]) -> Result<String> {
+pub(super) async fn file(api: &Api, content: &[u8]) -> Result<String> {
     let made = api.create("/files", json!({"name": "ids"})).await?;
     let id = made["id"].as_str().context("id")?;
     let request = Request::builder()
@@ -120,7 +120,7 @@ async fn file(api: &Api, content: &[u8]) -> Result<String> {
     Ok(made["contentUrl"].as_str().context("contentUrl")?.to_owned())
 }
 
-fn of_file(kind: &str, format: &str, location: &str) -> Value {
+pub(super) fn of_file(kind: &str, format: &str, location: &str) -> Value {
     job(json!({"type": "FILE", "contentType": kind, "format": format, "location": location}))
 }
 

@@ -56,6 +56,8 @@ async fn both_sides_count_what_they_did() -> Result<()> {
         ("waymark_control_edges{state=\"reachable\"}", 1.0),
         ("waymark_control_database_connections_max{pool=\"write\"}", 1.0),
         ("waymark_control_failures_total{reason=\"StatementTimeout\"}", 0.0),
+        ("waymark_control_jobs{status=\"EXECUTING\"}", 0.0),
+        ("waymark_control_jobs_ended_total{status=\"FAILED\"}", 0.0),
     ] {
         let found = metrics.get(name).copied();
         ensure!(found.unwrap_or_default() >= at_least, "{name} is {found:?} in {metrics:#?}");

@@ -92,6 +92,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         trusted_proxies: TrustedProxies::default(),
         outward: tests::db::outward()?,
         limits: Limits::default(),
+        jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
     })

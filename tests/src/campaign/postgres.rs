@@ -85,6 +85,15 @@ impl Postgres {
         bail!("Postgres does not end")
     }
 
+    /// Restarts it at once: every session is cut off in the middle of what it does.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn restart_immediately(&self) -> Result<()> {
+        self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"])?;
+        self.start_again()
+    }
+
     /// Starts it again after [`Self::kill`].
     ///
     /// # Errors

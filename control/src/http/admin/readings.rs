@@ -16,7 +16,7 @@ use crate::service::App;
 
 /// Puts everything that control counts into a registry.
 pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
-    registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    register_worker(app, registry);
     app.metrics.register(registry);
     app.writer.metrics().register(registry);
     app.hub.metrics().register(registry);
@@ -24,6 +24,13 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     app.connections.metrics.register(registry);
     app.webhooks.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
+}
+
+/// Puts what a worker of jobs counts into a registry.
+pub(super) fn register_worker(app: &Arc<App>, registry: &mut Registry) {
+    registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+    app.job_metrics.register(registry);
+    registry.register_collector(Box::new(Pools(app.clone())));
 }
 
 struct Readings(Arc<App>);
@@ -80,16 +87,6 @@ impl Collector for Readings {
             "Connections of MQTT and WebSockets that are open",
             plain(app.connections.count() as f64),
         )?;
-        let (mut connections, mut most) = (Vec::new(), Vec::new());
-        for pool in app.db.pools() {
-            for (state, count) in [("busy", pool.open - pool.idle), ("idle", pool.idle)] {
-                let labels = vec![("pool", pool.name.to_owned()), ("state", state.to_owned())];
-                connections.push((labels, f64::from(count)));
-            }
-            most.push(one("pool", pool.name, f64::from(pool.most)));
-        }
-        gauge("database_connections", "Connections to the database by pool and state", connections)?;
-        gauge("database_connections_max", "Most connections of a pool", most)?;
         let mut counter = |name: &str, help: &str, values: Vec<(Labels, u64)>| {
             family(
                 encoder.encode_descriptor(name, help, None, MetricType::Counter)?,
@@ -106,6 +103,35 @@ impl Collector for Readings {
         ];
         let scans = scans.map(|(result, count)| one("result", result, count.load(Relaxed)));
         counter("scans", "Scans by what became of them", scans.into())
+    }
+}
+
+struct Pools(Arc<App>);
+
+impl fmt::Debug for Pools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pools")
+    }
+}
+
+impl Collector for Pools {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let (mut connections, mut most) = (Vec::new(), Vec::new());
+        for pool in self.0.db.pools() {
+            for (state, count) in [("busy", pool.open - pool.idle), ("idle", pool.idle)] {
+                let labels = vec![("pool", pool.name.to_owned()), ("state", state.to_owned())];
+                connections.push((labels, f64::from(count)));
+            }
+            most.push(one("pool", pool.name, f64::from(pool.most)));
+        }
+        for (name, help, values) in [
+            ("database_connections", "Connections to the database by pool and state", connections),
+            ("database_connections_max", "Most connections of a pool", most),
+        ] {
+            let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            family(metric, values, |metric, value| metric.encode_gauge(&value))?;
+        }
+        Ok(())
     }
 }
 

@@ -33,6 +33,11 @@ const STEP: usize = 64 * 1024;
 const END: [u8; 4] = *b"PK\x05\x06";
 const END_BYTES: usize = 22;
 const MAX_COMMENT: u64 = 65_535;
+/// The end of an archive of which a number does not fit into the other end, and its mark behind it.
+const END64: [u8; 4] = *b"PK\x06\x06";
+const END64_BYTES: usize = 56;
+const MARK64: [u8; 4] = *b"PK\x06\x07";
+const MARK64_BYTES: usize = 20;
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 const ENTRY_BYTES: usize = 46;
 const ENCRYPTED: u16 = 1;
@@ -82,11 +87,15 @@ pub(super) fn read(
     mut send: impl FnMut(Vec<Entry>) -> bool,
 ) -> Result<(), ArchiveError> {
     let size = file.seek(SeekFrom::End(0))?;
-    check_directory(&mut file, size)?;
+    let begin = check_directory(&mut file, size)?;
     file.rewind()?;
     let mut archive = ZipArchive::new(file)?;
     if archive.len() > MAX_FILES {
         return Err(too_many());
+    }
+    // What was checked must be what is read.
+    if archive.central_directory_start() != begin {
+        return Err(unfit("is damaged or cut off"));
     }
     let (mut unpacked, mut files) = (0, 0);
     for index in 0..archive.len() {
@@ -131,8 +140,8 @@ pub(super) fn read(
     if files == 0 { Err(unfit("holds no CSV file")) } else { Ok(()) }
 }
 
-/// Walks the directory: how many files, their names, and whether one is encrypted.
-fn check_directory(file: &mut File, size: u64) -> Result<(), ArchiveError> {
+/// Walks the directory: how many files, their names, and whether one is encrypted. Gives where it begins.
+fn check_directory(file: &mut File, size: u64) -> Result<u64, ArchiveError> {
     let tail_size = size.min(MAX_COMMENT + END_BYTES as u64);
     file.seek(SeekFrom::Start(size - tail_size))?;
     let mut tail = Vec::new();
@@ -140,23 +149,32 @@ fn check_directory(file: &mut File, size: u64) -> Result<(), ArchiveError> {
     let no_zip = || unfit("is no ZIP archive, or is cut off");
     let at = tail.windows(END.len()).rposition(|window| window == END).ok_or_else(no_zip)?;
     let end = tail.get(at..at + END_BYTES).ok_or_else(no_zip)?;
-    let (count, bytes, begin) = (short(end, 10), long(end, 12), long(end, 16));
     // The last end in the file is the end of the file: no other one is looked for then.
     if at + END_BYTES + usize::from(short(end, 20)) != tail.len() {
         return Err(no_zip());
     }
-    if usize::from(count) > MAX_FILES {
+    let end_at = size - tail_size + at as u64;
+    let Directory { count, bytes, begin, end_at } = match find_zip64(file, end, end_at)? {
+        Some(directory) => directory,
+        None => Directory {
+            count: short(end, 10).into(),
+            bytes: long(end, 12).into(),
+            begin: long(end, 16).into(),
+            end_at,
+        },
+    };
+    if count > MAX_FILES as u64 {
         return Err(too_many());
     }
     let most = (MAX_FILES * (ENTRY_BYTES + 3 * usize::from(u16::MAX))) as u64;
-    let end_at = size - tail_size + at as u64;
-    if u64::from(bytes) > most || u64::from(begin) + u64::from(bytes) > end_at {
+    if bytes > most || begin.saturating_add(bytes) > end_at {
         return Err(unfit("is damaged or cut off"));
     }
     // Bytes before the archive move all of it.
-    file.seek(SeekFrom::Start(end_at - u64::from(bytes)))?;
+    let begin = end_at - bytes;
+    file.seek(SeekFrom::Start(begin))?;
     let mut directory = Vec::new();
-    file.take(bytes.into()).read_to_end(&mut directory)?;
+    file.take(bytes).read_to_end(&mut directory)?;
     let mut rest = directory.as_slice();
     for _ in 0..count {
         let damaged = || unfit("is damaged or cut off");
@@ -173,7 +191,44 @@ fn check_directory(file: &mut File, size: u64) -> Result<(), ArchiveError> {
             return Err(unfit("is encrypted"));
         }
     }
-    Ok(())
+    Ok(begin)
+}
+
+/// What an archive says of its directory.
+struct Directory {
+    /// Its entries.
+    count: u64,
+    /// Its length.
+    bytes: u64,
+    /// Where it begins in the archive.
+    begin: u64,
+    /// Where it must be over in the file.
+    end_at: u64,
+}
+
+/// What the second end of an archive says, where the first one, at `end_at`, has a number that did not fit and
+/// the mark of a second one before it.
+fn find_zip64(file: &mut File, end: &[u8], end_at: u64) -> Result<Option<Directory>, ArchiveError> {
+    let is_full = short(end, 10) == u16::MAX || long(end, 12) == u32::MAX || long(end, 16) == u32::MAX;
+    let Some(begin) = end_at.checked_sub((END64_BYTES + MARK64_BYTES) as u64).filter(|_| is_full) else {
+        return Ok(None);
+    };
+    file.seek(SeekFrom::Start(begin))?;
+    let mut both = Vec::new();
+    file.take((END64_BYTES + MARK64_BYTES) as u64).read_to_end(&mut both)?;
+    let damaged = || unfit("is damaged or cut off");
+    let (end, mark) = both.split_at_checked(END64_BYTES).ok_or_else(damaged)?;
+    if !mark.starts_with(&MARK64) {
+        return Ok(None);
+    }
+    // Right before its mark and without anything of its own, so that nobody finds another one in its place; so
+    // there may be no bytes before an archive of this kind.
+    let is_plain = end.starts_with(&END64) && longest(end, 4) == END64_BYTES as u64 - 12;
+    let (bytes, directory) = (longest(end, 40), longest(end, 48));
+    if !is_plain || longest(mark, 8) != begin || directory.checked_add(bytes) != Some(begin) {
+        return Err(damaged());
+    }
+    Ok(Some(Directory { count: longest(end, 32), bytes, begin: directory, end_at: begin }))
 }
 
 /// Refuses names that could lead anywhere, and files that are no lists of ids.
@@ -220,6 +275,12 @@ fn short(bytes: &[u8], at: usize) -> u16 {
 fn long(bytes: &[u8], at: usize) -> u32 {
     let found = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
     found.map_or(0, u32::from_le_bytes)
+}
+
+/// A little-endian number of eight bytes.
+fn longest(bytes: &[u8], at: usize) -> u64 {
+    let found = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok());
+    found.map_or(0, u64::from_le_bytes)
 }
 
 #[cfg(test)]

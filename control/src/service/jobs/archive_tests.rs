@@ -111,6 +111,95 @@ fn hostile_archives_are_refused_with_a_reason() {
     }
 }
 
+/// As other programs write it: `zip -fz` of one file.
+const ZIP64: &[u8] = include_bytes!("../../../../tests/fixtures/jobs/zip64.zip");
+/// As other programs write it: `zip -P secret`.
+const ENCRYPTED_FILE: &[u8] = include_bytes!("../../../../tests/fixtures/jobs/encrypted.zip");
+
+#[test]
+fn large_numbers_are_read_where_they_stand() {
+    let id = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+    assert_eq!(entries(ZIP64).unwrap(), ids(&[id]));
+    // Large numbers of files alone, without a second end.
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in [("a.csv", "A\nB\n"), ("b.csv", "C\n")] {
+        writer.start_file(name, SimpleFileOptions::default().large_file(true)).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    assert_eq!(entries(&writer.finish().unwrap().into_inner()).unwrap(), ids(&["A", "B", "C"]));
+    // A comment behind it, and every number of the first end full.
+    let mut full = ZIP64.to_vec();
+    let end = full.len() - END_BYTES;
+    full[end + 8..end + 20].fill(0xff);
+    full[end + 20..].copy_from_slice(&4_u16.to_le_bytes());
+    full.extend_from_slice(b"text");
+    assert_eq!(entries(&full).unwrap(), ids(&[id]));
+    // A mark of nobody: the first end says it all.
+    let plain = packed(&[("a.csv", b"A")]);
+    assert_eq!(entries(&plain).unwrap(), ids(&["A"]));
+}
+
+#[test]
+fn hostile_archives_of_large_numbers_are_refused_with_a_reason() {
+    let (end, mark) =
+        (ZIP64.len() - END_BYTES - MARK64_BYTES - END64_BYTES, ZIP64.len() - END_BYTES - MARK64_BYTES);
+    let with = |at: usize, bytes: &[u8]| {
+        let mut changed = ZIP64.to_vec();
+        changed[at..at + bytes.len()].copy_from_slice(bytes);
+        changed
+    };
+    let number = |number: u64| number.to_le_bytes();
+    let name = ZIP64.windows(7).rposition(|name| name == b"ids.csv").unwrap();
+    for (bytes, part, why) in [
+        (with(end + 32, &number(u64::MAX)), "holds more than 100 files", "more files than bytes"),
+        (with(end + 32, &number(101)), "holds more than 100 files", "one file more than may be"),
+        (with(end + 32, &number(2)), "is damaged or cut off", "more files than there are"),
+        (with(end + 40, &number(u64::MAX)), "is damaged or cut off", "a directory larger than all"),
+        (with(end + 40, &number(0)), "is damaged or cut off", "no directory"),
+        (with(end + 48, &number(u64::MAX)), "is damaged or cut off", "a directory behind the file"),
+        (with(end + 48, &number(1)), "damaged", "a directory elsewhere"),
+        (with(end + 4, &number(u64::MAX)), "is damaged or cut off", "an end without an end"),
+        (with(end, b"XXXX"), "is damaged or cut off", "a mark of no end"),
+        (with(mark, b"XXXX"), "is damaged or cut off", "full numbers and no mark"),
+        (with(mark + 8, &number(0)), "is damaged or cut off", "a mark of another place"),
+        (with(mark + 8, &number(u64::MAX)), "is damaged or cut off", "a mark of no place"),
+        (with(name, b"../.csv"), "leads out of it", "up"),
+        ([b"#!/bin/sh\n", ZIP64].concat(), "is damaged or cut off", "bytes before it"),
+        (ZIP64[..ZIP64.len() - 1].to_vec(), "is no ZIP archive, or is cut off", "cut at the end"),
+        (ZIP64[1..].to_vec(), "is damaged or cut off", "cut at the begin"),
+        (ENCRYPTED_FILE.to_vec(), "is encrypted", "encrypted"),
+    ] {
+        let found = fault(&bytes);
+        assert!(found.contains(part), "{why}: {found}");
+    }
+}
+
+#[test]
+fn the_directory_that_was_checked_is_the_one_that_is_read() {
+    // A file that is stored as it is, and holds a directory of its own: a reader that looks for the first one
+    // behind a number of the archive's finds this.
+    let inner = packed(&[("../../evil.csv", b"EVIL")]);
+    let stored = archive(&[("a.csv", &[b"A\n".as_slice(), &inner].concat())], CompressionMethod::Stored);
+    assert_eq!(entries(&stored).unwrap()[0], Entry::Id("A".to_owned()));
+    let moved = [b"x".repeat(90).as_slice(), &stored].concat();
+    assert!(fault(&moved).contains("is damaged or cut off"), "{}", fault(&moved));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_end_the_reader(at in 0..ZIP64.len(), byte: u8, cut in 0..ZIP64.len()) {
+        for honest in [ZIP64, ENCRYPTED_FILE] {
+            let mut bytes = honest.to_vec();
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            let _ = entries(&bytes);
+            bytes.truncate(cut);
+            let _ = entries(&bytes);
+        }
+    }
+}
+
 #[test]
 fn damage_inside_of_a_file_is_found() {
     let text: String = (0..5_000).map(|n| format!("id-{}\n", n * 7_919 % 10_007)).collect();

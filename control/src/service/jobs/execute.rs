@@ -184,6 +184,7 @@ impl<'a> Execution<'a> {
         }
         tx.commit().await?;
         app.feed.wake();
+        app.job_metrics.moved(job, &after);
         let is_over = after.status.is_terminal();
         self.claimed.job = after;
         Ok(is_over.then_some(End::Done))

@@ -127,6 +127,7 @@ pub(super) async fn write(app: &App, claimed: &mut Claimed, job: Job) -> Result<
     }
     tx.commit().await?;
     app.feed.wake();
+    app.job_metrics.moved(&claimed.job, &job);
     claimed.job = job;
     Ok(true)
 }

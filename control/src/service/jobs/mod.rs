@@ -3,7 +3,10 @@
 mod archive;
 pub mod execute;
 pub mod load;
+mod purge;
 mod targets;
+
+pub use self::purge::{purge, purge_before};
 
 use shared::{
     id::{FileId, JobId, ProjectId},

@@ -126,6 +126,11 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub logins_per_address: Option<String>,
 
+    /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
+    #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
+    #[serde(deserialize_with = "text")]
+    pub jobs_kept_days: Option<String>,
+
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
@@ -199,6 +204,7 @@ impl Settings {
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
             logins_per_address: or(self.logins_per_address, file.logins_per_address),
+            jobs_kept_days: or(self.jobs_kept_days, file.jobs_kept_days),
             geoip_db: or(self.geoip_db, file.geoip_db),
             database_url: or(self.database_url, file.database_url),
             files_url: or(self.files_url, file.files_url),

@@ -1,0 +1,57 @@
+//! What a worker of jobs shows: it serves no requests, follows no log and knows no edges.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::http::{Method, StatusCode};
+use prometheus_client::{encoding::text, registry::Registry};
+
+use super::{AdminAnswer, JSON, OPENMETRICS, only_reads, readings, unknown_path};
+use crate::service::App;
+
+/// Time without a look at the jobs after which a worker is not ready: three looks are due in it.
+const STALE_AFTER: Duration = Duration::from_secs(15);
+
+/// A worker of jobs as operators see it.
+#[derive(Clone)]
+pub struct WorkerAdmin {
+    app: Arc<App>,
+    registry: Arc<Registry>,
+}
+
+impl std::fmt::Debug for WorkerAdmin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WorkerAdmin")
+    }
+}
+
+impl WorkerAdmin {
+    /// The counters of a worker under one registry.
+    #[must_use]
+    pub fn new(app: Arc<App>) -> Self {
+        let mut registry = Registry::with_prefix("waymark_control");
+        readings::register_worker(&app, &mut registry);
+        Self { app, registry: Arc::new(registry) }
+    }
+
+    /// The answer to a request of an operator or a probe.
+    #[must_use]
+    pub fn answer(&self, method: &Method, path: &str) -> AdminAnswer {
+        match path {
+            _ if *method != Method::GET && *method != Method::HEAD => only_reads(),
+            "/live" => (StatusCode::OK, JSON, r#"{"live":true}"#.to_owned()),
+            "/ready" => match self.app.job_metrics.silence() {
+                Some(silence) if silence < STALE_AFTER => {
+                    (StatusCode::OK, JSON, r#"{"ready":true}"#.to_owned())
+                }
+                Some(_) | None => (StatusCode::SERVICE_UNAVAILABLE, JSON, r#"{"ready":false}"#.to_owned()),
+            },
+            "/metrics" => {
+                let mut shown = String::new();
+                // Writing into a `String` does not fail.
+                let _ = text::encode(&mut shown, &self.registry);
+                (StatusCode::OK, OPENMETRICS, shown)
+            }
+            _ => unknown_path(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The end of ended jobs: their records and logs go some time after, in steps that hold the database shortly.
+
+use shared::{id::JobId, time::UnixMillis};
+
+use super::clear;
+use crate::{
+    error::ServiceError,
+    service::App,
+    store::{job_logs, jobs},
+};
+
+/// Oldest jobs that one look takes.
+const WINDOW: u32 = 1_000;
+
+/// Entries of a log that one transaction removes: some 300 bytes and two index rows each.
+const LOG_STEP: u32 = 1_000;
+
+/// Removes jobs that ended longer ago than jobs are kept; gives how many.
+///
+/// # Errors
+/// The database failed; what was removed stays removed.
+pub async fn purge(app: &App) -> Result<u64, ServiceError> {
+    let Some(kept) = app.jobs_kept else { return Ok(0) };
+    let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
+    purge_before(app, UnixMillis(app.clock.now().0.saturating_sub(kept_ms))).await
+}
+
+/// Removes jobs that ended before a time, with their logs and what is left of their input; gives how many. The
+/// actions that they created stay.
+///
+/// # Errors
+/// The database failed; what was removed stays removed.
+pub async fn purge_before(app: &App, before: UnixMillis) -> Result<u64, ServiceError> {
+    let mut removed = 0;
+    loop {
+        let mut conn = app.db.read().await?;
+        let ended = jobs::list_ended(&mut conn, before, WINDOW).await?;
+        drop(conn);
+        if ended.is_empty() {
+            return Ok(removed);
+        }
+        for (seq, id) in ended {
+            clear(app, seq).await?;
+            clear_log(app, id).await?;
+            // Last: as long as it is there, what is left of it is found again.
+            let mut tx = app.db.begin().await?;
+            removed += u64::from(jobs::delete(&mut tx, seq).await?);
+            tx.commit().await?;
+        }
+    }
+}
+
+async fn clear_log(app: &App, id: JobId) -> Result<(), ServiceError> {
+    loop {
+        let mut tx = app.db.begin().await?;
+        let step = job_logs::clear(&mut tx, id, LOG_STEP).await?;
+        tx.commit().await?;
+        if step == 0 {
+            return Ok(());
+        }
+    }
+}

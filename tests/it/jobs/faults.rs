@@ -1,0 +1,73 @@
+//! Kills, stops and changes at moments that differ from run to run.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use reqwest::Method;
+use tests::{
+    db::Engine,
+    product::{Options, Product},
+};
+
+use super::{DONE, number, read, reckon, submit, thngs, wait_for};
+
+/// kill -9 of the whole product at moments that differ, with three jobs under way.
+async fn a_kill_at_any_step_doubles_and_loses_nothing(engine: Engine) -> Result<()> {
+    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
+    let ids = thngs(&product).await?;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        jobs.push(submit(&product, &ids, 12_000).await?);
+    }
+    // On Postgres what was held is free only when its lease has run out.
+    let kills = if engine == Engine::Sqlite { 12 } else { 2 };
+    for kill in 0..kills {
+        let seen: u64 = number(&read(&product, &jobs[0]).await?, DONE);
+        // In the reading of inputs first, then in the middle of steps.
+        if kill > 0 {
+            wait_for(&product, &jobs[0], seen + 1).await?;
+        }
+        let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
+        tokio::time::sleep(Duration::from_micros(u64::from(random % 60_000))).await;
+        product.kill()?;
+        product.start_again()?;
+        let after = number(&read(&product, &jobs[0]).await?, DONE);
+        ensure!(after >= seen, "{after} operations after a kill, {seen} before");
+    }
+    reckon(&product, &jobs, false).await
+}
+
+/// A stop lets go of jobs at once, and a start goes on with them; a hundred small ones among them.
+async fn a_restart_goes_on_with_every_job(engine: Engine) -> Result<()> {
+    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
+    let ids = thngs(&product).await?;
+    let mut jobs = vec![submit(&product, &ids, 20_000).await?];
+    for _ in 0..99 {
+        jobs.push(submit(&product, &ids, 100).await?);
+    }
+    wait_for(&product, &jobs[0], 1).await?;
+    ensure!(product.stop()?.success());
+    product.start_again()?;
+    // What was let go of needs no lease to run out.
+    reckon(&product, &jobs, false).await
+}
+
+/// Thngs that go while a job runs are failed operations, and a cancel keeps what was created.
+async fn thngs_may_go_and_jobs_be_cancelled_meanwhile(engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let ids = thngs(&product).await?;
+    let jobs = [submit(&product, &ids, 30_000).await?, submit(&product, &ids, 30_000).await?];
+    wait_for(&product, &jobs[0], 1).await?;
+    let (status, _) = product.call(Method::DELETE, &format!("/thngs/{}", ids[0]), None).await?;
+    ensure!(status == 200, "{status}");
+    wait_for(&product, &jobs[1], 10_000).await?;
+    let (status, body) = product.call(Method::POST, &format!("{}/cancel", jobs[1].path), None).await?;
+    ensure!(status == 202 || status == 409, "{status}: {body}");
+    reckon(&product, &jobs, true).await
+}
+
+crate::on_both_engines!(
+    a_kill_at_any_step_doubles_and_loses_nothing,
+    a_restart_goes_on_with_every_job,
+    thngs_may_go_and_jobs_be_cancelled_meanwhile,
+);

@@ -1,0 +1,190 @@
+//! Workers that stand still, are killed, stopped, or believe to have the same job.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use sqlx::AssertSqlSafe;
+use tests::{
+    db::{Engine, Location},
+    product::{Options, Product},
+};
+
+use super::{
+    DEADLINE, OPEN, Worker, count, execute, held, postgres, reckon, signal, submit, thngs, until, wait_for,
+};
+
+const LOST: &str = "waymark_control_job_leases_lost_total";
+const DONE_HERE: &str = "waymark_control_job_entries_done_total";
+const PROGRESS: &str = "SELECT CAST(SUM(done) AS BIGINT) FROM jobs";
+
+/// Stops processes at a moment at which so many jobs are held, by whichever of them.
+async fn freeze(pids: &[u32], location: &Location, least: u64) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        for pid in pids {
+            signal(*pid, "-STOP")?;
+        }
+        if count(location, held(location)).await? >= least {
+            return Ok(());
+        }
+        for pid in pids {
+            signal(*pid, "-CONT")?;
+        }
+        ensure!(begun.elapsed() < DEADLINE, "fewer than {least} jobs are held");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The jobs that somebody holds, with their fences.
+async fn held_fences(location: &Location) -> Result<Vec<(i64, i64)>> {
+    let Location::Postgres(url, schema) = location else { return Ok(Vec::new()) };
+    let sql = held(location).replace("COUNT(*)", "seq, fence");
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut postgres(url, schema).await?).await?)
+}
+
+/// SIGSTOP of three processes in the middle of what they do, until others have their jobs; then they go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_stand_still_beyond_their_lease_write_nothing_more() -> Result<()> {
+    let mut product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
+    let (ids, location) = (thngs(&product).await?, product.location());
+    let mut jobs = Vec::new();
+    for _ in 0..6 {
+        jobs.push(submit(&product, &ids, 12_000).await?);
+    }
+    ensure!(product.stop()?.success());
+    let before = count(&location, PROGRESS).await?;
+    let mut workers = Vec::new();
+    for _ in 0..3 {
+        workers.push(Worker::start(&product, &[])?);
+    }
+    until(&location, "progress", PROGRESS, before + 1).await?;
+    let read = "SELECT COUNT(*) FROM jobs WHERE status <> 'ENQUEUED' AND status <> 'STARTING'";
+    until(&location, "the reading of every input", read, 6).await?;
+    // Two of a process at most: so each of the three holds one.
+    let pids: Vec<u32> = workers.iter().map(|worker| worker.child.id()).collect();
+    freeze(&pids, &location, 5).await?;
+    let fences = held_fences(&location).await?;
+    product.start_again()?;
+    let taken: Vec<String> =
+        fences.iter().map(|(seq, fence)| format!("(seq = {seq} AND fence > {fence})")).collect();
+    let taken = format!("SELECT COUNT(*) FROM jobs WHERE {}", taken.join(" OR "));
+    until(&location, "another holder of each job", &taken, fences.len() as u64).await?;
+    for pid in &pids {
+        signal(*pid, "-CONT")?;
+    }
+    for _ in 0..8 {
+        jobs.push(submit(&product, &ids, 4_000).await?);
+    }
+    // Each notices what it has lost, and is of use again.
+    let (begun, mut marks) = (Instant::now(), vec![None; workers.len()]);
+    loop {
+        let mut left = 0;
+        for (worker, mark) in workers.iter().zip(&mut marks) {
+            let (lost, done) =
+                (worker.metric(&product, LOST).await?, worker.metric(&product, DONE_HERE).await?);
+            if lost >= 1.0 && mark.is_none() {
+                *mark = Some(done);
+            }
+            left += usize::from(mark.is_none_or(|mark| done <= mark));
+        }
+        if left == 0 {
+            break;
+        }
+        ensure!(begun.elapsed() < DEADLINE, "{left} workers do not go on");
+        if count(&location, OPEN).await? == 0 {
+            jobs.push(submit(&product, &ids, 4_000).await?);
+            jobs.push(submit(&product, &ids, 4_000).await?);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    reckon(&product, &jobs, false).await
+}
+
+/// The one process of SQLite stands still beyond the leases that it holds, and finds its own lanes as rivals.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_product_that_stands_still_beyond_its_leases_goes_on() -> Result<()> {
+    let product = Product::start(Options::default()).await?;
+    let (ids, location) = (thngs(&product).await?, product.location());
+    let jobs = [submit(&product, &ids, 30_000).await?, submit(&product, &ids, 30_000).await?];
+    wait_for(&product, &jobs[0], 1).await?;
+    freeze(&[product.pid()], &location, 1).await?;
+    let begun = Instant::now();
+    while count(&location, held(&location)).await? > 0 {
+        ensure!(begun.elapsed() < DEADLINE, "the leases do not run out");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    signal(product.pid(), "-CONT")?;
+    reckon(&product, &jobs, false).await
+}
+
+/// Leases that are taken away all the time: several workers are in the middle of a step of one job at once.
+async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let (ids, location) = (thngs(&product).await?, product.location());
+    let mut workers = Vec::new();
+    if engine == Engine::Postgres {
+        for _ in 0..2 {
+            workers.push(Worker::start(&product, &[])?);
+        }
+    }
+    let mut jobs = vec![submit(&product, &ids, 12_000).await?];
+    let begun = Instant::now();
+    loop {
+        let mut lost = product.metrics().await?.get(LOST).copied().context(LOST)?;
+        for worker in &workers {
+            lost += worker.metric(&product, LOST).await?;
+        }
+        if count(&location, OPEN).await? == 0 {
+            if lost >= 5.0 {
+                break;
+            }
+            jobs.push(submit(&product, &ids, 12_000).await?);
+        }
+        ensure!(begun.elapsed() < DEADLINE, "{lost} leases were lost");
+        // What `workers_that_stand_still` waits half a minute for.
+        execute(&location, "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL").await?;
+        let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
+        tokio::time::sleep(Duration::from_millis(20 + u64::from(random % 80))).await;
+    }
+    reckon(&product, &jobs, false).await
+}
+
+/// A worker that is stopped lets go at once; one that is killed is waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_worker_leaves_another_one_takes() -> Result<()> {
+    let mut product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
+    let (ids, location) = (thngs(&product).await?, product.location());
+    let jobs = [submit(&product, &ids, 20_000).await?, submit(&product, &ids, 20_000).await?];
+    ensure!(product.stop()?.success());
+    ensure!(count(&location, held(&location)).await? == 0, "a stop lets go of jobs");
+    for is_killed in [false, true] {
+        let mut worker = Worker::start(&product, &[])?;
+        let ready = product.http.get(format!("{}/ready", worker.admin)).send().await?;
+        ensure!(ready.status() == 200 || ready.status() == 503, "{ready:?}");
+        let before = count(&location, PROGRESS).await?;
+        until(&location, "progress", PROGRESS, before + 1).await?;
+        if is_killed {
+            worker.kill()?;
+        } else {
+            worker.stop()?;
+            ensure!(count(&location, held(&location)).await? == 0, "a stop lets go of jobs");
+        }
+        ensure!(count(&location, OPEN).await? > 0, "it was done before it was stopped");
+    }
+    let mut last = Worker::start(&product, &[])?;
+    let begun = Instant::now();
+    while count(&location, OPEN).await? > 0 {
+        ensure!(begun.elapsed() < DEADLINE, "the jobs do not end");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ensure!(last.metric(&product, DONE_HERE).await? > 0.0);
+    let ended = "waymark_control_jobs_ended_total{status=\"COMPLETED_WITH_FAILURES\"}";
+    ensure!(last.metric(&product, ended).await? >= 1.0);
+    let ready = product.http.get(format!("{}/ready", last.admin)).send().await?;
+    ensure!(ready.status() == 200, "{ready:?}");
+    last.stop()?;
+    product.start_again()?;
+    reckon(&product, &jobs, false).await
+}
+
+crate::on_both_engines!(two_workers_on_one_job_do_it_once);
