@@ -87,6 +87,9 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             (path.replace("{id}", &thng), body)
         }
         "/actions" => (path.to_owned(), json!({"name": "_once"})),
+        "/webhooks" => {
+            (path.to_owned(), json!({"name": "Once", "url": "https://example.com/", "types": ["action"]}))
+        }
         "/actions/{type}" => ("/actions/scans".to_owned(), json!({})),
         "/thngs/{id}/actions/{type}" => {
             (format!("/thngs/{}/actions/scans", id(api.create("/thngs", named).await?)), json!({}))

@@ -4,11 +4,15 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::redis::{free_port, signal};
+use crate::{
+    product::DEADLINE,
+    redis::{free_port, signal},
+};
 
 /// A server with one database, `postgres`; killed when dropped.
 pub struct Postgres {
@@ -52,11 +56,11 @@ impl Postgres {
         self.run("pg_dump", &["-d", &url, "-f", &dump])?;
         self.kill()?;
         // The children of the one that was killed may still write a last file.
-        let mut left = 100;
+        let mut left = 600;
         while let Err(error) = fs::remove_dir_all(self.data()) {
             left -= 1;
             ensure!(left > 0, "{}: {error}", self.data());
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
         }
         self.begin()?;
         self.run("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &dump])
@@ -80,7 +84,7 @@ impl Postgres {
             if !Path::new(&format!("/proc/{pid}")).exists() {
                 return Ok(());
             }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
         bail!("Postgres does not end")
     }
@@ -106,16 +110,15 @@ impl Postgres {
         );
         let log = self.dir.path().join("log");
         let (data, log) = (self.data(), log.display().to_string());
-        let mut last = None;
-        // The children of one that was killed may still hold its memory for a moment.
-        for _ in 0..20 {
+        // The children of one that was killed may still hold its memory: on a busy machine for seconds.
+        let begun = Instant::now();
+        loop {
             match self.run("pg_ctl", &["-D", &data, "-w", "-l", &log, "-o", &options, "start"]) {
+                Err(error) if begun.elapsed() > DEADLINE => return Err(error),
                 Ok(()) => return Ok(()),
-                Err(error) => last = Some(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(250)),
             }
-            std::thread::sleep(std::time::Duration::from_millis(250));
         }
-        Err(last.context("no attempt")?)
     }
 
     fn data(&self) -> String {
