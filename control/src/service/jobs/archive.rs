@@ -4,8 +4,10 @@
 //! opened its directory is walked here, so that what it claims of itself takes no memory.
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Read, Seek, SeekFrom},
+    rc::Rc,
 };
 
 use zip::ZipArchive;
@@ -89,7 +91,9 @@ pub(super) fn read(
     let size = file.seek(SeekFrom::End(0))?;
     let begin = check_directory(&mut file, size)?;
     file.rewind()?;
-    let mut archive = ZipArchive::new(file)?;
+    let veil = Rc::new(Cell::new(begin));
+    let mut archive = ZipArchive::new(Veiled { file, at: 0, veil: veil.clone() })?;
+    veil.set(0);
     if archive.len() > MAX_FILES {
         return Err(too_many());
     }
@@ -175,9 +179,13 @@ fn check_directory(file: &mut File, size: u64) -> Result<u64, ArchiveError> {
     file.seek(SeekFrom::Start(begin))?;
     let mut directory = Vec::new();
     file.take(bytes).read_to_end(&mut directory)?;
+    let damaged = || unfit("is damaged or cut off");
+    // The library takes it for one, should the right one not please it.
+    if directory.windows(END.len()).any(|window| window == END) {
+        return Err(damaged());
+    }
     let mut rest = directory.as_slice();
     for _ in 0..count {
-        let damaged = || unfit("is damaged or cut off");
         let (head, behind) = rest.split_at_checked(ENTRY_BYTES).ok_or_else(damaged)?;
         if !head.starts_with(&ENTRY) {
             return Err(damaged());
@@ -192,6 +200,37 @@ fn check_directory(file: &mut File, size: u64) -> Result<u64, ArchiveError> {
         }
     }
     Ok(begin)
+}
+
+/// A file of which nothing shows that lies before a place: an archive is opened by the directory that was checked,
+/// and by none that lies among the files.
+struct Veiled {
+    file: File,
+    at: u64,
+    veil: Rc<Cell<u64>>,
+}
+
+impl Read for Veiled {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let hidden = self.veil.get().saturating_sub(self.at);
+        let count = if hidden == 0 {
+            self.file.read(buffer)?
+        } else {
+            let count = usize::try_from(hidden).unwrap_or(usize::MAX).min(buffer.len());
+            buffer[..count].fill(0);
+            self.file.seek(SeekFrom::Start(self.at + count as u64))?;
+            count
+        };
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Veiled {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = self.file.seek(to)?;
+        Ok(self.at)
+    }
 }
 
 /// What an archive says of its directory.

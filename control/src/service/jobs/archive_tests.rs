@@ -229,3 +229,25 @@ fn nobody_unpacks_what_nobody_wants() {
     });
     assert!(matches!(ended, Err(ArchiveError::Stopped)) && calls == 1);
 }
+
+/// Two archives in one file: the end of the first lies among the files of the second, whose own has a number that
+/// the library cannot do with.
+#[test]
+fn a_directory_that_was_not_checked_is_not_read() {
+    let mut both = packed(&[("a.csv", b"A"), ("b.csv", b"B")]);
+    both.extend_from_slice(&packed(&[("c.csv", b"C")]));
+    assert_eq!(entries(&both).unwrap(), ids(&["C"]), "bytes before an archive move all of it");
+    let end = both.len() - END_BYTES;
+    both[end + 4] = 1;
+    assert!(fault(&both).contains("cannot be read"), "another disk: {}", fault(&both));
+    // An end in the directory, as the comment of a file.
+    let mut bytes = packed(&[("a.csv", b"A")]);
+    let comment = [&END[..], &[0; END_BYTES - 4]].concat();
+    let header = bytes.windows(4).rposition(|window| window == ENTRY).unwrap();
+    let end = bytes.len() - END_BYTES;
+    bytes.splice(end..end, comment);
+    bytes[header + 32] = u8::try_from(END_BYTES).unwrap();
+    let end = end + END_BYTES;
+    bytes[end + 12..end + 16].copy_from_slice(&u32::try_from(end - header).unwrap().to_le_bytes());
+    assert_eq!(fault(&bytes), "is damaged or cut off");
+}
