@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// How long a claim holds: longer than a round, whose requests take at most 15 s each and all at once; in
-/// order, one of them after [`TURN`].
+/// order, one of them after a turn of two seconds.
 pub const LEASE: Duration = Duration::from_secs(20);
 
 /// Messages that are on their way to one receiver at once.
