@@ -180,9 +180,10 @@ fn the_directory_that_was_checked_is_the_one_that_is_read() {
     // behind a number of the archive's finds this.
     let inner = packed(&[("../../evil.csv", b"EVIL")]);
     let stored = archive(&[("a.csv", &[b"A\n".as_slice(), &inner].concat())], CompressionMethod::Stored);
-    assert_eq!(entries(&stored).unwrap()[0], Entry::Id("A".to_owned()));
+    let found = entries(&stored).unwrap();
+    assert_eq!(found[0], Entry::Id("A".to_owned()));
     let moved = [b"x".repeat(90).as_slice(), &stored].concat();
-    assert!(fault(&moved).contains("is damaged or cut off"), "{}", fault(&moved));
+    assert_eq!(entries(&moved).unwrap(), found);
 }
 
 proptest::proptest! {
