@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     domain::{
+        limits::integer,
         listing::{DELIVERIES, WEBHOOKS},
         members::Members,
         property::MAX_TIME_MS,
@@ -313,7 +314,7 @@ pub(super) async fn rotate(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap =
-        members(&body, |members| members.typed("overlap", "a whole number of milliseconds", Value::as_i64))?;
+        members(&body, |members| members.typed("overlap", "a whole number of milliseconds", integer))?;
     let secrets = service::rotate(&app, &actor, &id, overlap).await?;
     let secrets: Vec<_> = secrets.into_iter().map(WebhookSecretDocument::from).collect();
     Ok((StatusCode::CREATED, Json(secrets)).into_response())
@@ -398,7 +399,11 @@ pub(super) async fn send_range_again(
 ) -> Result<Response, ApiError> {
     let range = members(&body, |members| {
         let mut time = |name: &str, otherwise: i64| {
-            members.typed(name, "a time in milliseconds since 1970", Value::as_i64).unwrap_or(otherwise)
+            members
+                .typed(name, "a time in milliseconds since 1970", |value| {
+                    integer(value).filter(|at| *at >= 0)
+                })
+                .unwrap_or(otherwise)
         };
         let (from, to) = (time("from", 0), time("to", MAX_TIME_MS));
         let status = members.text("status").unwrap_or_default().to_owned();

@@ -55,6 +55,7 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
     let id = |body: Value| body["id"].as_str().unwrap_or_default().to_owned();
     let named = json!({"name": "Once"});
     let target = json!({"defaultRedirectUrl": "https://example.com/"});
+    let webhook = json!({"name": "Once", "url": "https://example.com/", "status": "disabled"});
     Ok(match path {
         "/products" | "/thngs" | "/projects" | "/places" | "/collections" | "/files" => {
             (path.to_owned(), named)
@@ -87,8 +88,9 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             (path.replace("{id}", &thng), body)
         }
         "/actions" => (path.to_owned(), json!({"name": "_once"})),
-        "/webhooks" => {
-            (path.to_owned(), json!({"name": "Once", "url": "https://example.com/", "types": ["action"]}))
+        "/webhooks" => (path.to_owned(), webhook),
+        "/webhooks/{id}/secrets" => {
+            (format!("/webhooks/{}/secrets", id(api.create("/webhooks", webhook).await?)), json!({}))
         }
         "/actions/{type}" => ("/actions/scans".to_owned(), json!({})),
         "/thngs/{id}/actions/{type}" => {
