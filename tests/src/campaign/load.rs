@@ -203,7 +203,9 @@ impl Writer {
     /// # Errors
     /// One of them is refused: nothing is at fault yet.
     pub async fn seed(&mut self) -> Result<Vec<u32>> {
-        let (begin, start) = (self.shared.keys(), self.shared.now());
+        // Taken before they are written: the writers that are at work already make keys, too.
+        let begin = self.shared.next_key.fetch_add(KEYS_PER_WRITER, Ordering::SeqCst);
+        let start = self.shared.now();
         let keys: Vec<u32> = (begin..begin + KEYS_PER_WRITER).collect();
         let bodies: Vec<Value> = keys.iter().map(|key| self.body(*key)).collect();
         let (status, said) =
@@ -215,7 +217,6 @@ impl Writer {
         let writes =
             keys.iter().map(|key| Write { key: *key, version: 1, start, end, outcome: Outcome::Stored });
         self.shared.history().writes.extend(writes);
-        self.shared.next_key.fetch_add(KEYS_PER_WRITER, Ordering::SeqCst);
         Ok(keys)
     }
 
