@@ -1,7 +1,7 @@
 //! The load generator: one thread, non-blocking sockets, HTTP/1.1 with keep-alive.
 //!
 //! Two system calls a request and almost no parsing, so that the server is what is measured. Every
-//! answer is checked by the script that asked.
+//! answer is checked by the script that asked. HTTP/2 and TLS are in [`crate::other`].
 
 use std::{
     io::{self, Read, Write},
@@ -39,6 +39,8 @@ pub(crate) const PHONE: &str = "User-Agent: Mozilla/5.0 (iPhone; CPU iPhone OS 1
 pub(crate) struct Plan<'a> {
     /// The server.
     pub(crate) address: SocketAddr,
+    /// The host that is asked for; `None`: the address.
+    pub(crate) host: Option<&'a str>,
     /// Asks with HEAD instead of GET.
     pub(crate) head: bool,
     /// Connections, each with one request under way.
@@ -49,6 +51,20 @@ pub(crate) struct Plan<'a> {
     pub(crate) per_second: Option<f64>,
     /// When to stop, unless the script ends before.
     pub(crate) until: Until<'a>,
+    /// Latencies are told for each such time too; the last one may be shorter.
+    pub(crate) window: Option<Duration>,
+}
+
+impl<'a> Plan<'a> {
+    /// GET on so many connections, each asking again as soon as it is answered.
+    pub(crate) const fn new(address: SocketAddr, connections: usize, until: Until<'a>) -> Self {
+        Self { address, host: None, head: false, connections, per_second: None, until, window: None }
+    }
+
+    /// The host of a request.
+    pub(crate) fn host(&self) -> String {
+        self.host.map_or_else(|| self.address.to_string(), ToOwned::to_owned)
+    }
 }
 
 /// When a run ends; requests under way are finished.
@@ -91,10 +107,13 @@ pub(crate) struct Outcome {
     pub(crate) took: Duration,
     /// Bytes of all answers.
     pub(crate) bytes: u64,
+    /// Latencies window by window, if that was asked for.
+    pub(crate) windows: Vec<Hist>,
 }
 
 impl Outcome {
-    fn wrong(&mut self, what: String) {
+    /// Counts an answer, or a missing one.
+    pub(crate) fn wrong(&mut self, what: String) {
         self.wrong += 1;
         self.first_wrong.get_or_insert(what);
     }
@@ -130,6 +149,8 @@ struct Driver<'a, S: Script> {
     /// Requests that were started.
     asked: u64,
     is_ending: bool,
+    /// Latencies of the window that runs.
+    window: Hist,
 }
 
 impl<'a, S: Script> Driver<'a, S> {
@@ -149,6 +170,7 @@ impl<'a, S: Script> Driver<'a, S> {
             begun: Instant::now(),
             asked: 0,
             is_ending: false,
+            window: Hist::default(),
         })
     }
 
@@ -162,6 +184,7 @@ impl<'a, S: Script> Driver<'a, S> {
                 Until::Told(flag) => flag.load(Relaxed),
                 Until::Done => false,
             };
+            self.turn_window(now);
             self.fill(now)?;
             if self.is_ending && self.idle.len() == self.conns.len() {
                 break;
@@ -179,7 +202,18 @@ impl<'a, S: Script> Driver<'a, S> {
             }
         }
         self.outcome.took = self.begun.elapsed();
+        if self.plan.window.is_some() {
+            self.outcome.windows.push(self.window);
+        }
         Ok(self.outcome)
+    }
+
+    /// Begins another window when the one before is over.
+    fn turn_window(&mut self, now: Instant) {
+        let Some(window) = self.plan.window else { return };
+        while now - self.begun >= window * (self.outcome.windows.len() as u32 + 1) {
+            self.outcome.windows.push(std::mem::take(&mut self.window));
+        }
     }
 
     /// How long to sleep without an event: to the next paced request, else to the next look.
@@ -278,7 +312,11 @@ impl<'a, S: Script> Driver<'a, S> {
         outcome.answers += 1;
         outcome.redirects += u64::from(matches!(head.answer.status, 302 | 307));
         outcome.bytes += length as u64;
-        outcome.hist.add(now.saturating_duration_since(since));
+        let took = now.saturating_duration_since(since);
+        outcome.hist.add(took);
+        if self.plan.window.is_some() {
+            self.window.add(took);
+        }
         if let Err(what) = self.script.check(ticket, &head.answer) {
             outcome.wrong(what);
         }
@@ -330,7 +368,7 @@ fn connect<T>(plan: &Plan<'_>, poll: &Poll, index: usize) -> Result<Conn<T>> {
     let mut stream = TcpStream::from_std(stream);
     poll.registry().register(&mut stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
     let method = if plan.head { "HEAD" } else { "GET" };
-    let request = format!("{method} /{BLANK} HTTP/1.1\r\nHost: {}\r\n{PHONE}\r\n", plan.address);
+    let request = format!("{method} /{BLANK} HTTP/1.1\r\nHost: {}\r\n{PHONE}\r\n", plan.host());
     Ok(Conn {
         stream,
         request: request.into_bytes(),

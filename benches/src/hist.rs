@@ -51,6 +51,11 @@ impl Hist {
         0.0
     }
 
+    /// How many were counted.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The longest duration in microseconds.
     pub(crate) fn max_us(&self) -> f64 {
         self.max_ns as f64 / 1e3

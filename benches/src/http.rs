@@ -34,7 +34,7 @@ impl Answer {
 #[derive(Debug)]
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
-    host: SocketAddr,
+    host: String,
     /// Sent with every request.
     key: Option<String>,
 }
@@ -45,7 +45,15 @@ impl Client {
         let stream = TcpStream::connect_timeout(&host, TIMEOUT)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
-        Ok(Self { stream: BufReader::new(stream), host, key: key.map(ToOwned::to_owned) })
+        let (host, key) = (host.to_string(), key.map(ToOwned::to_owned));
+        Ok(Self { stream: BufReader::new(stream), host, key })
+    }
+
+    /// Asks for another host than the address, if there is one.
+    pub(crate) fn set_host(&mut self, host: Option<&str>) {
+        if let Some(host) = host {
+            host.clone_into(&mut self.host);
+        }
     }
 
     /// Asks, and waits for the whole answer; `body` is JSON.

@@ -1,32 +1,30 @@
-//! Whole-system measurements of the real binary beside nginx; the figures and how to repeat them are in
+//! Whole-system measurements of the real binaries beside their peers; the figures and how to repeat them are in
 //! the README of this crate.
 //!
 //! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does;
 //! the product is driven from outside, through its public interfaces alone.
 
 mod answer;
+mod build;
 mod drive;
 mod hist;
 mod http;
-mod import;
 mod links;
+mod load;
+mod metrics;
 mod mixed;
-mod nginx;
+mod other;
 mod process;
 mod push;
-mod report;
-mod rounds;
 mod rules;
-mod run;
 mod scripts;
 mod things;
-mod update;
 mod waymark;
 
 pub use self::{
+    load::{Args, run},
     mixed::{MixedArgs, run_mixed},
     push::{PushArgs, run_push},
     rules::{RulesArgs, run_rules},
-    run::{Args, run},
     things::{ThingsArgs, run_things},
 };

@@ -12,13 +12,13 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
+    build::build,
     drive::{Outcome, Plan, Until, drive},
     hist::Hist,
     http::Client,
     links::{Links, Rng},
     process::{self, CLIENT_CORE, SERVER_CORE},
     rules::{Spread, create},
-    run::build,
     scripts::{Kind, Scans},
     waymark::{Waymark, path},
 };
@@ -98,9 +98,8 @@ fn compare(args: &MixedArgs, folder: &Path) -> Result<bool> {
     waymark.wait_for_api(&mut server)?;
     create(&waymark, &links)?;
     // Every link is in memory: what is measured is the redirect.
-    let warm =
-        Plan { address: waymark.edge, head: true, connections: 16, per_second: None, until: Until::Done };
-    let mut wrong = drive(&warm, &mut Scans::new(&links, Kind::EachKnown, 307, 1))?;
+    let warm = Plan { head: true, ..Plan::new(waymark.edge, 16, Until::Done) };
+    let mut wrong = drive(&warm, &mut Scans::new(&links, Kind::EachKnown, 1))?;
 
     let [mut p50, mut p99] = [(); 2].map(|()| [Vec::new(), Vec::new()]);
     let (mut images, mut painted) = (Vec::new(), 0);
@@ -154,14 +153,10 @@ fn turn_of(
     first: Option<usize>,
     seed: u64,
 ) -> Result<Turn> {
-    let plan = Plan {
-        address: waymark.edge,
-        head: !args.get,
-        connections: 64,
-        per_second: Some(args.redirects),
-        until: Until::After(Duration::from_secs_f64(args.seconds)),
-    };
-    let mut script = Scans::new(links, Kind::Known { among: links.known.len() }, 307, Rng::new(seed).next());
+    let until = Until::After(Duration::from_secs_f64(args.seconds));
+    let plan =
+        Plan { head: !args.get, per_second: Some(args.redirects), ..Plan::new(waymark.edge, 64, until) };
+    let mut script = Scans::new(links, Kind::Known { among: links.count() }, Rng::new(seed).next());
     let ended = AtomicBool::new(false);
     scope(|threads| {
         let painters: Vec<_> = (0..PAINTERS)
@@ -202,8 +197,8 @@ fn paint(
             continue;
         }
         let image = first + painted * PAINTERS + painter;
-        let side = SIDES.start + image / links.known.len() % SIDES.len();
-        let path = format!("{}.png?w={side}&h={side}", path(&links.known[image % links.known.len()]));
+        let side = SIDES.start + image / links.count() % SIDES.len();
+        let path = format!("{}.png?w={side}&h={side}", path(&links.known(image % links.count())));
         let answer = client.ask("GET", &path, None)?;
         ensure!(answer.status == 200 && answer.body.starts_with(b"\x89PNG"), "{path}: {}", answer.status);
         hist.add(begun.elapsed() - due);

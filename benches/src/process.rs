@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -161,16 +161,31 @@ impl Server {
     }
 
     /// Asks it to stop, and waits until it has.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(self) -> Result<()> {
+        self.stop_within(STOP_TIMEOUT)
+    }
+
+    /// Asks it to stop, and waits so long until it has.
+    pub(crate) fn stop_within(self, patience: Duration) -> Result<()> {
+        let status = self.end(patience)?;
+        if status.success() { Ok(()) } else { bail!("the server stopped badly: {status}") }
+    }
+
+    /// Ends a server of somebody else: some take the signal as it is.
+    pub(crate) fn quit(self) -> Result<()> {
+        self.end(STOP_TIMEOUT).map(drop)
+    }
+
+    fn end(mut self, patience: Duration) -> Result<ExitStatus> {
         send(self.child.id(), "TERM")?;
-        let deadline = Instant::now() + STOP_TIMEOUT;
+        let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait()? {
-                return if status.success() { Ok(()) } else { bail!("the server stopped badly: {status}") };
+                return Ok(status);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        bail!("the server did not stop within {STOP_TIMEOUT:?}")
+        bail!("the server did not stop within {patience:?}")
     }
 }
 

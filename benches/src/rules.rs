@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
+    build::build,
     drive::{Outcome, Plan, Script, Until, drive},
     http::Client,
     links::{Id, Links, Rng},
     process::{self, CLIENT_CORE, SERVER_CORE, Server},
-    run::build,
     waymark::Waymark,
 };
 
@@ -111,12 +111,12 @@ impl Script for Ask<'_> {
     type Ticket = usize;
 
     fn next(&mut self) -> Option<(Id, usize)> {
-        let index = self.rng.below(self.links.known.len());
-        Some((self.links.known[index], index))
+        let index = self.rng.below(self.links.count());
+        Some((self.links.known(index), index))
     }
 
     fn check(&mut self, index: usize, answer: &Answer<'_>) -> Result<(), String> {
-        let id = String::from_utf8_lossy(&self.links.known[index]).into_owned();
+        let id = String::from_utf8_lossy(&self.links.known(index)).into_owned();
         let expected = match self.by_rule {
             true => LAST.replace("{shortId}", &id).into_bytes(),
             false => self.links.target(index).to_vec(),
@@ -193,13 +193,8 @@ fn turn_of(
 ) -> Result<(f64, Outcome)> {
     let mut script = Ask { links, rng: Rng::new(seed), by_rule };
     let time = Duration::from_secs_f64(args.seconds);
-    let mut plan = Plan {
-        address: waymark.edge,
-        head: !args.get,
-        connections: args.connections,
-        per_second: None,
-        until: Until::After(time / 4),
-    };
+    let mut plan =
+        Plan { head: !args.get, ..Plan::new(waymark.edge, args.connections, Until::After(time / 4)) };
     let before = drive(&plan, &mut script)?;
     plan.until = Until::After(time);
     let cpu = process::cpu(server.pid)?;
@@ -217,12 +212,12 @@ fn turn_of(
 pub(crate) fn create(waymark: &Waymark, links: &Links) -> Result<()> {
     let product = waymark.create_product()?;
     let mut client = Client::connect(waymark.api, Some(&waymark.key))?;
-    for start in (0..links.known.len()).step_by(1_000) {
-        let end = (start + 1_000).min(links.known.len());
+    for start in (0..links.count()).step_by(1_000) {
+        let end = (start + 1_000).min(links.count());
         let items: Vec<Value> = (start..end)
             .map(|index| {
                 json!({
-                    "shortId": String::from_utf8_lossy(&links.known[index]),
+                    "shortId": String::from_utf8_lossy(&links.known(index)),
                     "platformId": product,
                     "defaultRedirectUrl": String::from_utf8_lossy(&links.target(index)),
                 })

@@ -18,8 +18,11 @@ pub(crate) enum Kind {
         /// How many.
         among: usize,
     },
-    /// Random ids that lead nowhere.
-    Unknown,
+    /// Random ones of the first `among` ids that lead nowhere.
+    Unknown {
+        /// How many.
+        among: usize,
+    },
     /// Every known id once, in a random order.
     EachKnown,
     /// Some unknown ids, each once.
@@ -29,12 +32,29 @@ pub(crate) enum Kind {
     },
 }
 
+/// What a server answers to a known id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// The link's own target, with this status.
+    Link(u16),
+    /// The target of the first link, whatever is asked for, with this status.
+    Fixed(u16),
+}
+
+impl Answers {
+    /// The status of its redirects.
+    pub(crate) const fn status(self) -> u16 {
+        let (Self::Link(status) | Self::Fixed(status)) = self;
+        status
+    }
+}
+
 /// Scans of links whose targets never change; status and target of each answer are checked.
 #[derive(Debug)]
 pub(crate) struct Scans<'a> {
     links: &'a Links,
     kind: Kind,
-    redirect_status: u16,
+    answers: Answers,
     rng: Rng,
     /// How many were asked for.
     asked: usize,
@@ -43,12 +63,17 @@ pub(crate) struct Scans<'a> {
 }
 
 impl<'a> Scans<'a> {
-    /// A server redirects with `redirect_status`.
-    pub(crate) fn new(links: &'a Links, kind: Kind, redirect_status: u16, seed: u64) -> Self {
+    /// Scans of ours.
+    pub(crate) fn new(links: &'a Links, kind: Kind, seed: u64) -> Self {
+        Self::of(links, kind, Answers::Link(307), seed)
+    }
+
+    /// Scans of a server that answers as it does.
+    pub(crate) fn of(links: &'a Links, kind: Kind, answers: Answers, seed: u64) -> Self {
         // A step without a common divisor visits each id once, in an order that no cache expects.
-        let count = links.known.len();
+        let count = links.count();
         let step = (count * 61 / 100..).find(|step| gcd(*step, count) == 1).unwrap_or(1);
-        Self { links, kind, redirect_status, rng: Rng::new(seed), asked: 0, step }
+        Self { links, kind, answers, rng: Rng::new(seed), asked: 0, step }
     }
 }
 
@@ -64,29 +89,30 @@ impl Script for Scans<'_> {
         let (links, turn) = (self.links, self.asked);
         self.asked += 1;
         let index = match self.kind {
-            Kind::Hot => links.known.len() / 2,
+            Kind::Hot => links.count() / 2,
             Kind::Known { among } => self.rng.below(among),
-            Kind::EachKnown if turn < links.known.len() => turn * self.step % links.known.len(),
-            Kind::Unknown => return Some((links.unknown[self.rng.below(links.unknown.len())], None)),
-            Kind::EachUnknown { count } if turn < count => return Some((links.unknown[turn], None)),
+            Kind::EachKnown if turn < links.count() => turn * self.step % links.count(),
+            Kind::Unknown { among } => return Some((links.unknown(self.rng.below(among)), None)),
+            Kind::EachUnknown { count } if turn < count => return Some((links.unknown(turn), None)),
             Kind::EachKnown | Kind::EachUnknown { .. } => return None,
         };
-        Some((links.known[index], Some(index)))
+        Some((links.known(index), Some(index)))
     }
 
     fn check(&mut self, ticket: Self::Ticket, answer: &Answer<'_>) -> Result<(), String> {
         let is_right = match ticket {
             None => answer.status == 404 && answer.location.is_none(),
             Some(index) => {
-                answer.status == self.redirect_status
-                    && answer.location == Some(&self.links.target(index)[..])
+                let of = if matches!(self.answers, Answers::Fixed(_)) { 0 } else { index };
+                answer.status == self.answers.status() && answer.location == Some(&self.links.target(of)[..])
             }
         };
         if is_right { Ok(()) } else { Err(describe(ticket, answer)) }
     }
 }
 
-fn describe(ticket: Option<usize>, answer: &Answer<'_>) -> String {
+/// An answer that is not what it should be.
+pub(crate) fn describe(ticket: Option<usize>, answer: &Answer<'_>) -> String {
     let location = answer.location.map(String::from_utf8_lossy).unwrap_or_default();
     match ticket {
         None => format!("an unknown id was answered {} {location}", answer.status),
@@ -149,7 +175,7 @@ mod tests {
     fn each_known_id_is_asked_for_once() {
         for count in [1, 2, 100, 1_000] {
             let links = Links::generate(count, 3);
-            let mut script = Scans::new(&links, Kind::EachKnown, 307, 1);
+            let mut script = Scans::new(&links, Kind::EachKnown, 1);
             let asked: Vec<Id> = std::iter::from_fn(|| script.next().map(|(id, _)| id)).collect();
             assert_eq!(asked.len(), count);
             assert_eq!(asked.iter().collect::<HashSet<_>>().len(), count);
@@ -159,7 +185,7 @@ mod tests {
     #[test]
     fn wrong_answers_are_found() {
         let links = Links::generate(10, 3);
-        let mut script = Scans::new(&links, Kind::Hot, 307, 1);
+        let mut script = Scans::new(&links, Kind::Hot, 1);
         let (right, other) = (links.target(1), links.target(2));
         for (ticket, status, location, is_right) in [
             (Some(1), 307, Some(&right), true),
@@ -173,6 +199,11 @@ mod tests {
         ] {
             let answer = Answer { status, location: location.map(|target| &target[..]) };
             assert_eq!(script.check(ticket, &answer).is_ok(), is_right, "{ticket:?} {status}");
+        }
+        let mut fixed = Scans::of(&links, Kind::Hot, Answers::Fixed(302), 1);
+        for (location, is_right) in [(links.target(0), true), (right, false)] {
+            let answer = Answer { status: 302, location: Some(&location) };
+            assert_eq!(fixed.check(Some(1), &answer).is_ok(), is_right);
         }
     }
 

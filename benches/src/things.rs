@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::{hist::Hist, http::Client, process::Server, run::build, waymark::Waymark};
+use crate::{build::build, hist::Hist, http::Client, process::Server, waymark::Waymark};
 
 /// Measures properties and the broker on Postgres beside raw SQL; every answer is checked.
 #[derive(Debug, Clone, clap::Parser)]

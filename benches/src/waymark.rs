@@ -10,19 +10,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     http::Client,
     links::{Id, Links, Rng},
+    metrics::{Admin, Scans},
     process::{self, Server},
 };
 
 /// How long a start may take; a database with a million links has to be read.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// Longest time without one more scan stored before the wait for them fails.
-const STALL: Duration = Duration::from_secs(30);
 
 /// Where the product lives: its binary, its data, its ports.
 #[derive(Debug)]
@@ -36,37 +34,14 @@ pub(crate) struct Waymark {
     pub(crate) api: SocketAddr,
     /// Short URLs.
     pub(crate) edge: SocketAddr,
-    admin: SocketAddr,
+    /// What the process tells of itself.
+    pub(crate) admin: Admin,
     /// A city database, if it shall have one.
     pub(crate) geoip: Option<PathBuf>,
     /// A Postgres database, if it shall have one; else SQLite.
     pub(crate) database: Option<String>,
     /// MQTT, if it shall be spoken.
     pub(crate) mqtt: Option<SocketAddr>,
-}
-
-/// Scans since the start of the process, by the edge's own count.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Scans {
-    /// Put into the ring.
-    pub(crate) recorded: u64,
-    /// In the database.
-    pub(crate) shipped: u64,
-    /// Dropped.
-    pub(crate) lost: u64,
-    /// The longest wait of a scan for the disk, in microseconds.
-    pub(crate) writer_lag_max_us: u64,
-}
-
-/// Look-ups since the start of the process, by what the cache said.
-#[derive(Debug, Default, Clone, Copy, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Lookups {
-    /// Answered from memory, remembered unknown ids included.
-    pub(crate) hits: u64,
-    /// Not in memory.
-    pub(crate) misses: u64,
 }
 
 impl Waymark {
@@ -85,7 +60,7 @@ impl Waymark {
             key,
             api,
             edge,
-            admin,
+            admin: Admin(admin),
             geoip: None,
             database: None,
             mqtt: None,
@@ -101,7 +76,7 @@ impl Waymark {
             .env("WAYMARK_DATA_DIR", self.folder.join("data"))
             .env("WAYMARK_API_LISTEN", self.api.to_string())
             .env("WAYMARK_EDGE_LISTEN", self.edge.to_string())
-            .env("WAYMARK_ADMIN_LISTEN", self.admin.to_string())
+            .env("WAYMARK_ADMIN_LISTEN", self.admin.0.to_string())
             .env("WAYMARK_OPERATOR_KEY", &self.key)
             .stdout(log.try_clone()?)
             .stderr(log);
@@ -156,70 +131,32 @@ impl Waymark {
 
     /// The counters of scans.
     pub(crate) fn scans(&self) -> Result<Scans> {
-        let text = self.metrics()?;
-        Ok(Scans {
-            recorded: counter(&text, "waymark_edge_scans_recorded_total")?,
-            shipped: counter(&text, "waymark_edge_scans_shipped_total")?,
-            lost: counter(&text, "waymark_edge_scans_lost_total")?,
-            writer_lag_max_us: counter(&text, "waymark_edge_writer_lag_max_microseconds")?,
-        })
-    }
-
-    /// The counters of look-ups.
-    pub(crate) fn lookups(&self) -> Result<Lookups> {
-        let text = self.metrics()?;
-        let sum = |statuses: &[&str]| {
-            let of = |status: &&str| {
-                text.lines()
-                    .find(|line| {
-                        line.starts_with("waymark_edge_lookups_total{")
-                            && line.to_ascii_lowercase().contains(&format!("\"{status}\""))
-                    })
-                    .and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
-                    .unwrap_or_default()
-            };
-            statuses.iter().map(of).sum()
-        };
-        Ok(Lookups { hits: sum(&["hit", "negative"]), misses: sum(&["miss", "stale", "coalesced"]) })
-    }
-
-    fn metrics(&self) -> Result<String> {
-        let answer = Client::connect(self.admin, None)?.ask("GET", "/metrics", None)?;
-        ensure!(answer.status == 200, "/metrics: {}", answer.status);
-        Ok(String::from_utf8(answer.body)?)
+        self.admin.scans()
     }
 
     /// Waits until every recorded scan is in the database; gives how many came in, and the time.
     pub(crate) fn settle(&self) -> Result<(u64, Duration)> {
-        let (begun, first) = (Instant::now(), self.scans()?);
-        let (mut last, mut moved) = (first, begun);
-        while last.shipped < last.recorded {
-            ensure!(moved.elapsed() < STALL, "no scan was stored for {STALL:?}: {last:?}");
-            sleep(Duration::from_millis(50));
-            let scans = self.scans()?;
-            if scans.shipped != last.shipped {
-                moved = Instant::now();
-            }
-            last = scans;
-        }
-        Ok((last.shipped - first.shipped, begun.elapsed()))
+        self.admin.settle()
     }
 }
 
 /// Starts a server and says how long it took from the start of its process to the first redirect of
-/// a known link, which is also checked.
+/// a known link, which is also checked; `host` as in [`Plan`](crate::drive::Plan).
 pub(crate) fn time_start(
     address: SocketAddr,
+    host: Option<&str>,
     status: u16,
     links: &Links,
     spawn: impl FnOnce() -> Result<Server>,
 ) -> Result<(Server, Duration)> {
     let begun = Instant::now();
     let mut server = spawn()?;
-    let (id, target) = (&links.known[0], links.target(0));
+    let (id, target) = (&links.known(0), links.target(0));
     let mut took = Duration::ZERO;
     wait_until(&mut server, || {
-        let answer = Client::connect(address, None).ok()?.ask("GET", &path(id), None).ok()?;
+        let mut client = Client::connect(address, None).ok()?;
+        client.set_host(host);
+        let answer = client.ask("GET", &path(id), None).ok()?;
         took = begun.elapsed();
         (answer.status == status && answer.location.as_bytes() == target).then_some(())
     })?;
@@ -256,11 +193,4 @@ pub(crate) fn free_addresses<const N: usize>() -> Result<[SocketAddr; N]> {
         *address = listener.local_addr()?;
     }
     Ok(addresses)
-}
-
-fn counter(metrics: &str, name: &str) -> Result<u64> {
-    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value
-        .and_then(|value| value.split(' ').next()?.parse().ok())
-        .with_context(|| format!("/metrics has no {name}"))
 }

@@ -1,4 +1,4 @@
-//! `cargo run --release -p benches --bin load`: the load figures, beside nginx.
+//! `cargo run --release -p benches --bin load`: the load figures, beside the peers.
 
 use std::{
     io::{Write, stderr},
@@ -6,6 +6,10 @@ use std::{
 };
 
 use clap::Parser;
+
+/// As in the binaries of ours: this program is the bare hyper server too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match benches::run(benches::Args::parse()) {

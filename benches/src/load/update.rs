@@ -75,16 +75,11 @@ pub(crate) fn run(
     changes: usize,
     per_second: f64,
 ) -> Result<(Update, Outcome)> {
-    let ids: Vec<Id> = links.known.iter().take(LINKS).copied().collect();
+    let ids: Vec<Id> = (0..LINKS.min(links.count())).map(|index| links.known(index)).collect();
     let acknowledged: Vec<AtomicU64> = ids.iter().map(|_| AtomicU64::new(0)).collect();
     let stop = AtomicBool::new(false);
-    let plan = Plan {
-        address: waymark.edge,
-        head: false,
-        connections: CONNECTIONS,
-        per_second: Some(per_second),
-        until: Until::Told(&stop),
-    };
+    let plan =
+        Plan { per_second: Some(per_second), ..Plan::new(waymark.edge, CONNECTIONS, Until::Told(&stop)) };
     let mut script = Changing::new(&ids, &acknowledged, 3);
     let (mut changer, mut outcome) = thread::scope(|scope| {
         let load = scope.spawn(|| drive(&plan, &mut script));

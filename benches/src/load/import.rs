@@ -77,22 +77,17 @@ pub(crate) fn run(
     per_second: f64,
 ) -> Result<(Import, Outcome)> {
     let product = waymark.create_product()?;
-    let early = 1_000.min(links.known.len() / 2);
+    let early = 1_000.min(links.count() / 2);
     let (first, rest) = (folder.join("first.ndjson"), folder.join("links.ndjson"));
     links.write_ndjson(&first, 0..early, &product)?;
-    links.write_ndjson(&rest, early..links.known.len(), &product)?;
+    links.write_ndjson(&rest, early..links.count(), &product)?;
     let mut tool = waymark.import(&first, core)?.spawn()?;
     finish(&mut tool, |_| Ok(()))?;
 
     let stop = AtomicBool::new(false);
-    let plan = Plan {
-        address: waymark.edge,
-        head: false,
-        connections: CONNECTIONS,
-        per_second: Some(per_second),
-        until: Until::Told(&stop),
-    };
-    let mut script = Scans::new(links, Kind::Known { among: early }, 307, 1);
+    let plan =
+        Plan { per_second: Some(per_second), ..Plan::new(waymark.edge, CONNECTIONS, Until::Told(&stop)) };
+    let mut script = Scans::new(links, Kind::Known { among: early }, 1);
     let (mut server_rss, mut tool_rss) = (Vec::new(), Vec::new());
     let begun = Instant::now();
     let mut tool = waymark.import(&rest, core)?.spawn()?;
@@ -109,7 +104,7 @@ pub(crate) fn run(
         let outcome = load.join().map_err(|_| anyhow::anyhow!("the load generator panicked"))??;
         ended.map(|()| (took, outcome))
     })?;
-    let rows = links.known.len() - early;
+    let rows = links.count() - early;
     let import = Import {
         rows,
         seconds: took.as_secs_f64(),

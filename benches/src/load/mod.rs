@@ -1,0 +1,198 @@
+//! The whole-system benchmark: ours beside its peers, with the same links.
+
+mod bars;
+mod bench;
+mod certificate;
+mod edges;
+mod fixed;
+mod haproxy;
+mod import;
+mod markdown;
+mod nginx;
+mod one_process;
+mod peers;
+mod plot;
+mod redis;
+mod report;
+mod rounds;
+mod sizes;
+mod standin;
+mod steady;
+mod update;
+
+use std::{
+    env, fs,
+    io::{Write, stderr, stdout},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use self::{bench::Bench, fixed::FixedArgs, report::Report};
+use crate::build::{build, build_binary};
+
+/// A server that can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Who {
+    /// The `edge` binary that holds every link
+    Replica,
+    /// The `edge` binary that keeps what was asked for, over Redis
+    Moka,
+    /// `waymark up`, one process with SQLite; with its import, its first touch and its changes
+    Waymark,
+    /// nginx with a `map`
+    Nginx,
+    /// nginx with one `return`
+    NginxFixed,
+    /// HAProxy with a map file
+    Haproxy,
+    /// hyper with one fixed answer
+    Hyper,
+}
+
+/// Measures Waymark beside its peers with the same links; every answer is checked.
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = "load", version, max_term_width = 100)]
+pub struct Args {
+    /// Redirections that all servers hold
+    #[arg(long, default_value_t = 1_000_000)]
+    links: usize,
+    /// Who is measured
+    #[arg(long, value_enum, value_delimiter = ',', num_args = 1..,
+        default_values_t = [Who::Replica, Who::Moka, Who::Waymark, Who::Nginx, Who::NginxFixed, Who::Haproxy, Who::Hyper])]
+    peers: Vec<Who>,
+    /// Sizes of full replicas that are compared with each other; one that does not fit here is left out
+    #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [10_000, 1_000_000, 10_000_000])]
+    sizes: Vec<usize>,
+    /// Rounds of each case, by turns between all servers
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Measured seconds of one case in one round
+    #[arg(long, default_value_t = 4.0)]
+    seconds: f64,
+    /// Connections, each with one request under way
+    #[arg(long, default_value_t = 64)]
+    connections: usize,
+    /// Changes of targets under scan load, by `waymark up`
+    #[arg(long, default_value_t = 1_000)]
+    changes: usize,
+    /// Scans a second during the import and during the changes of `waymark up`
+    #[arg(long, default_value_t = 1_000.0)]
+    scans_per_second: f64,
+    /// Instead of all that: so many seconds of a full replica at half its capacity, with changes and an import
+    #[arg(long, value_name = "SECONDS")]
+    steady: Option<f64>,
+    /// Changes a second of the steady run
+    #[arg(long, default_value_t = 100.0)]
+    changes_per_second: f64,
+    /// Links that the steady run imports, from a quarter of its time on
+    #[arg(long, default_value_t = 1_000_000)]
+    import: usize,
+    /// How many of them a second
+    #[arg(long, default_value_t = 10_000.0)]
+    import_per_second: f64,
+    /// Seed of the links and of what is asked for
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Small sizes, for CI: correctness only, in well under a minute
+    #[arg(long)]
+    smoke: bool,
+    /// Folder for load.json, load.md and the plots [default: none is written]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The waymark binary [default: built, in the profile of this program]
+    #[arg(long, value_name = "PATH")]
+    waymark: Option<PathBuf>,
+    /// The edge binary [default: built, in the profile of this program]
+    #[arg(long, value_name = "PATH")]
+    edge: Option<PathBuf>,
+    /// The nginx binary
+    #[arg(long, value_name = "PATH", default_value = "nginx")]
+    nginx: PathBuf,
+    /// The HAProxy binary
+    #[arg(long, value_name = "PATH", default_value = "haproxy")]
+    haproxy: PathBuf,
+    /// Keep the data and the logs
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    fixed: FixedArgs,
+}
+
+impl Args {
+    fn has(&self, who: Who) -> bool {
+        self.peers.contains(&who)
+    }
+}
+
+/// Runs everything and prints the report; `false` when an answer was wrong.
+///
+/// # Errors
+/// Something could not be started or measured.
+pub fn run(mut args: Args) -> Result<bool> {
+    if !args.fixed.serve_fixed.is_empty() {
+        fixed::serve(&args.fixed)?;
+        return Ok(true);
+    }
+    if args.smoke {
+        (args.links, args.rounds, args.seconds, args.changes) = (2_000, 1, 0.2, 100);
+        (args.sizes, args.connections, args.import) = (vec![500, 1_500], 32, 2_000);
+    }
+    ensure!(args.links >= 100 && args.rounds >= 1 && args.connections >= 1, "sizes are too small");
+    ensure!(args.sizes.iter().all(|size| *size >= 100), "sizes of replicas begin at 100");
+    let edge = |args: &Args| args.edge.clone().map_or_else(|| build_binary("edge", "edge"), Ok);
+    args.edge = Some(edge(&args)?);
+    if args.has(Who::Waymark) && args.steady.is_none() {
+        args.waymark = Some(args.waymark.clone().map_or_else(build, Ok)?);
+    }
+    let folder = env::temp_dir().join(format!("waymark-load-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let result = measure(&args, &folder);
+    if args.keep {
+        say(&format!("data and logs: {}", folder.display()));
+    } else {
+        fs::remove_dir_all(&folder)?;
+    }
+    let report = result?;
+    let table = report.markdown();
+    writeln!(stdout(), "{table}")?;
+    if let Some(out) = &args.out {
+        write(out, &report, &table)?;
+    }
+    for fault in &report.faults {
+        say(&format!("WRONG: {fault}"));
+    }
+    Ok(report.faults.is_empty())
+}
+
+fn measure(args: &Args, folder: &Path) -> Result<Report> {
+    let mut report = Bench::new(args, folder)?.run()?;
+    if args.smoke && args.steady.is_none() {
+        // In its usual form it would be a command of its own.
+        let steady = Args { steady: Some(1.0), import_per_second: 20_000.0, ..args.clone() };
+        let steady = Bench::new(&steady, folder)?.run()?;
+        report.steady = steady.steady;
+        report.faults.extend(steady.faults);
+    }
+    report.end();
+    Ok(report)
+}
+
+fn write(out: &Path, report: &Report, table: &str) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    fs::write(out.join("load.json"), serde_json::to_string_pretty(report)?)?;
+    fs::write(out.join("load.md"), table)?;
+    if report.sizes.len() > 1 {
+        fs::write(out.join("sizes.svg"), sizes::figure(report).svg())?;
+    }
+    if let Some(steady) = &report.steady {
+        fs::write(out.join("steady.svg"), steady.figure().svg())?;
+    }
+    Ok(())
+}
+
+/// Tells what goes on.
+fn say(text: &str) {
+    // A closed stderr must not end a measurement.
+    let _ = writeln!(stderr(), "{text}");
+}
