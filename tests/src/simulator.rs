@@ -13,7 +13,7 @@ use control::domain::{
     assessment::{
         Facts, assess,
         profile::{Observation, Profile},
-        rules::{Evidence, Item, Known, Match, points},
+        rules::{Evidence, Item, Known, Match, Sign, duplicate, signs, sum},
         settings::Settings,
         spot::CountryCode,
         spread::Trigger,
@@ -59,7 +59,7 @@ pub struct Case {
 }
 
 /// What was found of a case.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// What it is.
     pub kind: Kind,
@@ -67,8 +67,15 @@ pub struct Judged {
     pub who: &'static str,
     /// Points for a duplicate, also below the number of scans that a verdict takes.
     pub points: u32,
+    /// The signs that make up the points.
+    pub signs: Vec<Sign>,
     /// Whether it was called a duplicate.
     pub is_duplicate: bool,
+    /// Whether it was suspected to be one.
+    pub is_suspected: bool,
+    /// Whether any scan before the last one was seen inside of its market: what was not may be bought there and taken
+    /// along, or diverted, and no rule that goes by places tells these apart.
+    pub is_seen_inside: bool,
     /// What was said of the market.
     pub gray_market: Risk,
     /// The first baseline: how many sessions there were.
@@ -108,12 +115,18 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
         profile: &profile,
         settings,
     });
+    let signs = signs(&found.spread, settings);
+    let is_inside =
+        |scan: &Observation| scan.spot.country.is_some_and(|country| case.market.contains(&country));
     let after: Vec<&Observation> = case.scans.iter().filter(|scan| scan.at.0 >= 0).collect();
     Some(Judged {
         kind: case.kind,
         who: case.who,
-        points: points(&found.spread, settings).iter().map(|(points, _)| points).sum(),
+        points: sum(&signs),
+        signs,
         is_duplicate: found.check("duplicateChecks") == Match::True,
+        is_suspected: duplicate(&found.spread, settings).1,
+        is_seen_inside: before.iter().any(|scan| scan.at.0 >= 0 && is_inside(scan)),
         gray_market: found.verdict.gray_market,
         sessions: after.len(),
         impossible: impossible(&after),

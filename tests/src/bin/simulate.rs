@@ -24,7 +24,8 @@ fn main() -> ExitCode {
 
 fn tell(items: usize, seed: u64) -> Result<()> {
     let mut out = stdout();
-    for (name, figures) in [("plain", Figures::PLAIN), ("shifted", Figures::SHIFTED)] {
+    let mixes = [("plain", Figures::PLAIN), ("shifted", Figures::SHIFTED), ("crowded", Figures::CROWDED)];
+    for (name, figures) in mixes {
         writeln!(out, "== {name} mix, seed {seed}\n{}", Report::of(&run(seed, items, &figures)))?;
     }
     writeln!(out, "== assumed, in the plain and the shifted mix")?;

@@ -23,12 +23,20 @@ pub struct Report {
     pub recall: f64,
     /// Share of other items that were called duplicates.
     pub false_positives: f64,
+    /// Share of copies that were called duplicates or suspected.
+    pub noticed: f64,
+    /// Share of other items that were.
+    pub falsely_noticed: f64,
+    /// How often each sign was seen in copies that were called, copies that were not, false alarms, and the rest.
+    pub signs: BTreeMap<&'static str, [f64; 4]>,
     /// Share of diverted items whose diversion was confirmed.
     pub diversion_recall: f64,
     /// Share of diverted items whose diversion was confirmed or suspected.
     pub diversion_noticed: f64,
     /// Share of genuine items whose diversion was confirmed.
     pub diversion_false_positives: f64,
+    /// Of these, the share that was never seen inside of its market.
+    pub diversion_never_inside: f64,
     /// How many of each kind.
     pub counts: [usize; 3],
     /// How many of each group there were, and of them the shares of duplicates and of confirmed diversions.
@@ -58,6 +66,19 @@ impl Report {
         });
         let is_duplicate = |one: &Judged| one.is_duplicate;
         let is_confirmed = |one: &Judged| one.gray_market == Risk::Confirmed;
+        let is_noticed = |one: &Judged| one.is_duplicate || one.is_suspected;
+        let mut signs = BTreeMap::new();
+        for name in judged.iter().flat_map(|one| &one.signs).map(|sign| sign.name) {
+            signs.entry(name).or_insert_with(|| {
+                let has = |one: &Judged| one.signs.iter().any(|sign| sign.name == name);
+                [(true, true), (true, false), (false, true), (false, false)].map(|(is_copy, is_called)| {
+                    let is_of = |one: &&Judged| {
+                        (one.kind == Kind::Copied) == is_copy && one.is_duplicate == is_called
+                    };
+                    share(judged.iter().filter(is_of), has)
+                })
+            });
+        }
         let mut groups = BTreeMap::new();
         for one in judged {
             groups.entry(one.who).or_insert_with(|| {
@@ -70,11 +91,17 @@ impl Report {
             recall_at_allowed: [0, 1, 2].map(|at| recall_at(&pairs[at].0, &pairs[at].1, ALLOWED)),
             recall: share(of(Kind::Copied), is_duplicate),
             false_positives: share(others(), is_duplicate),
+            noticed: share(of(Kind::Copied), is_noticed),
+            falsely_noticed: share(others(), is_noticed),
+            signs,
             diversion_recall: share(of(Kind::Diverted), is_confirmed),
             diversion_noticed: share(of(Kind::Diverted), |one| {
                 [Risk::Confirmed, Risk::Suspected].contains(&one.gray_market)
             }),
             diversion_false_positives: share(of(Kind::Genuine), is_confirmed),
+            diversion_never_inside: share(of(Kind::Genuine).filter(|one| is_confirmed(one)), |one| {
+                !one.is_seen_inside
+            }),
             counts: [Kind::Genuine, Kind::Diverted, Kind::Copied].map(|kind| of(kind).count()),
             groups,
         }
@@ -130,6 +157,12 @@ impl fmt::Display for Report {
             self.auc[0],
             at(recall, wrong)
         )?;
+        let (recall, wrong) = (self.noticed, self.falsely_noticed);
+        writeln!(
+            f,
+            "  called or suspected            {recall:.3}   {wrong:.4}        {}",
+            at(recall, wrong)
+        )?;
         let names = ["points", "number of scans", "impossible travel"];
         for (name, (auc, recall)) in names.into_iter().zip(self.auc.into_iter().zip(self.recall_at_allowed)) {
             writeln!(f, "  {name:<22}  {auc:.3}  {recall:.3}  <{ALLOWED:.4}        {}", at(recall, ALLOWED))?;
@@ -141,6 +174,15 @@ impl fmt::Display for Report {
             at(recall, wrong)
         )?;
         writeln!(f, "  confirmed or suspected diversion of diverted items: {:.3}", self.diversion_noticed)?;
+        writeln!(
+            f,
+            "  genuine items with a confirmed diversion that were never seen inside: {:.3}",
+            self.diversion_never_inside
+        )?;
+        writeln!(f, "  sign            seen in: copies called  not called  false alarms  the rest")?;
+        for (name, [called, missed, wrong, rest]) in &self.signs {
+            writeln!(f, "  {name:<22}  {called:>15.3}  {missed:>10.3}  {wrong:>12.3}  {rest:>8.3}")?;
+        }
         writeln!(f, "  group                  items   duplicates  confirmed diversions")?;
         for (who, (count, duplicates, confirmed)) in &self.groups {
             writeln!(f, "  {who:<22} {count:>6}   {duplicates:.4}      {confirmed:.4}")?;

@@ -99,6 +99,7 @@ pub fn members(
         "geoIpSpreadThreshold": settings.geo_ip_spread_threshold_km,
         "sensorSpreadThreshold": settings.sensor_spread_threshold_km,
         "regionsThreshold": settings.regions_threshold,
+        "regionShareThreshold": settings.region_share_threshold,
         "scanThreshold": settings.scan_threshold,
         "userAgentsThreshold": settings.user_agents_threshold,
         "spreadOutlierThreshold": settings.spread_outlier_threshold_km,

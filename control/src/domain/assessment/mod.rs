@@ -30,7 +30,10 @@ use self::{
 ///
 /// 2: points for many sessions of several devices, so that copies within one country are told, with bars of 10 and 8
 /// points instead of 8 and 6; no confirmed diversion where one device saw the item inside of its market and outside.
-pub const RULES_VERSION: u32 = 2;
+///
+/// 3: what is mostly seen in one region is suspected and not called a duplicate; points for phones with one user agent
+/// that are too far apart to be two.
+pub const RULES_VERSION: u32 = 3;
 
 /// Everything that an assessment goes by.
 #[derive(Debug, Clone, Copy)]

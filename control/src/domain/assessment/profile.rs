@@ -122,6 +122,26 @@ impl Profile {
         }
     }
 
+    /// Whether a session is in it.
+    #[must_use]
+    pub fn holds(&self, key: SessionKey) -> bool {
+        self.sessions.contains_key(&key)
+    }
+
+    /// The profile after a scan of one session was removed, where `anew` is made of the scans that are left, or of
+    /// the last of them: that session is as it is there, and older ones come in where there is room.
+    #[must_use]
+    pub fn corrected(mut self, key: SessionKey, anew: &Self) -> Self {
+        self.sessions.remove(&key);
+        for (other, session) in &anew.sessions {
+            self.sessions.entry(*other).or_insert_with(|| session.clone());
+        }
+        while self.sessions.len() > MAX_SESSIONS {
+            self.sessions.pop_first();
+        }
+        self
+    }
+
     /// Its sessions, the oldest first.
     pub fn sessions(&self) -> impl DoubleEndedIterator<Item = (SessionKey, &Session)> {
         self.sessions.iter().map(|(key, session)| (*key, session))
@@ -349,6 +369,23 @@ pub(super) mod tests {
             prop_assert_eq!(&kept, &Profile::of(&scans));
             let bytes = kept.to_bytes();
             prop_assert!(kept.len() <= MAX_SESSIONS && bytes.len() <= 3_072, "{}", bytes.len());
+        }
+
+        /// A scan that is removed leaves the profile that the others make.
+        #[test]
+        fn a_removed_scan_is_as_if_it_never_was(
+            scans in prop::collection::vec(scans(), 1..150),
+            which in any::<prop::sample::Index>(),
+        ) {
+            let mut left = scans.clone();
+            let gone = left.remove(which.index(scans.len()));
+            let key = SessionKey::of(gone.at, gone.agent);
+            let (before, after) = (Profile::of(&scans), Profile::of(&left));
+            if before.holds(key) {
+                prop_assert_eq!(before.corrected(key, &after), after);
+            } else {
+                prop_assert_eq!(before, after);
+            }
         }
 
         #[test]

@@ -7,7 +7,7 @@ use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 use super::{
     settings::{DiversionMode, Settings},
     spot::{CountryCode, Precision},
-    spread::Spread,
+    spread::{Home, Spread},
 };
 use crate::domain::commissioning::Commission;
 
@@ -229,9 +229,23 @@ const BUSY: [usize; 3] = [5, 10, 20];
 /// An owner has one device, with his household two: these are several.
 const SEVERAL_DEVICES: usize = 3;
 
-/// Points for a duplicate, with what they are for.
+/// A person with a VPN seems to be at two places: from three phones with one user agent on, several have the code.
+const PHONES_OF_ONE: usize = 2;
+
+/// What speaks for a duplicate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sign {
+    /// Which one it is.
+    pub name: &'static str,
+    /// How much it counts.
+    pub points: u32,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// The signs of a duplicate that were seen.
 #[must_use]
-pub fn points(spread: &Spread, settings: &Settings) -> Vec<(u32, String)> {
+pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
     let over_one = |count: usize| count.clamp(1, 4) as u32 - 1;
     let (countries, places, agents) =
         (spread.countries.len(), spread.independent_places, spread.agents.len());
@@ -242,25 +256,43 @@ pub fn points(spread: &Spread, settings: &Settings) -> Vec<(u32, String)> {
         if agents >= SEVERAL_DEVICES { BUSY.iter().filter(|least| previous >= **least).count() } else { 0 };
     let is_far = spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km;
     let all = [
-        (2 * over_one(countries), format!("{countries} countries")),
-        (over_one(places), format!("{places} independent places")),
-        (2 * u32::from(spread.overlap), "two of them at the same time".to_owned()),
-        (u32::from(many_agents), format!("{agents} devices")),
-        (busy as u32, format!("{previous} sessions of several devices")),
+        ("countries", 2 * over_one(countries), format!("{countries} countries")),
+        ("places", over_one(places), format!("{places} independent places")),
+        ("overlap", 2 * u32::from(spread.overlap), "two of them at the same time".to_owned()),
+        ("devices", u32::from(many_agents), format!("{agents} devices")),
+        ("sessions", busy as u32, format!("{previous} sessions of several devices")),
         (
+            "alike",
+            2 * spread.alike.saturating_sub(PHONES_OF_ONE) as u32,
+            format!("{} phones alike at a time", spread.alike),
+        ),
+        (
+            "sensors",
             u32::from(spread.sensor_spread_km > settings.sensor_spread_threshold_km),
             format!("{:.0} km between sensors", spread.sensor_spread_km),
         ),
-        (u32::from(spread.kinematic), "faster than an airliner".to_owned()),
+        ("kinematic", u32::from(spread.kinematic), "faster than an airliner".to_owned()),
         (
+            "far",
             2 * u32::from(previous >= MANY_SESSIONS && many_agents && is_far),
             format!("{previous} sessions over {:.0} km", spread.geo_ip_spread_km),
         ),
     ];
-    all.into_iter().filter(|(points, _)| *points > 0).collect()
+    let seen = all.into_iter().filter(|(_, points, _)| *points > 0);
+    seen.map(|(name, points, seen)| Sign { name, points, seen }).collect()
+}
+
+/// The points of some signs.
+#[must_use]
+pub fn sum(signs: &[Sign]) -> u32 {
+    signs.iter().map(|sign| sign.points).sum()
 }
 
 /// Duplicate: the code is on more than one item; and whether it may be one.
+///
+/// Copies go to many places. Where most sessions are in one region, the others may be visitors, roaming phones and
+/// VPNs: one item in a shop window looks like that, and so do copies that are sold in one town. It is suspected then,
+/// and not called a duplicate.
 #[must_use]
 pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
     let previous = spread.previous();
@@ -269,22 +301,24 @@ pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
             format!("TOO_FEW_SCANS: {previous} sessions before, {} are needed.", settings.scan_threshold);
         return (Finding::new(Match::Unknown, text), false);
     }
-    let points = points(spread, settings);
-    let sum: u32 = points.iter().map(|(points, _)| points).sum();
+    let signs = signs(spread, settings);
+    let sum = sum(&signs);
     let is_open = spread.regions.len() > settings.regions_threshold as usize
         || spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km
         || spread.sensor_spread_km > settings.sensor_spread_threshold_km;
-    let told: Vec<String> = points.iter().map(|(points, what)| format!("{points} for {what}")).collect();
+    let told: Vec<String> = signs.iter().map(|sign| format!("{} for {}", sign.points, sign.seen)).collect();
     let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-    if sum >= settings.duplicate_points && is_open {
+    let home = spread.home.as_ref().filter(|home| home.share() > settings.region_share_threshold);
+    if sum >= settings.duplicate_points && is_open && home.is_none() {
         return (Finding::new(Match::True, format!("DUPLICATE with {sum} points{told}.")), false);
     }
     let is_suspected = sum >= settings.suspected_points;
     let what = if is_suspected { "It may be a DUPLICATE" } else { "No duplicate" };
-    (
-        Finding::new(Match::False, format!("{what}: {sum} of {} points{told}.", settings.duplicate_points)),
-        is_suspected,
-    )
+    let mut reason = format!("{what}: {sum} of {} points{told}.", settings.duplicate_points);
+    if let Some(Home { region, sessions, of }) = home.filter(|_| is_suspected) {
+        reason.push_str(&format!(" MOSTLY_IN_ONE_REGION: {sessions} of {of} sessions are in {region}."));
+    }
+    (Finding::new(Match::False, reason), is_suspected)
 }
 
 /// Evidence of an inspector; each is `None` where it was not looked for.

@@ -64,6 +64,8 @@ pub struct Overrides {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regions_threshold: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub region_share_threshold: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub geo_ip_spread_threshold: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensor_spread_threshold: Option<f64>,
@@ -98,6 +100,8 @@ pub struct Settings {
     pub diversion_mode: DiversionMode,
     /// More regions than this open the gate of duplicates.
     pub regions_threshold: u32,
+    /// What has a larger share of its sessions in one region is suspected, and not called a duplicate.
+    pub region_share_threshold: f64,
     /// A larger spread by addresses does too, in kilometres.
     pub geo_ip_spread_threshold_km: f64,
     /// A larger spread by sensors does too, in kilometres.
@@ -130,6 +134,7 @@ impl Default for Settings {
             require_commissioning: true,
             diversion_mode: DiversionMode::Profile,
             regions_threshold: 2,
+            region_share_threshold: 0.5,
             geo_ip_spread_threshold_km: 1_000.0,
             sensor_spread_threshold_km: 300.0,
             user_agents_threshold: 4,
@@ -160,6 +165,7 @@ impl Settings {
             require_commissioning: over.require_commissioning.unwrap_or(self.require_commissioning),
             diversion_mode: over.diversion_mode.unwrap_or(self.diversion_mode),
             regions_threshold: over.regions_threshold.unwrap_or(self.regions_threshold),
+            region_share_threshold: over.region_share_threshold.unwrap_or(self.region_share_threshold),
             geo_ip_spread_threshold_km: over
                 .geo_ip_spread_threshold
                 .unwrap_or(self.geo_ip_spread_threshold_km),
@@ -218,6 +224,9 @@ impl Overrides {
                 serde_json::from_value(value.clone()).ok()
             }),
             regions_threshold: count(members, "regionsThreshold", 0, 1_000),
+            region_share_threshold: members.typed("regionShareThreshold", "a number from 0 to 1", |value| {
+                value.as_f64().filter(|share| (0.0..=1.0).contains(share))
+            }),
             geo_ip_spread_threshold: kilometres(members, "geoIpSpreadThreshold"),
             sensor_spread_threshold: kilometres(members, "sensorSpreadThreshold"),
             user_agents_threshold: count(members, "userAgentsThreshold", 0, 1_000),
@@ -337,6 +346,11 @@ mod tests {
             (json!({"requireCommissioning": "yes"}), &["requireCommissioning must be true or false"]),
             (json!({"diversionMode": "never"}), &["diversionMode must be profile or trigger"]),
             (json!({"regionsThreshold": -1}), &["regionsThreshold must be a whole number from 0"]),
+            (json!({"regionShareThreshold": 0}), &[]),
+            (json!({"regionShareThreshold": 1}), &[]),
+            (json!({"regionShareThreshold": 1.01}), &["regionShareThreshold must be a number from 0 to 1"]),
+            (json!({"regionShareThreshold": -0.01}), &["regionShareThreshold must be"]),
+            (json!({"regionShareThreshold": "half"}), &["regionShareThreshold must be"]),
             (json!({"regionsThreshold": 1.5, "scanThreshold": 65}), &["regionsThreshold", "scanThreshold"]),
             (json!({"maxObservedScans": 0}), &["maxObservedScans must be a whole number from 1 to 64"]),
             (

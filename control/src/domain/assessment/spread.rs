@@ -1,6 +1,9 @@
 //! How far apart the scans of a Thng are: what the rule of copies counts.
 
-use std::collections::BTreeSet;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use shared::time::UnixMillis;
 
@@ -17,6 +20,9 @@ const WINDOW_MS: i64 = 365 * 24 * 60 * 60 * 1_000;
 
 /// Faster than any airliner.
 const MAX_SPEED_KM_H: f64 = 900.0;
+
+/// In so many hours an airliner reaches the other end of the world: half of a great circle is 20,016 km.
+const LONGEST_JOURNEY_H: f64 = 20_016.0 / MAX_SPEED_KM_H;
 
 /// Journeys that are shorter say nothing about speed.
 const MIN_JOURNEY_KM: f64 = 100.0;
@@ -65,6 +71,10 @@ pub struct Spread {
     pub overlap: bool,
     /// Whether one would have had to fly too fast.
     pub kinematic: bool,
+    /// Phones that one user agent must stand for, up to [`MAX_ALIKE`]: sessions of which no one phone had two.
+    pub alike: usize,
+    /// The region with most sessions, of those whose region is known.
+    pub home: Option<Home>,
     /// Countries of previous sessions, one for each.
     pub previous_countries: Vec<Option<CountryCode>>,
     /// Devices of previous sessions, one for each, in the same order.
@@ -73,6 +83,33 @@ pub struct Spread {
     pub agent: Option<AgentHash>,
     /// Redirects in previous sessions and in the trigger's own, without itself.
     pub previous_implicit: u64,
+}
+
+/// Where an item is mostly seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The region, with its country.
+    pub region: String,
+    /// Sessions there.
+    pub sessions: usize,
+    /// Sessions in any region that is known.
+    pub of: usize,
+}
+
+impl Home {
+    fn of(regions: impl Iterator<Item = String>) -> Option<Self> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        regions.for_each(|region| *counts.entry(region).or_default() += 1);
+        let of = counts.values().sum();
+        let most = counts.into_iter().max_by_key(|(region, count)| (*count, Reverse(region.clone())));
+        most.map(|(region, sessions)| Self { region, sessions, of })
+    }
+
+    /// Its share of the sessions.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.sessions as f64 / self.of.max(1) as f64
+    }
 }
 
 impl Spread {
@@ -110,6 +147,7 @@ impl Spread {
         let spots = || previous.iter().map(|(_, session)| &session.spot).chain([&trigger.spot]);
         spread.countries = spots().filter_map(|spot| spot.country).collect();
         spread.regions = spots().filter_map(Spot::region_name).collect();
+        spread.home = Home::of(spots().filter_map(Spot::region_name));
         spread.agents =
             previous.iter().map(|(key, _)| key.agent()).chain([own.agent()]).filter_map(known).collect();
         let points = |precision: Precision| -> Vec<Coordinates> {
@@ -131,9 +169,10 @@ impl Spread {
             places.get(at + 1..).unwrap_or_default().iter().any(|other| one.overlaps(other))
         });
         spread.kinematic = stops.windows(2).any(|pair| match pair {
-            [from, to] => is_too_fast(from, to),
+            [from, to] => from.agent != to.agent && is_too_fast(from, to),
             _ => false,
         });
+        spread.alike = alike(&stops);
         spread
     }
 }
@@ -175,11 +214,51 @@ impl Stop {
     }
 }
 
-/// Different devices, and no journey between them that an airliner could make.
+/// No journey between them that an airliner could make; `to` is not the earlier one.
 fn is_too_fast(from: &Stop, to: &Stop) -> bool {
-    let apart_km = from.apart_km(to);
     let hours = (to.first.0.saturating_sub(from.last.0)).max(0) as f64 / 3_600_000.0;
-    from.agent != to.agent && apart_km > MIN_JOURNEY_KM && apart_km > MAX_SPEED_KM_H * hours
+    if hours > LONGEST_JOURNEY_H {
+        return false;
+    }
+    let apart_km = from.apart_km(to);
+    apart_km > MIN_JOURNEY_KM && apart_km > MAX_SPEED_KM_H * hours
+}
+
+/// Most phones that are told apart behind one user agent.
+pub const MAX_ALIKE: usize = 4;
+
+/// How many phones one user agent stands for at least: the largest set of its sessions, up to [`MAX_ALIKE`], of which
+/// no one phone could have had two. Sessions are in order of time, and a profile has fewer than 128.
+fn alike(stops: &[Stop]) -> usize {
+    let is_apart = |from: &Stop, to: &Stop| {
+        from.agent == to.agent && from.agent != AgentHash(0) && is_too_fast(from, to)
+    };
+    // Bit n of entry m: the later session n is apart from m.
+    let apart: Vec<u128> = stops
+        .iter()
+        .enumerate()
+        .map(|(at, from)| {
+            let later = stops.iter().enumerate().skip(at + 1).take_while(|(n, _)| *n < 128);
+            later.filter(|(_, to)| is_apart(from, to)).fold(0, |bits, (n, _)| bits | 1 << n)
+        })
+        .collect();
+    let most = apart.iter().map(|others| 1 + largest(&apart, *others, MAX_ALIKE - 1)).max();
+    most.unwrap_or_default()
+}
+
+/// The largest set, up to `most`, of sessions of `among` that are all apart from each other.
+fn largest(apart: &[u128], among: u128, most: usize) -> usize {
+    let mut found = 0;
+    for (_, others) in apart.iter().enumerate().filter(|(n, _)| among >> n & 1 == 1) {
+        found = found.max(1);
+        if found < most {
+            found = found.max(1 + largest(apart, among & others, most - 1));
+        }
+        if found >= most {
+            break;
+        }
+    }
+    found
 }
 
 /// Sessions around a leader: the first one there.

@@ -281,7 +281,7 @@ fn spread(countries: usize, places: usize, agents: usize) -> Spread {
 }
 
 fn sum(spread: &Spread) -> u32 {
-    points(spread, &Settings::default()).iter().map(|(points, _)| points).sum()
+    super::sum(&signs(spread, &Settings::default()))
 }
 
 #[test]
@@ -302,6 +302,9 @@ fn each_point_of_a_duplicate() {
         (Spread { sensor_spread_km: 300.0, ..base() }, 0, "sensors at the threshold"),
         (Spread { sensor_spread_km: 300.001, ..base() }, 1, "sensors above it"),
         (Spread { kinematic: true, ..base() }, 1, "too fast"),
+        (Spread { alike: 2, ..base() }, 0, "a phone and its VPN"),
+        (Spread { alike: 3, ..base() }, 2, "three phones with one user agent"),
+        (Spread { alike: 4, ..base() }, 4, "four, as many as are told apart"),
         (Spread { geo_ip_spread_km: 1_000.001, ..base() }, 0, "far, and few devices and sessions"),
         (
             Spread { geo_ip_spread_km: 1_000.001, previous_countries: vec![None; 10], ..spread(1, 1, 5) },
@@ -338,7 +341,7 @@ fn each_point_of_a_duplicate() {
 #[test]
 fn a_duplicate_has_enough_scans_points_and_an_open_gate() {
     let settings = Settings::default();
-    let closed = |spread: Spread| Spread { regions: std::collections::BTreeSet::new(), ..spread };
+    let closed = |spread: Spread| Spread { regions: BTreeSet::new(), ..spread };
     for (one, expected, suspected, word) in [
         (
             Spread { previous_countries: vec![None; 2], ..spread(4, 4, 5) },
@@ -374,6 +377,37 @@ fn a_duplicate_has_enough_scans_points_and_an_open_gate() {
     // More regions than two open the gate, two do not.
     let two = Spread { regions: ["a".to_owned(), "b".to_owned()].into(), ..spread(4, 4, 5) };
     assert_eq!(duplicate(&two, &settings).0.matched, Match::False);
+}
+
+/// Most sessions in one region: suspected, with the figures, whatever the points.
+#[test]
+fn what_is_mostly_in_one_region_is_suspected() {
+    let at_home = |sessions: usize, of: usize| Spread {
+        home: Some(Home { region: "CH-Bern".to_owned(), sessions, of }),
+        ..spread(4, 4, 5)
+    };
+    let share = |share: f64| Settings { region_share_threshold: share, ..Settings::default() };
+    for (one, settings, expected, suspected, word) in [
+        (spread(4, 4, 5), share(0.5), Match::True, false, "DUPLICATE with 10"),
+        (at_home(5, 10), share(0.5), Match::True, false, "DUPLICATE with 10"),
+        (at_home(6, 10), share(0.5), Match::False, true, "6 of 10 sessions are in CH-Bern"),
+        (at_home(6, 10), share(0.6), Match::True, false, "DUPLICATE with 10"),
+        (at_home(10, 10), share(1.0), Match::True, false, "DUPLICATE with 10"),
+        (at_home(1, 10), share(0.0), Match::False, true, "MOSTLY_IN_ONE_REGION"),
+        // It says nothing where there is nothing to suspect.
+        (
+            Spread { countries: BTreeSet::new(), ..at_home(9, 10) },
+            share(0.5),
+            Match::False,
+            false,
+            "No duplicate: 4 of 10",
+        ),
+    ] {
+        let (finding, found) = duplicate(&one, &settings);
+        check(&finding, expected, word);
+        assert_eq!(found, suspected, "{finding:?}");
+        assert_eq!(finding.reason.contains("MOSTLY"), suspected, "{finding:?}");
+    }
 }
 
 #[test]

@@ -133,6 +133,28 @@ fn places_are_independent_when_no_device_was_at_both() {
     assert_eq!(spread(&near, &trigger(500, 2, sensor(ZURICH, "CH"))).independent_places, 2);
 }
 
+/// A degree of a meridian is 111.195 km.
+#[test]
+fn places_and_journeys_have_exact_ends() {
+    let north = |degrees: f64| (BERN.0 + degrees, BERN.1);
+    for (degrees, is_sensor, expected) in
+        [(0.674_4, true, 1), (0.674_6, true, 2), (3.597, false, 1), (3.598, false, 2)]
+    {
+        let spot = |point| if is_sensor { sensor(point, "CH") } else { city(point, "CH") };
+        let found = spread(&[seen(0, 1, spot(BERN))], &trigger(500, 2, spot(north(degrees))));
+        assert_eq!(found.independent_places, expected, "{degrees} degrees, sensor: {is_sensor}");
+    }
+    // 100 km beyond two radii of 1 km, a minute later: farther than any car, and the least that is a journey.
+    for (degrees, expected) in [(0.917_2, false), (0.917_4, true)] {
+        let judged = Trigger { at: UnixMillis(60_000), ..trigger(0, 2, sensor(north(degrees), "CH")) };
+        assert_eq!(
+            spread(&[seen(0, 1, sensor(BERN, "CH"))], &judged).kinematic,
+            expected,
+            "{degrees} degrees"
+        );
+    }
+}
+
 #[test]
 fn places_overlap_when_both_are_active_at_a_time() {
     let turns = [seen(0, 1, city(BERN, "CH")), seen(500, 2, city(TOKYO, "JP"))];
@@ -150,6 +172,72 @@ fn a_journey_faster_than_an_airliner() {
     }
     // Too short to say anything.
     assert!(!spread(&[seen(0, 1, sensor(BERN, "CH"))], &trigger(1, 2, sensor(ZURICH, "CH"))).kinematic);
+}
+
+#[test]
+fn one_user_agent_stands_for_as_many_phones_as_were_too_far_apart() {
+    let lima = (-12.05, -77.04);
+    let all = [(BERN, "CH"), (TOKYO, "JP"), (SYDNEY, "AU"), (lima, "PE")];
+    let every = |hours: i64, count: usize, agent: Option<u64>| -> Vec<Observation> {
+        let scans = (0..).zip(all.iter().cycle().take(count));
+        scans
+            .map(|(n, (point, country))| Observation {
+                agent: agent.map(AgentHash),
+                ..seen(n * hours, 0, city(*point, country))
+            })
+            .collect()
+    };
+    for (scans, expected, what) in [
+        (vec![], 1, "the trigger alone"),
+        (every(1, 2, Some(1)), 2, "a phone, or one with a VPN"),
+        (every(1, 3, Some(1)), 3, "an hour from each to the next"),
+        (every(1, 4, Some(1)), 4, "four"),
+        (every(1, 30, Some(1)), MAX_ALIKE, "no more are told apart"),
+        (every(48, 30, Some(1)), 1, "a traveller"),
+        (every(1, 4, None), 1, "nobody knows how many an unknown one stands for"),
+        (
+            vec![seen(0, 1, city(BERN, "CH")), seen(1, 2, city(TOKYO, "JP")), seen(2, 3, city(SYDNEY, "AU"))],
+            1,
+            "each has its own",
+        ),
+        // Sydney and Lima are a day from the others, each of which is too far from one other only.
+        (
+            vec![
+                seen(0, 1, city(BERN, "CH")),
+                seen(1, 1, city(TOKYO, "JP")),
+                seen(40, 1, city(SYDNEY, "AU")),
+                seen(41, 1, city(lima, "PE")),
+            ],
+            2,
+            "two pairs are no four",
+        ),
+    ] {
+        let judged = trigger(5_000, 9, city(BERN, "CH"));
+        assert_eq!(spread(&scans, &judged).alike, expected, "{what}");
+    }
+    // The boundary of one pair: 9,120 km beyond the radii are 10.1 hours.
+    for (hours, expected) in [(10, 2), (11, 1)] {
+        let found = spread(&[seen(0, 1, city(BERN, "CH"))], &trigger(hours, 1, city(TOKYO, "JP")));
+        assert_eq!((found.alike, found.kinematic), (expected, false), "{hours} h");
+    }
+}
+
+#[test]
+fn the_commonest_region_is_the_home() {
+    let region = |name: Option<&str>| Spot::of_address(true, Some(at(BERN)), Some("CH"), name);
+    let told = |names: &[Option<&str>], own: Option<&str>| {
+        let scans: Vec<Observation> =
+            (1..).zip(names).map(|(n, name)| seen(n, n as u64, region(*name))).collect();
+        let home = spread(&scans, &trigger(900, 99, region(own))).home;
+        home.map(|home| (home.region, home.sessions, home.of))
+    };
+    assert_eq!(told(&[None, None], None), None);
+    assert_eq!(
+        told(&[Some("A"), None], Some("B")),
+        Some(("CH-A".to_owned(), 1, 2)),
+        "the first of two by name"
+    );
+    assert_eq!(told(&[Some("A"), Some("B"), None], Some("B")), Some(("CH-B".to_owned(), 2, 3)));
 }
 
 #[test]
@@ -238,5 +326,29 @@ proptest! {
         turned.rotate_left(if scans.is_empty() { 0 } else { turn % scans.len() });
         let judged = trigger(25, 7, city(BERN, "CH"));
         prop_assert_eq!(spread(&scans, &judged), spread(&turned, &judged));
+    }
+
+    /// Another session never takes a phone away: the largest set by another way, which looks at every triple.
+    #[test]
+    fn phones_alike_are_a_set_that_only_grows(scans in prop::collection::vec(scans(), 0..40), more in scans()) {
+        // Another scan of a session that is there may tell better where it was.
+        prop_assume!(!Profile::of(&scans).holds(SessionKey::of(more.at, more.agent)));
+        let judged = trigger(25, 7, city(BERN, "CH"));
+        let before = spread(&scans, &judged);
+        let mut after = scans.clone();
+        after.push(more);
+        prop_assert!(spread(&after, &judged).alike >= before.alike);
+        let profile = Profile::of(&scans);
+        let own = SessionKey::of(judged.at, judged.agent);
+        let mut stops: Vec<Stop> = profile.sessions()
+            .filter(|(key, session)| *key != own && session.first < judged.at)
+            .filter_map(|(key, session)| Stop::of(key, session)).collect();
+        stops.extend(Stop::of_trigger(own, &judged));
+        stops.sort_by_key(|stop| (stop.first, stop.last, stop.agent));
+        let is_apart = |a: &Stop, b: &Stop| a.agent == b.agent && a.agent != AgentHash(0) && is_too_fast(a, b);
+        let has_three = stops.iter().enumerate().any(|(i, a)| stops.iter().enumerate().skip(i + 1).any(|(j, b)| {
+            is_apart(a, b) && stops.iter().skip(j + 1).any(|c| is_apart(a, c) && is_apart(b, c))
+        }));
+        prop_assert_eq!(before.alike >= 3, has_three);
     }
 }

@@ -128,6 +128,7 @@ fn overrides(body: Body) -> Body {
     body.may("requireCommissioning", boolean())
         .may("diversionMode", json!({"type": "string", "enum": ["profile", "trigger"]}))
         .may("regionsThreshold", whole(0, 1_000))
+        .may("regionShareThreshold", json!({"type": "number", "minimum": 0, "maximum": 1}))
         .may("geoIpSpreadThreshold", km())
         .may("sensorSpreadThreshold", km())
         .may("userAgentsThreshold", whole(0, 1_000))
