@@ -2,6 +2,7 @@
 
 mod action_types;
 mod actions;
+mod assessment_input;
 mod assessment_settings;
 mod authentication;
 mod bad_input;
@@ -26,6 +27,7 @@ mod properties;
 mod properties_model;
 mod properties_refused;
 mod resources;
+mod scan_profile;
 mod scoping;
 mod series;
 mod serve;

@@ -8,6 +8,7 @@ use tests::db::Engine;
 use super::{
     Api,
     authentication::{BERN, Brand, check, id, statuses, trigger, with},
+    commission_states::small_account,
 };
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
@@ -84,4 +85,26 @@ pub(super) async fn an_application_submits_what_it_lists(engine: Engine) -> Resu
     Ok(())
 }
 
-crate::on_both_engines!(settings_are_of_account_project_and_product, an_application_submits_what_it_lists,);
+/// "Enterprise customers only, on request."
+pub(super) async fn assessment_is_for_enterprise_accounts(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let key = small_account(&api).await?;
+    let before = api.fingerprint().await?;
+    for (method, uri, body) in [
+        (Method::POST, "/authentication", Some(trigger(None, BERN))),
+        (Method::POST, "/authentication/replay", Some(json!({"thng": UNKNOWN}))),
+        (Method::GET, "/authentication/settings", None),
+        (Method::PUT, "/authentication/settings", Some(json!({}))),
+    ] {
+        let errors = api.call_as(&key, method.clone(), uri, body).await?.problem(403, 40301);
+        assert!(errors[0].contains("enterprise"), "{method} {uri}: {errors:?}");
+    }
+    assert_eq!(api.fingerprint().await?, before);
+    Ok(())
+}
+
+crate::on_both_engines!(
+    settings_are_of_account_project_and_product,
+    an_application_submits_what_it_lists,
+    assessment_is_for_enterprise_accounts,
+);

@@ -2,14 +2,22 @@
 //! decisions 1 and 9).
 
 use anyhow::{Context, Result};
-use axum::http::Method;
+use axum::{
+    body::Body,
+    extract::ConnectInfo,
+    http::{Method, Request, header},
+};
 use control::{
     domain::access::{ActorKind, hash_key},
+    http::Connection,
     store::{accounts, keys},
 };
 use serde_json::{Value, json};
 use shared::id::{AccountId, OperatorId};
-use tests::db::{Engine, random16};
+use tests::{
+    db::{Engine, random16},
+    product::PHONE,
+};
 
 use super::{
     Api,
@@ -152,9 +160,8 @@ pub(super) async fn of_200_commissions_at_once_one_wins(engine: Engine) -> Resul
     Ok(())
 }
 
-/// "Enterprise subscription only": 403 where the account's flag is off (decisions 1).
-pub(super) async fn commissioning_is_for_enterprise_accounts(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
+/// An operator's key of an account without the enterprise flag.
+pub(super) async fn small_account(api: &Api) -> Result<String> {
     let key = "D".repeat(80);
     let (account, operator) = (AccountId::new(1, random16()?), OperatorId::new(1, random16()?));
     let mut tx = api.made.app.db.begin().await?;
@@ -162,6 +169,13 @@ pub(super) async fn commissioning_is_for_enterprise_accounts(engine: Engine) -> 
     accounts::insert_operator(&mut tx, operator, account, "s@example.com", ("S", "M"), 1).await?;
     keys::insert(&mut tx, &hash_key(&key), account, ActorKind::Operator, operator.as_str(), 1).await?;
     tx.commit().await?;
+    Ok(key)
+}
+
+/// "Enterprise subscription only": 403 where the account's flag is off (decisions 1).
+pub(super) async fn commissioning_is_for_enterprise_accounts(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let key = small_account(&api).await?;
     let made = api.call_as(&key, Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
     let thng = id(&made.json());
     let step = json!({"product": "gs1:01:1", "occurredAt": WHEN,
@@ -177,6 +191,39 @@ pub(super) async fn commissioning_is_for_enterprise_accounts(engine: Engine) -> 
         assert!(errors[0].contains("enterprise"), "{method} {uri}: {errors:?}");
     }
     assert_eq!(api.fingerprint().await?, before);
+    Ok(())
+}
+
+/// "`context` (`ipAddress`, `city`, `region`, `countryCode`, `userAgent`, `timeZone`)" of both steps.
+pub(super) async fn a_step_tells_where_the_request_came_from(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let factory = Factory::new(&api).await?;
+    let thng = factory.thng("A").await?;
+    for (kind, status) in [("commissions", 201), ("decommissions", 200)] {
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("/thngs/{thng}/actions/{kind}"))
+            .header(header::HOST, "api.example")
+            .header(header::AUTHORIZATION, &api.key)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::USER_AGENT, PHONE)
+            .body(Body::from(factory.body().to_string()))?;
+        let connection = Connection { peer: "203.0.113.9:4711".parse()?, is_tls: false };
+        request.extensions_mut().insert(ConnectInfo(connection));
+        let answer = api.send(request).await?;
+        assert_eq!(answer.status, status, "{answer:?}");
+        let made = answer.json();
+        for (name, expected) in [
+            ("ipAddress", "203.0.113.9"),
+            ("city", "Bern"),
+            ("region", "Bern"),
+            ("countryCode", "CH"),
+            ("userAgent", PHONE),
+            ("timeZone", "Europe/Zurich"),
+        ] {
+            assert_eq!(made["context"][name], expected, "{kind}: {name}");
+        }
+    }
     Ok(())
 }
 
@@ -198,5 +245,6 @@ crate::on_both_engines!(
     a_list_of_states_is_in_the_order_of_the_request,
     of_200_commissions_at_once_one_wins,
     commissioning_is_for_enterprise_accounts,
+    a_step_tells_where_the_request_came_from,
     a_thng_that_is_deleted_takes_its_state_along,
 );
