@@ -2,7 +2,7 @@
 //! states cost, by how much there is. On SQLite, or with `WAYMARK_TEST_DATABASE_URL` on Postgres.
 //!
 //! `--many`, on Postgres only, does so among 1,000,000 Thngs with 20,000,000 scans, or as many as are given; these
-//! take some 1.2 KB each while it runs, and are removed at the end.
+//! take some 1.2 KB each while it runs, and are removed at the end. It ends where there is no room for them.
 
 mod many;
 
@@ -206,13 +206,13 @@ impl Bench {
         for n in 0..count {
             let doc = json!({"locationSource": "geoIp", "location": {"latitude": 46.9, "longitude": 7.4},
                 "context": {"userAgent": format!("Phone{}/1", ["A", "B", "C"][n % 3]), "city": "Bern",
-                    "region": "Bern", "countryCode": "CH"}});
+                    "region": "Bern", "countryCode": "CH", "entryUrl": "https://tn.gg/X"}});
             made.push(self.action(thng, "implicitScans", 1_000 + n as i64 * 3_600_000, doc)?);
         }
         for step in made.chunks(1_000) {
             let mut tx = self.made.app.db.begin().await?;
             actions::insert(&mut tx, UnixMillis(1), step).await?;
-            assessment::observe::record(&mut tx, self.made.account, None, step).await?;
+            assessment::observe::record(&mut tx, self.made.account, step).await?;
             tx.commit().await?;
         }
         Ok((thng, 1_000 + count as i64 * 3_600_000))
