@@ -99,7 +99,7 @@ pub async fn create(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     actions::insert(&mut tx, now, &new).await?;
-    observe::record(&mut tx, actor.account, Some(actor.kind), &new).await?;
+    observe::record(&mut tx, actor.account, &new).await?;
     tx.commit().await?;
     app.feed.wake();
     Ok(new.into_iter().map(|action| created(action, now)).collect())

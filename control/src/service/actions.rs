@@ -2,7 +2,7 @@
 
 use tracing::instrument;
 
-use super::{App, access::require, action_types, named};
+use super::{App, access::require, action_types, assessment::history, named};
 use crate::{
     domain::{
         access::Actor,
@@ -77,7 +77,8 @@ pub async fn read(
     find(&mut conn, actor, &grant, scope, kind, id).await
 }
 
-/// Removes one action; its type and what it is about must be as the path says. Hits stay as they were counted.
+/// Removes one action; its type and what it is about must be as the path says. A scan goes out of the profile of its
+/// Thng; hits stay as they were counted.
 ///
 /// # Errors
 /// There is no such action, or the database failed.
@@ -95,6 +96,7 @@ pub async fn delete(
     if !actions::delete(&mut tx, actor.account, action.id).await? {
         return Err(not_found(id));
     }
+    history::forget(&mut tx, actor.account, &action).await?;
     Ok(tx.commit().await?)
 }
 

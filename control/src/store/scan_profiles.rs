@@ -20,6 +20,9 @@ const PG_LOCK: &str =
     "SELECT thng_id, profile FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
 const SQLITE_LOCK: &str =
     "SELECT thng_id, profile FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
+const PG_LOCK_ONE: &str = "SELECT profile FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
+// A transaction that writes is the only one.
+const SQLITE_LOCK_ONE: &str = "SELECT profile FROM scan_profiles WHERE thng_id = $1";
 const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile \
     FROM UNNEST($1::text[], $2::bytea[]) AS t (thng_id, profile) WHERE scan_profiles.thng_id = t.thng_id";
 const SQLITE_WRITE: &str = "UPDATE scan_profiles SET profile = $2 WHERE thng_id = $1";
@@ -43,6 +46,17 @@ pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<P
         .fetch_optional(c)
         .await)?;
     row.map_or_else(|| Ok(Profile::default()), |(bytes,)| read(&bytes, thng.as_str()))
+}
+
+/// The profile of a Thng, which nobody else writes until the transaction ends; `None` when it was never scanned.
+///
+/// # Errors
+/// The database failed.
+pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Profile>, StoreError> {
+    let statement = dialect::pick(tx, PG_LOCK_ONE, SQLITE_LOCK_ONE);
+    let row: Option<(Vec<u8>,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(statement).bind(thng.as_str()).fetch_optional(c).await)?;
+    row.map(|(bytes,)| read(&bytes, thng.as_str())).transpose()
 }
 
 /// Takes scans into the profiles of their Thngs; those of Thngs that are gone are passed over.

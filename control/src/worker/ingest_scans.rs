@@ -142,7 +142,7 @@ async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, Serv
         actions::insert(tx, app.clock.now(), &new).await?;
         let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
         for account in accounts {
-            observe::record(tx, account, None, &new).await?;
+            observe::record(tx, account, &new).await?;
         }
     }
     // One order for all batches: two that touch the same rows do not lock each other out.

@@ -13,9 +13,9 @@ use tests::{
 use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
-const HOUR: i64 = 3_600_000;
+pub(super) const HOUR: i64 = 3_600_000;
 pub(super) const BERN: (f64, f64) = (46.95, 7.45);
-const TOKYO: (f64, f64) = (35.68, 139.69);
+pub(super) const TOKYO: (f64, f64) = (35.68, 139.69);
 
 pub(super) fn id(body: &Value) -> String {
     body["id"].as_str().unwrap_or_default().to_owned()
@@ -111,6 +111,7 @@ pub(super) async fn a_result_has_every_member_and_is_an_action(engine: Engine) -
         ("geoIpSpreadThreshold", json!(1000.0)),
         ("sensorSpreadThreshold", json!(300.0)),
         ("regionsThreshold", json!(2)),
+        ("regionShareThreshold", json!(0.5)),
         ("scanThreshold", json!(3)),
         ("userAgentsThreshold", json!(4)),
         ("spreadOutlierThreshold", json!(500.0)),
@@ -121,7 +122,7 @@ pub(super) async fn a_result_has_every_member_and_is_an_action(engine: Engine) -
         ("requestUser", json!("u")),
         ("requestUserName", json!("n")),
         ("triggerAction", json!(UNKNOWN)),
-        ("rulesVersion", json!(2)),
+        ("rulesVersion", json!(3)),
     ] {
         assert_eq!(fields[name], expected, "{name}");
     }
@@ -323,7 +324,7 @@ pub(super) async fn what_is_wrong_is_named_and_stores_nothing(engine: Engine) ->
 }
 
 /// A scan as an edge has it stored, and in the profile: by a device, at an hour, in a city or nowhere.
-async fn scanned(
+pub(super) async fn scanned(
     api: &Api,
     thng: &str,
     hour: i64,
@@ -352,7 +353,7 @@ async fn scanned(
     let mut tx = api.made.app.db.begin().await?;
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
-    control::service::assessment::observe::record(&mut tx, api.made.account, None, &new).await?;
+    control::service::assessment::observe::record(&mut tx, api.made.account, &new).await?;
     tx.commit().await?;
     Ok(action)
 }

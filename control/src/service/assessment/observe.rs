@@ -8,7 +8,6 @@ use shared::id::{AccountId, ThngId};
 use super::settings::effective;
 use crate::{
     domain::{
-        access::ActorKind,
         assessment::{
             agent::AgentHash, document::Context, locate, profile::Observation, settings::Settings,
             spot::Spot, trigger::TriggerType,
@@ -21,17 +20,10 @@ use crate::{
 
 /// Takes new actions into the profiles of their Thngs, in the transaction that stores them.
 ///
-/// `by` is the kind of key that wrote them, `None` for an edge: what operators write is no scan of a customer.
-///
 /// # Errors
 /// The database failed.
-pub async fn record(
-    tx: &mut Tx,
-    account: AccountId,
-    by: Option<ActorKind>,
-    actions: &[NewAction],
-) -> Result<(), ServiceError> {
-    if by == Some(ActorKind::Operator) || !actions.iter().any(is_scan) {
+pub async fn record(tx: &mut Tx, account: AccountId, actions: &[NewAction]) -> Result<(), ServiceError> {
+    if !actions.iter().any(is_scan) {
         return Ok(());
     }
     let settings = effective(tx, account, &[], None).await?;
@@ -53,7 +45,7 @@ fn observation(action: &NewAction, settings: &Settings) -> Option<(ThngId, Obser
     Some((action.thng?, seen(members, action.timestamp, is_implicit, settings)?))
 }
 
-/// A stored action as the profile takes it; `None` for robots and what the account allows.
+/// A stored action as the profile takes it; `None` for robots, for what the account allows and for what no customer did.
 pub(super) fn seen(
     members: &Map<String, Value>,
     at: shared::time::UnixMillis,
@@ -65,11 +57,19 @@ pub(super) fn seen(
     let ip: Option<IpAddr> =
         members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok());
     let point = spot.located().map(|(at, _)| at);
-    if is_bot || settings.allows(ip, point) {
+    if is_bot || !is_by_customer(members) || settings.allows(ip, point) {
         return None;
     }
     let agent = context.user_agent.as_deref().and_then(AgentHash::of);
     Some(Observation { at, agent, spot, is_implicit })
+}
+
+/// Whether a customer scanned: an edge stored the action, or an application or its user. What operators write, and
+/// what a Thng tells of itself, is no scan of a customer. The stored action says so itself, so that a profile may be
+/// made of the actions alone.
+fn is_by_customer(members: &Map<String, Value>) -> bool {
+    let is_by_edge = members.get("context").is_some_and(|context| context.get("entryUrl").is_some());
+    is_by_edge || ["createdByApp", "user"].iter().any(|name| members.contains_key(*name))
 }
 
 /// Context and place of a stored action.

@@ -10,7 +10,9 @@ use tracing::instrument;
 
 use super::{
     facts::{Gathered, of_thng},
+    history::History,
     observe,
+    settings::effective,
 };
 use crate::{
     domain::{
@@ -27,9 +29,7 @@ use crate::{
             spread::Trigger,
             trigger::TriggerType,
         },
-        listing::ListRequest,
         members::Members,
-        page::PageRequest,
         permission::{Subject::AssessmentSettings, Verb},
         reference::Reference,
         resource::Thng,
@@ -40,15 +40,13 @@ use crate::{
         access::{require, require_enterprise},
         named,
     },
-    store::{action_lists, listing::Selection, scan_profiles},
+    store::scan_profiles,
 };
 
-/// Most scans that are looked at: ten pages.
+/// Most scans of each type that are looked at: ten pages.
 const MAX_SCANS: usize = 1_000;
 /// Most of the last scans that are assessed again.
 const MAX_JUDGED: usize = 50;
-/// Scans read at a time.
-const STEP: u32 = 100;
 
 /// What a replay is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,44 +118,16 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
     require_enterprise(actor, "Assessment")?;
     let mut conn = app.db.read().await?;
     let thng: Thng = named::find(&mut conn, actor, &grant, &asked.thng.to_string()).await?;
-    let id = thng.id.to_string();
-    let (mut scans, mut is_whole): (Vec<Action>, bool) = (Vec::new(), true);
-    for kind in [TriggerType::ImplicitScans, TriggerType::Scans] {
-        let mut page = PageRequest { per_page: STEP, ..PageRequest::default() };
-        loop {
-            let within = [("thng", id.as_str()), ("type", kind.as_str())];
-            let request = ListRequest { page, ..ListRequest::default() };
-            let selection = Selection {
-                account: actor.account,
-                limit: grant.limit(),
-                request: &request,
-                within: &within,
-            };
-            let found = action_lists::list(&mut conn, &selection).await?;
-            scans.extend(found.items);
-            page.after = found.next;
-            if page.after.is_none() {
-                break;
-            }
-            if scans.len() >= MAX_SCANS {
-                is_whole = false;
-                break;
-            }
-        }
-    }
-    scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
+    let mut history = History::read(&mut conn, actor.account, grant.limit(), thng.id, MAX_SCANS).await?;
+    history.scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
     let stored = scan_profiles::load(&mut conn, actor.account, thng.id).await?;
     let gathered = of_thng(&mut conn, actor, &thng, nothing()).await?;
     let proposed = gathered.settings.clone().with(&asked.settings);
-    let observed = |settings: &Settings| {
-        let seen = scans.iter().filter_map(|scan| {
-            let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
-            observe::seen(&scan.members, scan.timestamp, is_implicit, settings)
-        });
-        Profile::of(&seen.collect::<Vec<_>>())
-    };
-    let (profile, other) = (observed(&gathered.settings), observed(&proposed));
-    let judged = scans.iter().take(MAX_JUDGED).filter_map(|scan| {
+    // Which scans are in the profile goes by the account's lists, whatever the Thng is an instance of.
+    let of_account = effective(&mut conn, actor.account, &[], None).await?;
+    let profile = history.profile(&of_account);
+    let other = history.profile(&of_account.with(&asked.settings));
+    let judged = history.scans.iter().take(MAX_JUDGED).filter_map(|scan| {
         let kind: TriggerType = scan.kind.parse().ok()?;
         let by = |profile: &Profile, settings: &Settings| {
             let (trigger, countries) = trigger_of(scan);
@@ -186,8 +156,8 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
     let judged = judged.collect();
     Ok(Replayed {
         thng: thng.id,
-        scans: scans.len(),
-        profile_matches: is_whole.then_some(profile == stored),
+        scans: history.scans.len(),
+        profile_matches: history.is_whole.then_some(profile == stored),
         judged,
     })
 }

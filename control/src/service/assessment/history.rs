@@ -1,0 +1,102 @@
+//! The scans of a Thng as its actions tell them: what its profile is made of.
+
+use shared::id::{AccountId, ThngId};
+
+use super::{observe::seen, settings::effective};
+use crate::{
+    domain::{
+        action::Action,
+        assessment::{
+            agent::AgentHash,
+            profile::{Profile, SessionKey},
+            settings::Settings,
+            trigger::TriggerType,
+        },
+        grant::Limit,
+        listing::ListRequest,
+        page::PageRequest,
+    },
+    error::ServiceError,
+    store::{Conn, Tx, action_lists, listing::Selection, scan_profiles},
+};
+
+/// Most scans of which a profile is made anew when one is removed: some 100 ms of work.
+const MAX_REBUILT: usize = 5_000;
+
+/// Scans read at a time.
+const STEP: u32 = 100;
+
+/// Scans of a Thng.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct History {
+    /// The ones that were stored last, of each type.
+    pub(super) scans: Vec<Action>,
+    /// Whether there are no more.
+    pub(super) is_whole: bool,
+}
+
+impl History {
+    /// Reads the last scans of a Thng, of each type at most so many and a page more.
+    pub(super) async fn read(
+        conn: &mut Conn,
+        account: AccountId,
+        limit: &Limit,
+        thng: ThngId,
+        most: usize,
+    ) -> Result<Self, ServiceError> {
+        let mut history = Self { scans: Vec::new(), is_whole: true };
+        let id = thng.to_string();
+        for kind in TriggerType::ALL.into_iter().filter(|kind| kind.is_profiled()) {
+            let (mut page, mut count) = (PageRequest { per_page: STEP, ..PageRequest::default() }, 0);
+            loop {
+                let within = [("thng", id.as_str()), ("type", kind.as_str())];
+                let request = ListRequest { page, ..ListRequest::default() };
+                let selection = Selection { account, limit, request: &request, within: &within };
+                let found = action_lists::list(conn, &selection).await?;
+                count += found.items.len();
+                history.scans.extend(found.items);
+                page.after = found.next;
+                if page.after.is_none() {
+                    break;
+                }
+                if count >= most {
+                    history.is_whole = false;
+                    break;
+                }
+            }
+        }
+        Ok(history)
+    }
+
+    /// The profile that these scans make by some settings.
+    pub(super) fn profile(&self, settings: &Settings) -> Profile {
+        let observed = self.scans.iter().filter_map(|scan| {
+            let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
+            seen(&scan.members, scan.timestamp, is_implicit, settings)
+        });
+        Profile::of(&observed.collect::<Vec<_>>())
+    }
+}
+
+/// Takes a scan that was removed out of the profile of its Thng, in the transaction that removed it.
+///
+/// The profile is made anew, as a scan tells of itself neither when its session began nor which session comes in
+/// where it was the only one of its own. Of a Thng with more scans than are read, that session alone is made anew.
+///
+/// # Errors
+/// The database failed.
+pub(crate) async fn forget(tx: &mut Tx, account: AccountId, gone: &Action) -> Result<(), ServiceError> {
+    let is_scan = gone.kind.parse().is_ok_and(TriggerType::is_profiled);
+    let Some(thng) = gone.thng.filter(|_| is_scan) else { return Ok(()) };
+    let agent = gone.members.get("context").and_then(|context| context.get("userAgent")?.as_str());
+    let key = SessionKey::of(gone.timestamp, agent.and_then(AgentHash::of));
+    // The lock comes first: what is stored at the same time is then read below, or waits and adds itself.
+    let Some(stored) = scan_profiles::lock(tx, thng).await?.filter(|profile| profile.holds(key)) else {
+        return Ok(());
+    };
+    let settings = effective(tx, account, &[], None).await?;
+    let history = History::read(tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let anew = history.profile(&settings);
+    let after = if history.is_whole { anew } else { stored.corrected(key, &anew) };
+    Ok(scan_profiles::put(tx, thng, &after).await?)
+}

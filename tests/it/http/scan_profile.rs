@@ -1,0 +1,151 @@
+//! The scan profile of a Thng is what its actions say, also after some of them are deleted (design: assessment, 2).
+
+use anyhow::{Context, Result};
+use axum::http::Method;
+use control::{domain::assessment::profile::Profile, store::scan_profiles};
+use serde_json::{Value, json};
+use shared::id::ActionId;
+use tests::db::Engine;
+
+use super::{
+    Api,
+    authentication::{BERN, HOUR, TOKYO, id, scanned},
+};
+
+const SWISS: Option<(&str, &str, (f64, f64))> = Some(("Bern", "CH", BERN));
+
+async fn profile(api: &Api, thng: &str) -> Result<Profile> {
+    let mut conn = api.made.app.db.read().await?;
+    Ok(scan_profiles::load(&mut conn, api.made.account, thng.parse()?).await?)
+}
+
+/// The hours at which the sessions of a profile begin, and how many redirects each has.
+async fn hours(api: &Api, thng: &str) -> Result<Vec<(i64, u32)>> {
+    let profile = profile(api, thng).await?;
+    Ok(profile.sessions().map(|(_, one)| (one.first.0 / HOUR, one.implicit)).collect())
+}
+
+/// What a replay says: how many scans there are, and whether the stored profile is what they make.
+async fn replayed(api: &Api, thng: &str) -> Result<(Value, Value)> {
+    let answer = api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let body = answer.json();
+    Ok((body["scans"].clone(), body["profileMatches"].clone()))
+}
+
+async fn delete(api: &Api, uri: &str) -> Result<()> {
+    let answer = api.call(Method::DELETE, uri, None).await?;
+    assert!(answer.status.is_success(), "{uri}: {answer:?}");
+    Ok(())
+}
+
+/// A deleted scan is as if it never was: its session shrinks or goes, and the one that was crowded out comes back.
+pub(super) async fn a_deleted_scan_leaves_the_profile(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = id(&api.create("/thngs", json!({"name": "t"})).await?);
+    let mut scans: Vec<ActionId> = Vec::new();
+    for hour in 0..70 {
+        scans.push(scanned(&api, &thng, hour, "Phone/1", SWISS).await?);
+    }
+    // A second scan of one session, better known: its session is the one by device and half hour.
+    let twin = scanned(&api, &thng, 30, "Phone/2", SWISS).await?;
+    let kept = |gone: &[i64], from: i64| -> Vec<(i64, u32)> {
+        let count = |hour: i64| if hour == 30 && !gone.contains(&-30) { 2 } else { 1 };
+        (from..70).filter(|hour| !gone.contains(hour)).map(|hour| (hour, count(hour))).collect()
+    };
+    assert_eq!(hours(&api, &thng).await?, kept(&[], 6));
+    let path = |id: &ActionId| format!("/thngs/{thng}/actions/implicitScans/{id}");
+    // Older than all that is kept.
+    delete(&api, &path(&scans[2])).await?;
+    assert_eq!(hours(&api, &thng).await?, kept(&[], 6));
+    // One of two in its session.
+    delete(&api, &path(&twin)).await?;
+    assert_eq!(hours(&api, &thng).await?, kept(&[-30], 6));
+    // The only one of its session: hour 5 comes in, and later hour 4, 3 and 1, as 2 is gone.
+    for (hour, from, gone) in [
+        (40, 5, vec![-30, 40]),
+        (69, 4, vec![-30, 40, 69]),
+        (5, 3, vec![-30, 40, 69, 5]),
+        (50, 1, vec![-30, 40, 69, 5, 50, 2]),
+        (51, 0, vec![-30, 40, 69, 5, 50, 2, 51]),
+        (52, 0, vec![-30, 40, 69, 5, 50, 2, 51, 52]),
+    ] {
+        delete(&api, &format!("/actions/all/{}", scans[usize::try_from(hour)?])).await?;
+        assert_eq!(hours(&api, &thng).await?, kept(&gone, from), "hour {hour}");
+    }
+    assert_eq!(replayed(&api, &thng).await?, (json!(63), json!(true)));
+    // What is no scan changes nothing.
+    let encoding = id(&api.create("/actions/encodings", json!({"thng": thng})).await?);
+    let before = profile(&api, &thng).await?;
+    delete(&api, &format!("/actions/encodings/{encoding}")).await?;
+    assert_eq!(profile(&api, &thng).await?, before);
+    // The last one leaves nothing, and nobody's profile is touched by what is not there.
+    let other = id(&api.create("/thngs", json!({"name": "u"})).await?);
+    let only = scanned(&api, &other, 3, "Phone/1", Some(("Tokyo", "JP", TOKYO))).await?;
+    delete(&api, &format!("/actions/implicitScans/{only}")).await?;
+    assert!(profile(&api, &other).await?.is_empty());
+    let again = api.call(Method::DELETE, &format!("/actions/implicitScans/{only}"), None).await?;
+    again.problem(404, 40401);
+    assert_eq!(profile(&api, &thng).await?, before);
+    Ok(())
+}
+
+/// "Left out: scans by operator, inspector and supply-chain keys": the stored action says whose it is.
+pub(super) async fn what_no_customer_did_is_not_in_the_profile(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
+    let applications = format!("/projects/{project}/applications");
+    let app = id(&api.create(&applications, json!({"name": "a"})).await?);
+    let secret = api.get(&format!("{applications}/{app}/secretKey")).await?.json();
+    let secret = secret["secretApiKey"].as_str().context("key")?.to_owned();
+    let thng = id(&api.create(&format!("/thngs?project={project}"), json!({"name": "t"})).await?);
+    let uri = format!("/thngs/{thng}/actions/scans");
+    for (uri, kind) in [
+        (uri.clone(), "scans"),
+        (format!("{uri}?project={project}"), "scans"),
+        (format!("/thngs/{thng}/actions/implicitScans"), "implicitScans"),
+        (format!("/thngs/{thng}/actions/inspectorScans"), "inspectorScans"),
+    ] {
+        api.create(&uri, json!({})).await?;
+        assert!(profile(&api, &thng).await?.is_empty(), "an operator's {kind}");
+    }
+    let made = api.call_as(&secret, Method::POST, &uri, Some(json!({}))).await?;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(profile(&api, &thng).await?.len(), 1);
+    assert_eq!(replayed(&api, &thng).await?, (json!(4), json!(true)));
+    delete(&api, &format!("{uri}/{}", id(&made.json()))).await?;
+    assert!(profile(&api, &thng).await?.is_empty());
+    assert_eq!(replayed(&api, &thng).await?, (json!(3), json!(true)));
+    Ok(())
+}
+
+/// Deletions and new scans of one Thng wait for each other: none is lost, none comes back.
+pub(super) async fn deletions_and_scans_at_once_leave_what_the_actions_say(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = id(&api.create("/thngs", json!({"name": "t"})).await?);
+    let mut scans = Vec::new();
+    for hour in 0..20 {
+        scans.push(scanned(&api, &thng, hour, "Phone/1", SWISS).await?);
+    }
+    let deleted = scans.iter().step_by(2).map(|gone| {
+        let uri = format!("/actions/implicitScans/{gone}");
+        let api = &api;
+        async move { delete(api, &uri).await }
+    });
+    let added = (20..30).map(|hour| scanned(&api, &thng, hour, "Phone/1", SWISS));
+    let (deleted, added) =
+        tokio::join!(futures_util::future::join_all(deleted), futures_util::future::join_all(added));
+    deleted.into_iter().collect::<Result<Vec<_>>>()?;
+    added.into_iter().collect::<Result<Vec<_>>>()?;
+    let expected: Vec<(i64, u32)> =
+        (0..30).filter(|hour| *hour >= 20 || hour % 2 == 1).map(|hour| (hour, 1)).collect();
+    assert_eq!(hours(&api, &thng).await?, expected);
+    assert_eq!(replayed(&api, &thng).await?, (json!(20), json!(true)));
+    Ok(())
+}
+
+crate::on_both_engines!(
+    a_deleted_scan_leaves_the_profile,
+    what_no_customer_did_is_not_in_the_profile,
+    deletions_and_scans_at_once_leave_what_the_actions_say,
+);
