@@ -12,6 +12,7 @@ use shared::{
     time::{Clock, UnixMillis},
     wire::{
         PROTOCOL,
+        ack_pace::AckPace,
         stream::{Hello, Rejected, Start, ToControl, ToEdge, Welcome},
     },
 };
@@ -26,8 +27,6 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Least time between two acknowledgements of events; what a heartbeat asks for goes between them.
-const ACK_INTERVAL: Duration = Duration::from_millis(5);
 /// Silence after which the stream counts as dead: four heartbeats.
 const WATCHDOG: Duration = Duration::from_secs(1);
 /// How long connecting, the first message, or sending one may take.
@@ -262,8 +261,8 @@ struct Link<'a, B: Backing> {
     follower: &'a Follower<B>,
     connected: bool,
     rejected: Vec<Rejected>,
-    /// Until then, events wait to be acknowledged together.
-    ack_from: Instant,
+    ack_pace: AckPace,
+    /// Events wait until then, to be acknowledged together.
     ack_due: Option<Instant>,
     /// Since when a gap waits to be mended.
     resyncing: Option<Instant>,
@@ -271,8 +270,8 @@ struct Link<'a, B: Backing> {
 
 impl<'a, B: Backing> Link<'a, B> {
     fn new(follower: &'a Follower<B>) -> Self {
-        let ack_from = Instant::now();
-        Self { follower, connected: false, rejected: Vec::new(), ack_from, ack_due: None, resyncing: None }
+        let ack_pace = AckPace::new(Instant::now().into_std());
+        Self { follower, connected: false, rejected: Vec::new(), ack_pace, ack_due: None, resyncing: None }
     }
 
     async fn run(&mut self) -> Ended {
@@ -346,10 +345,11 @@ impl<'a, B: Backing> Link<'a, B> {
                         return self.resync(reason, changes).await;
                     }
                 }
-                if self.ack_from <= Instant::now() {
+                let from = Instant::from_std(self.ack_pace.next());
+                if from <= Instant::now() {
                     self.acknowledge_events(changes).await
                 } else {
-                    self.ack_due.get_or_insert(self.ack_from);
+                    self.ack_due.get_or_insert(from);
                     Ok(())
                 }
             }
@@ -409,7 +409,7 @@ impl<'a, B: Backing> Link<'a, B> {
     }
 
     async fn acknowledge_events(&mut self, changes: &mut B::Changes) -> Result<(), Ended> {
-        self.ack_from = Instant::now() + ACK_INTERVAL;
+        self.ack_pace.sent(Instant::now().into_std());
         self.acknowledge(changes).await
     }
 

@@ -15,13 +15,17 @@ use anyhow::{Context, Result, bail, ensure};
 use mio::{Events, Interest, Poll, Token};
 use shared::wire::{
     PROTOCOL,
+    ack_pace::AckPace,
     frame::{self, Decoder},
     internal::{STREAM_PATH, STREAM_UPGRADE},
     stream::{Hello, Start, ToControl, ToEdge},
 };
 
-/// Least time between two acknowledgements of events by an edge (design: push, 2).
-const ACK_PAUSE: Duration = Duration::from_millis(5);
+/// How often the thread looks whether it may acknowledge what it owes.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How often the thread looks whether it shall stop.
+const IDLE: Duration = Duration::from_millis(50);
 
 /// How long a stream may take to open.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,7 +41,7 @@ struct Edge {
     io: mio::net::TcpStream,
     decoder: Decoder<ToEdge>,
     applied: u64,
-    acked_at: Instant,
+    pace: AckPace,
     owes: bool,
     /// A heartbeat asks for an answer, at once.
     is_asked: bool,
@@ -128,7 +132,7 @@ impl Edge {
         };
         io.set_nonblocking(true)?;
         let io = mio::net::TcpStream::from_std(io);
-        Ok(Self { io, decoder, applied, acked_at: Instant::now(), owes: false, is_asked: true })
+        Ok(Self { io, decoder, applied, pace: AckPace::new(Instant::now()), owes: false, is_asked: true })
     }
 
     /// Takes what is there.
@@ -136,7 +140,13 @@ impl Edge {
         loop {
             match self.io.read(bytes) {
                 Ok(0) => bail!("the stream ended"),
-                Ok(count) => self.decoder.buffer.extend_from_slice(&bytes[..count]),
+                Ok(count) => {
+                    self.decoder.buffer.extend_from_slice(&bytes[..count]);
+                    // What fits is all there is: the next readiness tells of more.
+                    if count < bytes.len() {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
             }
@@ -161,13 +171,13 @@ impl Edge {
 
     /// Acknowledges, unless it did so a moment ago and nobody asks; gives whether it still owes.
     fn ack(&mut self) -> Result<bool> {
-        let is_due = self.owes && self.acked_at.elapsed() >= ACK_PAUSE;
+        let is_due = self.owes && self.pace.next() <= Instant::now();
         if is_due || self.is_asked {
             let ack = ToControl::Ack { applied: self.applied, rejected: Vec::new() };
             // Some bytes, which an empty socket always takes.
             self.io.write_all(&frame::encode(&ack)?)?;
             if is_due {
-                self.acked_at = Instant::now();
+                self.pace.sent(Instant::now());
             }
             (self.owes, self.is_asked) = (false, false);
         }
@@ -183,18 +193,27 @@ fn serve(mut edges: Vec<Edge>, stop: &AtomicBool, applied: &AtomicU64) -> Result
         edge.read(&mut [0; 4096])?;
     }
     let (mut events, mut bytes) = (Events::with_capacity(1_024), vec![0; 64 << 10]);
+    // Those that came too soon after the last one, and are acknowledged a little later.
+    let mut owing: Vec<usize> = Vec::new();
+    // What came with the welcome.
+    owing.extend(0..edges.len());
     while !stop.load(Ordering::Relaxed) {
-        let mut owing = false;
-        poll.poll(&mut events, Some(ACK_PAUSE))?;
+        poll.poll(&mut events, Some(if owing.is_empty() { IDLE } else { LOOK }))?;
         for event in &events {
-            if let Some(edge) = edges.get_mut(event.token().0) {
+            let at = event.token().0;
+            if let Some(edge) = edges.get_mut(at) {
                 edge.read(&mut bytes)?;
-                owing |= edge.ack()?;
+                if edge.ack()? {
+                    owing.push(at);
+                }
             }
         }
-        if owing || events.is_empty() {
-            for edge in &mut edges {
-                edge.ack()?;
+        let due = std::mem::take(&mut owing);
+        for at in due {
+            if let Some(edge) = edges.get_mut(at)
+                && edge.ack()?
+            {
+                owing.push(at);
             }
         }
         if let Some(first) = edges.first() {

@@ -42,6 +42,10 @@ const BULK_WAITING: usize = 64;
 /// Least time between two looks at the end of the settled log.
 const SETTLE: Duration = Duration::from_millis(20);
 
+/// Least time between two wake-ups of other replicas, and between two readings: what is written meanwhile comes
+/// with the next, at the price of one.
+const GAP: Duration = Duration::from_millis(2);
+
 /// Time between two removals of old events.
 const TRIM_PERIOD: Duration = Duration::from_secs(20);
 
@@ -59,6 +63,8 @@ impl std::fmt::Debug for Feed {
 }
 
 struct Inner {
+    /// Tells its wake-ups from those of other replicas.
+    name: String,
     db: Db,
     clock: Arc<dyn Clock>,
     wake: Notify,
@@ -83,7 +89,10 @@ impl Feed {
     /// A feed of a database.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
+        // Without randomness it hears its own wake-ups, which is no fault.
+        let name = getrandom::u64().map(|name| format!("{name:x}")).unwrap_or_default();
         Self(Arc::new(Inner {
+            name,
             db,
             clock,
             wake: Notify::new(),
@@ -149,6 +158,7 @@ impl Feed {
                     continue;
                 }
             }
+            tokio::time::sleep(GAP).await;
             // The end of the time is no fault: it is the floor under lost wake-ups.
             let _ = tokio::time::timeout(POLL, self.0.wake.notified()).await;
         }
@@ -239,12 +249,13 @@ impl Feed {
         }
         loop {
             self.0.written.notified().await;
-            let sent = async { events::notify(&mut self.0.db.read().await?).await };
+            let sent = async { events::notify(&mut self.0.db.read().await?, &self.0.name).await };
             if let Err(error) = sent.await {
                 // The others' poll finds what this did not tell.
                 tracing::debug!(%error, "other replicas were not woken");
                 tokio::time::sleep(FAILURE_PAUSE).await;
             }
+            tokio::time::sleep(GAP).await;
         }
     }
 
@@ -260,9 +271,12 @@ impl Feed {
     async fn hear(&self) -> Result<(), StoreError> {
         let Some(mut wakes) = Wakes::open(&self.0.db).await? else { return Ok(()) };
         loop {
-            wakes.next().await?;
-            self.0.wake.notify_one();
-            self.0.news.notify_one();
+            let name = wakes.next().await?;
+            // It woke itself before it told the others.
+            if name.is_none_or(|name| name.is_empty() || name != self.0.name) {
+                self.0.wake.notify_one();
+                self.0.news.notify_one();
+            }
         }
     }
 

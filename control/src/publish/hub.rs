@@ -309,12 +309,12 @@ impl Hub {
         let begun = Instant::now();
         let deadline = tokio::time::Instant::now() + timeout;
         let fleet = self.replica().map(|replica| (replica, replica.wait(), replica.ask()));
-        let mut laggard = None;
+        let mut last = None;
         loop {
-            // Registered before the look, so that an ack in between is not missed.
-            let acked = self.0.members.acked();
+            // Registered before the look, so that nothing in between is missed.
+            let news = self.0.members.news();
             let incomplete = fleet.as_ref().is_some_and(|(replica, _, read)| !replica.has_read(*read));
-            laggard = self.0.members.laggard(rev, laggard.as_ref());
+            let laggard = self.0.members.laggard(rev, last.as_ref());
             if !incomplete && laggard.is_none() {
                 let report = self.0.members.report(rev, begun);
                 if report.is_done() {
@@ -322,9 +322,18 @@ impl Hub {
                     return report;
                 }
             }
+            last = laggard.as_ref().map(|laggard| laggard.edge.clone());
+            // One of many is enough to wait for: who wakes at each of a thousand acks slows all of them down.
+            let acked = async {
+                match laggard {
+                    Some(laggard) => laggard.acked.await,
+                    None => std::future::pending().await,
+                }
+            };
             // A lease may run out without any ack.
             let look_again = tokio::time::Instant::now() + Duration::from_millis(HEARTBEAT_MS);
             tokio::select! {
+                () = news => {}
                 () = acked => {}
                 () = tokio::time::sleep_until(look_again.min(deadline)) => {
                     if tokio::time::Instant::now() >= deadline {

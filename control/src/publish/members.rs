@@ -11,7 +11,10 @@ use std::{
 
 use serde::Serialize;
 use shared::wire::stream::{Hello, Rejected, Rev};
-use tokio::sync::{Notify, futures::Notified};
+use tokio::sync::{
+    Notify,
+    futures::{Notified, OwnedNotified},
+};
 
 use crate::store::edge_leases::{Lease, Opened};
 
@@ -21,6 +24,11 @@ const LEASE_MS: i64 = 10_000;
 
 /// A lease of which nothing else has changed is written anew after so long: two thirds of it are left.
 const RENEW_AFTER: Duration = Duration::from_secs(3);
+
+/// Of all leases that are old, one round of a second writes this part and no fewer than that: the last of them when
+/// half of the lease is left.
+const RENEWED_PART: usize = 3;
+const FEWEST_RENEWED: usize = 32;
 
 /// Refused revisions that are kept of an edge: the newest few are enough to answer those who wait.
 const KEPT_REJECTED: usize = 64;
@@ -41,6 +49,8 @@ struct Member {
     told: Option<(Rev, u64, Instant)>,
     rejections: u64,
     is_sent_away: bool,
+    /// Its acknowledgements, for whoever waits for it.
+    acked: Arc<Notify>,
 }
 
 impl Member {
@@ -129,11 +139,19 @@ pub(super) enum Standing {
     SentAway,
 }
 
+/// An edge that somebody waits for.
+pub(super) struct Laggard {
+    pub(super) edge: Arc<str>,
+    /// Resolves at its next acknowledgement.
+    pub(super) acked: OwnedNotified,
+}
+
 /// The edges of this process, and those of other replicas as they were last read.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     known: Mutex<Known>,
-    acked: Notify,
+    /// Something other than an acknowledgement of an edge here changed.
+    news: Arc<Notify>,
     /// Something is to be told to the other replicas.
     pub(super) changed: Notify,
     sessions: AtomicU64,
@@ -155,6 +173,7 @@ impl Members {
     pub(super) fn insert(&self, hello: &Hello, applied: Option<Rev>, opened: Option<Opened>) -> u64 {
         let mut known = self.known();
         let before = known.here.get(&hello.edge_id);
+        let acked = before.map(|member| member.acked.clone()).unwrap_or_default();
         let (session, refused) = match opened {
             Some(opened) => (opened.session, opened.rejected),
             None => (
@@ -176,6 +195,7 @@ impl Members {
             told: None,
             rejections: 0,
             is_sent_away: false,
+            acked,
         };
         known.elsewhere.remove(&hello.edge_id);
         known.here.insert(hello.edge_id.clone(), member);
@@ -204,20 +224,20 @@ impl Members {
             member.rejected.extend(rejected.iter().map(|rejected| rejected.rev));
             let surplus = member.rejected.len().saturating_sub(KEPT_REJECTED);
             member.rejected.drain(..surplus);
+            member.acked.notify_waiters();
         }
-        self.acked.notify_waiters();
         self.changed.notify_one();
         before
     }
 
-    /// Resolves at the next acknowledgement after this call, here or as it is read from other replicas.
-    pub(super) fn acked(&self) -> Notified<'_> {
-        self.acked.notified()
+    /// Resolves when anything but an acknowledgement of an edge here changes after this call.
+    pub(super) fn news(&self) -> Notified<'_> {
+        self.news.notified()
     }
 
     /// Has those that wait look again.
     pub(super) fn wake_waiting(&self) {
-        self.acked.notify_waiters();
+        self.news.notify_waiters();
     }
 
     /// What the other replicas were not told yet of the edges here, sorted by edge; from now on they were.
@@ -225,14 +245,19 @@ impl Members {
     pub(super) fn take_untold(&self, listens: bool) -> Vec<Lease> {
         let mut known = self.known();
         let mut due = Vec::new();
+        // Edges that came together would else be due together for ever, and hold up the push while all are written.
+        let mut renewals = known.here.len().div_ceil(RENEWED_PART).max(FEWEST_RENEWED);
         for (edge_id, member) in &mut known.here {
-            let is_due = member.told.is_none_or(|(applied, rejections, seen)| {
-                (listens && (applied, rejections) != (member.applied, member.rejections))
-                    || member.seen.saturating_duration_since(seen) >= RENEW_AFTER
+            let has_news = member.told.is_none_or(|(applied, rejections, _)| {
+                listens && (applied, rejections) != (member.applied, member.rejections)
             });
-            if !is_due {
+            let is_old = member
+                .told
+                .is_some_and(|(_, _, seen)| member.seen.saturating_duration_since(seen) >= RENEW_AFTER);
+            if !has_news && !(is_old && renewals > 0) {
                 continue;
             }
+            renewals -= usize::from(!has_news);
             member.told = Some((member.applied, member.rejections, member.seen));
             due.push(Lease {
                 edge_id: edge_id.clone(),
@@ -279,7 +304,7 @@ impl Members {
         }
         known.sent_away.retain(|_, at| at.elapsed() < LEFT_ALONE);
         drop(known);
-        self.acked.notify_waiters();
+        self.news.notify_waiters();
         moved
     }
 
@@ -316,22 +341,23 @@ impl Members {
 
     /// A member that does not have a revision live, if there is one; `last`, which was one before, is looked at
     /// first, so that the acknowledgements of a fleet are not counted anew at each of them.
-    pub(super) fn laggard(&self, rev: Rev, last: Option<&Arc<str>>) -> Option<Arc<str>> {
+    pub(super) fn laggard(&self, rev: Rev, last: Option<&Arc<str>>) -> Option<Laggard> {
         let known = self.known();
         let lacks = |applied: Rev, rejected: &[Rev]| applied < rev || rejected.contains(&rev);
-        let lags_here = |member: &Member| lacks(member.applied, &member.rejected) && member.is_valid();
-        let lags_elsewhere = |remote: &Remote| {
-            lacks(remote.lease.applied, &remote.lease.rejected) && remote.silence() <= LEASE
+        let lags_here = |(edge, member): (&Arc<str>, &Member)| {
+            (lacks(member.applied, &member.rejected) && member.is_valid())
+                .then(|| Laggard { edge: edge.clone(), acked: member.acked.clone().notified_owned() })
         };
-        if let Some(edge) = last
-            && (known.here.get(edge).is_some_and(lags_here)
-                || known.elsewhere.get(edge).is_some_and(lags_elsewhere))
-        {
-            return last.cloned();
-        }
-        let here = known.here.iter().find(|(_, member)| lags_here(member)).map(|(edge_id, _)| edge_id);
-        let elsewhere = || known.elsewhere.iter().find(|(_, remote)| lags_elsewhere(remote));
-        here.or_else(|| elsewhere().map(|(edge_id, _)| edge_id)).cloned()
+        let lags_elsewhere = |(edge, remote): (&Arc<str>, &Remote)| {
+            (lacks(remote.lease.applied, &remote.lease.rejected) && remote.silence() <= LEASE)
+                .then(|| Laggard { edge: edge.clone(), acked: self.news.clone().notified_owned() })
+        };
+        let same = last.and_then(|last| {
+            let here = known.here.get_key_value(last).and_then(lags_here);
+            here.or_else(|| known.elsewhere.get_key_value(last).and_then(lags_elsewhere))
+        });
+        same.or_else(|| known.here.iter().find_map(lags_here))
+            .or_else(|| known.elsewhere.iter().find_map(lags_elsewhere))
     }
 
     /// How far the edges are with a revision.

@@ -30,7 +30,7 @@ const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot
 const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
 // A wake-up that a crash loses wakes nobody: its commit need not wait for the disk.
 const PG_NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), \
-    pg_notify('waymark_events_' || current_schema(), '')";
+    pg_notify('waymark_events_' || current_schema(), $1)";
 
 /// Runs what a connection asks for that also hears: its own events carry its name.
 pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
@@ -177,14 +177,14 @@ pub async fn find_channel(conn: &mut Conn) -> Result<Option<String>, StoreError>
     }
 }
 
-/// Wakes the readers of all replicas; nothing on SQLite.
+/// Wakes the readers of all replicas in the name of one; nothing on SQLite.
 ///
 /// # Errors
 /// The database failed.
-pub async fn notify(conn: &mut Conn) -> Result<(), StoreError> {
+pub async fn notify(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
     match conn {
-        Conn::Pg(c) => sqlx::query(PG_NOTIFY).execute(&mut **c).await?,
-        Conn::PgTx(c) => sqlx::query(PG_NOTIFY).execute(&mut **c).await?,
+        Conn::Pg(c) => sqlx::query(PG_NOTIFY).bind(name).execute(&mut **c).await?,
+        Conn::PgTx(c) => sqlx::query(PG_NOTIFY).bind(name).execute(&mut **c).await?,
         Conn::Sqlite(_) | Conn::SqliteTx(_) => return Ok(()),
     };
     Ok(())
@@ -213,12 +213,12 @@ impl Wakes {
         Ok(Some(Self(listener)))
     }
 
-    /// Waits for the next one; also returns when the connection was made anew, as one may be lost then.
+    /// Waits for the next one and gives its name; without any when the connection was made anew, as one may be
+    /// lost then.
     ///
     /// # Errors
     /// The database failed.
-    pub async fn next(&mut self) -> Result<(), StoreError> {
-        self.0.try_recv().await?;
-        Ok(())
+    pub async fn next(&mut self) -> Result<Option<String>, StoreError> {
+        Ok(self.0.try_recv().await?.map(|heard| heard.payload().to_owned()))
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that travels between control and edge, versioned (design: push, 2 and 6).
 
+pub mod ack_pace;
 pub mod frame;
 pub mod internal;
 pub mod links;

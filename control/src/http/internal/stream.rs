@@ -140,7 +140,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
     /// Sends what happens and takes what the edge says, until one of them leaves.
     async fn follow(&mut self, session: &mut EdgeSession) -> Result<(), End> {
         let mut heard = Instant::now();
-        let leave = self.internal.leave.clone();
+        // Registered once: thousands of streams that did so at each message would queue for its lock.
+        let mut leave = std::pin::pin!(self.internal.leave.clone().cancelled_owned());
         loop {
             tokio::select! {
                 outgoing = session.next_outgoing() => {
@@ -160,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
                     heard = Instant::now();
                     session.receive(message?);
                 }
-                () = leave.cancelled() => return self.leave(session).await,
+                () = &mut leave => return self.leave(session).await,
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
             .like("activationCode", "3fa0c9e2")
             .done(),
         "createThngKey" => Body::new("The Thng that the key is for")
-            .must("thngId", formatted("thng-id", "Id of a Thng of the account."))
+            .must("thngId", id_of("thng-id", "Id of a Thng of the account."))
             .like("thngId", AN_ID)
             .done(),
         "createCollection" => collection(true),
@@ -95,7 +95,7 @@ fn thng(is_create: bool) -> Value {
     let body = body("A Thng", is_create)
         .named(is_create, "Red shoe, left, number 17")
         .common()
-        .may("product", formatted("product-id", "Id of a product of the account."))
+        .may("product", id_of("product-id", "Id of a product of the account."))
         .may("type", text(0, MAX_NAME))
         .like("identifiers", json!({"gs1:21": "A1B2"}));
     with_properties(body, is_create)
@@ -139,9 +139,16 @@ fn collection(is_create: bool) -> Value {
 
 /// Ids of what joins a collection.
 fn members(format: &str, most: usize) -> Value {
-    let id = formatted(format, "Id of one that the account has.");
-    let schema = json!({"type": "array", "maxItems": most, "items": id});
+    let schema =
+        json!({"type": "array", "maxItems": most, "items": id_of(format, "Id of one that the account has.")});
     request("The ids of what joins; what is in already stays", schema, json!([AN_ID]))
+}
+
+/// The id of a resource that must be there; no `<key>:<value>`.
+fn id_of(format: &str, meaning: &str) -> Value {
+    let mut id = formatted(format, meaning);
+    id["pattern"] = json!(ID);
+    id
 }
 
 fn file(is_create: bool) -> Value {

@@ -67,3 +67,44 @@ async fn a_file_is_submitted_and_its_failures_are_printed() {
     assert_eq!(scans[0]["tags"], json!(["batch 7"]), "{scans}");
     service.stop().await;
 }
+
+/// On a terminal, as `script` gives one: a bar with rate and time left, which leaves the result alone behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_shows_a_bar() {
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    fs::write(service.folder.path().join("many.csv"), format!("{thng}\n").repeat(4_000)).unwrap();
+    let tool = service.tool();
+    let line = format!("{} jobs submit many.csv --type scans", tool.get_program().display());
+    let mut command = std::process::Command::new("script");
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(service.folder.path()).env_clear();
+    command.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
+    command.env("PATH", std::env::var("PATH").unwrap());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let (code, out, error) = crate::harness::texts(&output);
+    assert_eq!(code, 0, "{out}{error}");
+    for part in ["/4000 ", "/s, 0 failed", " left", "COMPLETED: 4000 actions created, 0 operations failed"] {
+        assert!(out.contains(part), "no {part:?} in {out:?}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_cancelled_meanwhile_is_not_done() {
+    let service = Waymark::start().await;
+    let thng = service.thng().await;
+    fs::write(service.folder.path().join("many.csv"), format!("{thng}\n").repeat(200_000)).unwrap();
+    let cancelled = async {
+        let job = crate::harness::eventually("a job under way", async || {
+            let (_, jobs) = service.call("GET", "/jobs/actions", None).await;
+            let job = jobs.as_array()?.first()?.clone();
+            (job["status"] == "EXECUTING").then(|| job["id"].as_str().map(str::to_owned)).flatten()
+        });
+        let (status, body) = service.call("POST", &format!("/jobs/actions/{}/cancel", job.await), None).await;
+        assert_eq!(status, 202, "{body}");
+    };
+    let args = ["jobs", "submit", "many.csv", "--type", "scans"];
+    let ((code, out, error), ()) = tokio::join!(service.run_tool(&args), cancelled);
+    assert!(code == 2 && out.starts_with("CANCELLED: "), "{code}: {out}{error}");
+    service.stop().await;
+}
