@@ -55,7 +55,7 @@ use crate::{
     backing::Backing,
     domains::Domains,
     metrics::Metrics,
-    replica::{Full, Loaded, ReplicaStatus},
+    replica::{Full, Lead, Loaded, ReplicaStatus},
     rules::{self, RuleSet, RuleTable},
 };
 
@@ -101,15 +101,36 @@ impl CacheStatus {
 
 /// What is held under a key, without asking anybody.
 #[derive(Debug, Clone)]
-pub(crate) enum Held {
+pub(crate) enum Held<T = Arc<Served>> {
     /// A redirection.
-    Present(Arc<Served>),
+    Present(T),
     /// The key is known to be absent.
     Absent,
     /// Something from before a snapshot: not to be served.
     Stale,
     /// Nothing.
     Nothing,
+}
+
+impl<T> Held<T> {
+    /// The same, with another form of what is present.
+    pub(crate) fn map<U>(self, other: impl FnOnce(T) -> U) -> Held<U> {
+        match self {
+            Self::Present(present) => Held::Present(other(present)),
+            Self::Absent => Held::Absent,
+            Self::Stale => Held::Stale,
+            Self::Nothing => Held::Nothing,
+        }
+    }
+}
+
+/// Where a redirection leads, with all else of it or without.
+#[derive(Debug, Clone)]
+pub(crate) enum Leads {
+    /// With all of it.
+    Served(Arc<Served>),
+    /// Without, as nobody asked.
+    To(Lead),
 }
 
 /// A key's state as read through the backing; `None` is a verified absence.
@@ -221,6 +242,17 @@ impl EdgeCache {
     /// What is held under a key; the whole of a hit.
     pub(crate) fn held(&self, key: KeyRef<'_>) -> Held {
         self.generation.load().held(key, self.is_live.load(SeqCst))
+    }
+
+    /// Where a key leads; the whole of a hit for a request that needs nothing else of a redirection.
+    pub(crate) fn leads(&self, key: KeyRef<'_>) -> Held<Leads> {
+        let generation = self.generation.load();
+        let is_live = self.is_live.load(SeqCst);
+        if self.is_full {
+            generation.leads(key, is_live)
+        } else {
+            generation.held(key, is_live).map(Leads::Served)
+        }
     }
 
     /// How the links of all stand, where they are held.
@@ -427,8 +459,7 @@ impl EdgeCache {
     }
 
     /// Offers a view of a key; whether it was taken.
-    #[cfg(test)]
-    pub(crate) fn offer_for_test(&self, key: &RedirectKey, fill: &Fill) -> bool {
+    pub(crate) fn take_view(&self, key: &RedirectKey, fill: &Fill) -> bool {
         self.offer(key, fill).is_some()
     }
 

@@ -339,7 +339,7 @@ mod tests {
         for n in 1..=4 {
             let value = (n < 4).then(|| (n, record(n, n)));
             let fill = Fill { epoch: "E".into(), complete: true, watermark: 10, value };
-            assert!(cache.offer_for_test(&key(n), &fill));
+            assert!(cache.take_view(&key(n), &fill));
         }
         (cache, domains)
     }
@@ -377,8 +377,8 @@ mod tests {
             watermark,
             value,
         };
-        assert!(!cache.offer_for_test(&key(1), &fill(11, Some((1, record(1, 1))))), "an older view");
-        assert!(cache.offer_for_test(&key(3), &fill(12, None)), "control's own state");
+        assert!(!cache.take_view(&key(1), &fill(11, Some((1, record(1, 1))))), "an older view");
+        assert!(cache.take_view(&key(3), &fill(12, None)), "control's own state");
         assert_eq!(target(&cache, 3), "Absent");
         cache.apply(&events(10, &[(1, true)]), &domains).unwrap();
         assert_eq!(target(&cache, 2), "Stale", "not yet at the head");

@@ -30,7 +30,7 @@ use shared::{
 use crate::{
     agents::Agents,
     backing::Backing,
-    cache::{CacheStatus, EdgeCache, Held, Served},
+    cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
@@ -41,7 +41,7 @@ use crate::{
     proxy::Proxy,
     response::{self, Body, Errors, Unknown},
     route::{self, Ask, Route},
-    rules::{Scene, Sources},
+    rules::{EdgeRule, Scene, Sources},
     scans::{Fired, Recorder, Scan},
     sync::SyncStatus,
 };
@@ -84,6 +84,16 @@ enum Next {
     Render(ImageKey),
     /// Control answers; with a path of its own, or as it is.
     Proxy(Option<String>),
+}
+
+/// What is known of a redirect when its target is.
+struct Led<'a> {
+    key: KeyRef<'a>,
+    forward_query: bool,
+    /// The rule that decided.
+    rule: Option<Arc<EdgeRule>>,
+    /// When, if that was asked for.
+    at: Option<UnixMillis>,
 }
 
 impl<B: Backing> App<B> {
@@ -183,10 +193,22 @@ impl<B: Backing> App<B> {
             }
             Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
         };
-        match self.cache.held(link.key()) {
-            Held::Present(served) => {
+        let is_redirect = link.representation == Representation::Redirect;
+        // Rules that come from now on are later than this request.
+        let held = if is_redirect && !self.has_rules(link.domain) {
+            self.cache.leads(link.key())
+        } else {
+            self.cache.held(link.key()).map(Leads::Served)
+        };
+        match held {
+            Held::Present(Leads::Served(served)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
-                self.deliver(client, request, sent, link.domain, served, link.representation)
+                self.deliver(client, request, sent, link.domain, &served, link.representation)
+            }
+            Held::Present(Leads::To(lead)) => {
+                self.metrics.looked_up(CacheStatus::Hit);
+                let led = Led { key: link.key(), forward_query: lead.forward_query, rule: None, at: None };
+                Next::Redirect(self.lead(client, request, sent, link.domain, led, lead.location))
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
@@ -249,7 +271,7 @@ impl<B: Backing> App<B> {
         match self.cache.fetch(&self.backing, &self.metrics, key).await {
             Ok((Some(served), status)) => {
                 self.metrics.looked_up(status);
-                self.deliver(client, request, &sent, domain, served, representation)
+                self.deliver(client, request, &sent, domain, &served, representation)
             }
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
@@ -268,13 +290,13 @@ impl<B: Backing> App<B> {
         request: &Request<Incoming>,
         sent: &Sent<'_>,
         domain: &ShortDomain,
-        served: Arc<Served>,
+        served: &Served,
         representation: Representation,
     ) -> Next {
         let query = request.uri().query();
         let Some(format) = images::format_of(representation) else {
             return match representation {
-                Representation::Json => Next::Answer(response::record(record_json(domain, &served))),
+                Representation::Json => Next::Answer(response::record(record_json(domain, served))),
                 _ => Next::Redirect(self.redirect(client, request, sent, domain, served)),
             };
         };
@@ -302,21 +324,40 @@ impl<B: Backing> App<B> {
         request: &Request<Incoming>,
         sent: &Sent<'_>,
         domain: &ShortDomain,
-        served: Arc<Served>,
+        served: &Served,
     ) -> HeaderValue {
         let mut at = None;
         let decided = domain.account.as_ref().and_then(|account| {
             self.cache.with_rules(account, |rules| {
                 let now = *at.insert(self.clock.now());
                 let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
-                rules.decide(&Scene::new(&served, request.headers(), client.ip, now, sources))
+                rules.decide(&Scene::new(served, request.headers(), client.ip, now, sources))
             })
         });
         let (rule, target) = match decided.flatten() {
             None => (None, served.location.clone()),
             Some((rule, target)) => (Some(rule), target),
         };
-        let location = match request.uri().query().filter(|_| served.record.forward_query) {
+        let led = Led { key: KeyRef::of(&served.key), forward_query: served.record.forward_query, rule, at };
+        self.lead(client, request, sent, domain, led, target)
+    }
+
+    /// Whether an account's rules may decide.
+    fn has_rules(&self, domain: &ShortDomain) -> bool {
+        domain.account.as_ref().is_some_and(|account| self.cache.with_rules(account, |_| ()).is_some())
+    }
+
+    /// The `Location` of a redirect, which is recorded.
+    fn lead(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        sent: &Sent<'_>,
+        domain: &ShortDomain,
+        led: Led<'_>,
+        target: HeaderValue,
+    ) -> HeaderValue {
+        let location = match request.uri().query().filter(|_| led.forward_query) {
             None => target,
             Some(query) => {
                 // Both parts are printable ASCII, so neither conversion fails; the target alone would do.
@@ -325,9 +366,9 @@ impl<B: Backing> App<B> {
             }
         };
         if *request.method() == Method::GET {
-            let fired = rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
-            let at = at.unwrap_or_else(|| self.clock.now());
-            self.recorder.record(scan(client, request.uri(), sent, domain, served, at, fired));
+            let fired = led.rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
+            let at = led.at.unwrap_or_else(|| self.clock.now());
+            self.recorder.record(scan(client, request.uri(), sent, domain, led.key, at, fired));
         }
         location
     }
@@ -348,7 +389,7 @@ fn scan(
     uri: &Uri,
     sent: &Sent<'_>,
     domain: &ShortDomain,
-    served: Arc<Served>,
+    key: KeyRef<'_>,
     at: UnixMillis,
     fired: Option<Box<Fired>>,
 ) -> Scan {
@@ -360,17 +401,22 @@ fn scan(
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
     let url_length = (length + query_length).min(MAX_ENTRY_URL);
-    let mut texts = String::with_capacity(url_length + agent.len() + referer.len());
+    let key_length = key.domain.len() + key.folded.len();
+    let mut texts = String::with_capacity(key_length + url_length + agent.len() + referer.len());
+    // Texts of at most 960 bytes in all.
+    let end = |texts: &String| u16::try_from(texts.len()).unwrap_or_default();
+    texts.push_str(key.domain);
+    let folded_at = end(&texts);
+    texts.push_str(key.folded);
+    let url_at = end(&texts);
     for part in parts.into_iter().chain(query.as_deref().into_iter().flat_map(|query| ["?", query])) {
-        texts.push_str(cut(part, MAX_ENTRY_URL.saturating_sub(texts.len())));
+        texts.push_str(cut(part, (key_length + MAX_ENTRY_URL).saturating_sub(texts.len())));
     }
-    // Three texts of at most 640 bytes in all.
-    let agent_at = u16::try_from(texts.len()).unwrap_or_default();
+    let agent_at = end(&texts);
     texts.push_str(agent);
-    let referer_at = u16::try_from(texts.len()).unwrap_or_default();
+    let cuts = [folded_at, url_at, agent_at, end(&texts)];
     texts.push_str(referer);
-    let cuts = (agent_at, referer_at);
-    Scan { at, served, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
+    Scan { at, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
 }
 
 /// A header as text; what is none is replaced.

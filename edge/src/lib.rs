@@ -10,6 +10,8 @@
 mod admin;
 mod agents;
 pub mod backing;
+#[doc(hidden)]
+pub mod bench;
 mod cache;
 pub mod cli;
 mod config;

@@ -8,6 +8,7 @@
 mod bytes;
 mod file;
 mod full;
+mod ids;
 mod names;
 mod record;
 mod shard;
@@ -16,6 +17,7 @@ mod table;
 pub(crate) use self::{
     file::{Loaded, load, save},
     full::{Answer, Asked, Full},
+    record::Lead,
 };
 pub use self::{
     full::{ReplicaState, ReplicaStatus},

@@ -23,9 +23,7 @@ use http::HeaderValue;
 use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    backing::Backing, cache::Served, config::EdgeConfig, error::EdgeError, metrics::Metrics, rules::EdgeRule,
-};
+use crate::{backing::Backing, config::EdgeConfig, error::EdgeError, metrics::Metrics, rules::EdgeRule};
 
 /// Scans that may wait for the writer: at 100,000 redirects a second, 0.65 s of a stalled disk.
 const RING: usize = 65_536;
@@ -34,12 +32,11 @@ const RING: usize = 65_536;
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) at: UnixMillis,
-    pub(crate) served: Arc<Served>,
     pub(crate) ip: IpAddr,
-    /// Entry URL, user agent and referer, one behind the other.
+    /// Host, folded short id, entry URL, user agent and referer, one behind the other.
     pub(crate) texts: Box<str>,
-    /// Where the user agent begins in `texts`, and the referer; absent ones are empty.
-    pub(crate) cuts: (u16, u16),
+    /// Where each but the first begins in `texts`; absent ones are empty.
+    pub(crate) cuts: [u16; 4],
     /// The rule by which it went, if one fired.
     pub(crate) fired: Option<Box<Fired>>,
 }

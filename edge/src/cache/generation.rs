@@ -24,7 +24,7 @@ use shared::{
 
 pub(crate) use self::links::PageFit;
 use super::{
-    Found, Held, Served,
+    Found, Held, Leads, Served,
     tail::{self, Last, Resolved, Tail},
 };
 use crate::{
@@ -209,15 +209,6 @@ impl Generation {
     fn slot_number(&self, key: KeyRef<'_>) -> usize {
         // The remainder is below the number of slots.
         (self.hasher.hash_one(key) % FLOORS as u64) as usize
-    }
-
-    /// What is held under a key; that it is absent is taken from the links of all while the stream is live alone.
-    pub(super) fn held(&self, key: KeyRef<'_>, is_live: bool) -> Held {
-        match self.among_all(key) {
-            Some(Held::Absent) if !is_live => self.remembered(key),
-            Some(held) => held,
-            None => self.remembered(key),
-        }
     }
 
     fn remembered(&self, key: KeyRef<'_>) -> Held {

@@ -68,9 +68,9 @@ pub(crate) struct Asked<'k> {
 
 /// What the table says of a key.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Answer<T> {
     /// There is such a link.
-    Present(Redirect),
+    Present(T),
     /// There was none at `applied`.
     Absent,
     /// The table does not know.
@@ -160,8 +160,12 @@ impl Full {
         self.is_read() && self.newest.load(SeqCst) <= applied
     }
 
-    /// The state of a key at `applied` or later.
-    pub(crate) fn find(&self, asked: Asked<'_>) -> Answer {
+    /// The state of a key at `applied` or later, as `find` reads it from the table.
+    pub(crate) fn find<T>(
+        &self,
+        asked: Asked<'_>,
+        find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
+    ) -> Answer<T> {
         let Asked { domain, folded, slot, applied } = asked;
         // The slot is below the number of slots, as it is computed from it.
         if !self.is_whole(applied) || self.filled[slot].load(SeqCst) > applied {
@@ -169,7 +173,7 @@ impl Full {
         }
         // Before the table is looked at, as what raises it looks there first.
         let is_behind_absences = self.absent.through.load(SeqCst) > applied;
-        match self.table.find(domain, folded) {
+        match find(&self.table, domain, folded) {
             Some((rev, _)) if is_behind_absences && rev > self.absent.since.load(SeqCst) => Answer::Unknown,
             Some((_, link)) => Answer::Present(link),
             None if self.is_unsure.load(SeqCst) || self.is_unfit(domain, folded) => Answer::Unknown,

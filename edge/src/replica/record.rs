@@ -3,11 +3,9 @@
 //! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`; every number is a
 //! varint. The length is that of all that follows. Bytes that this module did not write give no link, never a panic.
 
-use std::str::FromStr;
-
+use http::HeaderValue;
 use shared::{
     commission::CommissionState,
-    id::{ALPHABET, ID_LEN},
     redirect::{Redirect, RedirectKey, ResourceType},
     standing::{Authenticity, Risk, Standing, Verdict},
     time::UnixMillis,
@@ -16,13 +14,10 @@ use shared::{
 
 use super::{
     bytes::{byte, number, put_number, put_signed, put_text, signed, take, text},
+    ids::{PACKED_ID, pack, parse, pass_id, put_id, take_id, unpack},
     names::Names,
 };
 
-/// Bytes of a packed id: 8 characters of 50 letters in 6, the other 16 in 12.
-const PACKED_ID: usize = 18;
-/// Characters of the first part of an id.
-const HEAD: usize = 8;
 /// Texts in which nothing is shared, by this number.
 const NO_TEMPLATE: u64 = 0;
 /// Parts of a target that may change from link to link are this long at least, if they hold a digit.
@@ -38,6 +33,15 @@ const COMMISSIONS: [CommissionState; 3] =
     [CommissionState::NotCommissioned, CommissionState::Commissioned, CommissionState::Decommissioned];
 const TYPES: [ResourceType; 4] =
     [ResourceType::Thng, ResourceType::Product, ResourceType::Collection, ResourceType::Place];
+
+/// Where a link leads, and nothing else of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lead {
+    /// The target.
+    pub(crate) location: HeaderValue,
+    /// Whether the query of the request goes with it.
+    pub(crate) forward_query: bool,
+}
 
 /// Texts that records name by number.
 #[derive(Debug)]
@@ -119,7 +123,7 @@ pub(super) fn encode(
         out.extend(pack(thng)?);
     }
     if let Some(product) = &link.product_id {
-        put_id(dictionary, &mut out, product.as_str())?;
+        put_id(&dictionary.ids, &mut out, product.as_str())?;
     }
     if !link.standing.is_empty() {
         out.extend(pack_standing(&link.standing)?);
@@ -137,7 +141,7 @@ pub(super) fn encode(
         }
         put_number(&mut out, link.projects.len() as u64);
         for project in &link.projects {
-            put_id(dictionary, &mut out, project.as_str())?;
+            put_id(&dictionary.ids, &mut out, project.as_str())?;
         }
     }
     let (before, rest, behind) = split(&link.target);
@@ -172,7 +176,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
         HAS_THNG => Some(unpack(input)?),
         _ => Some(platform_id),
     };
-    let product_id = if flags & HAS_PRODUCT != 0 { Some(take_id(dictionary, input)?) } else { None };
+    let product_id = if flags & HAS_PRODUCT != 0 { Some(take_id(&dictionary.ids, input)?) } else { None };
     let standing = if flags & HAS_STANDING != 0 {
         unpack_standing(byte(input)?, byte(input)?)?
     } else {
@@ -187,7 +191,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             thng_name = Some(std::str::from_utf8(text(input)?).ok()?.into());
         }
         for _ in 0..number(input)? {
-            projects.push(parse(&take_id(dictionary, input)?)?);
+            projects.push(parse(&take_id(&dictionary.ids, input)?)?);
         }
     }
     Some((
@@ -208,6 +212,44 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             updated_at: UnixMillis(updated_at),
         },
     ))
+}
+
+/// Reads where a link leads; no lead when its target has tags, which the rest of the link fills in.
+pub(super) fn lead(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Option<Lead>)> {
+    let input = &mut record.get(..length(record))?;
+    number(input)?;
+    number(input)?;
+    text(input)?;
+    let rev = number(input)?;
+    let flags = byte(input)?;
+    take(input, PACKED_ID)?;
+    if flags & (THNG_IS_PLATFORM | HAS_THNG) == HAS_THNG {
+        take(input, PACKED_ID)?;
+    }
+    if flags & HAS_PRODUCT != 0 {
+        pass_id(input)?;
+    }
+    if flags & HAS_STANDING != 0 {
+        take(input, 2)?;
+    }
+    signed(input)?;
+    signed(input)?;
+    if flags & HAS_EXTRAS != 0 {
+        text(input)?;
+        if byte(input)? == 1 {
+            text(input)?;
+        }
+        for _ in 0..number(input)? {
+            pass_id(input)?;
+        }
+    }
+    let target = target(dictionary, input)?;
+    if target.contains(&b'{') {
+        return Some((rev, None));
+    }
+    // It was made ready once before it was taken in, by the same rules.
+    let location = HeaderValue::from_maybe_shared(bytes::Bytes::from(target)).ok()?;
+    Some((rev, Some(Lead { location, forward_query: flags & FORWARDS_QUERY != 0 })))
 }
 
 fn target(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Vec<u8>> {
@@ -287,65 +329,6 @@ fn unpack_standing(commission: u8, verdict: u8) -> Option<Standing> {
     Some(Standing { commission, verdict })
 }
 
-type Id = [u8; ID_LEN];
-
-fn parse<T: FromStr>(id: &Id) -> Option<T> {
-    std::str::from_utf8(id).ok()?.parse().ok()
-}
-
-fn pack(id: &str) -> Option<[u8; PACKED_ID]> {
-    let id = id.as_bytes();
-    if id.len() != ID_LEN {
-        return None;
-    }
-    let value = |part: &[u8]| {
-        part.iter().try_fold(0_u128, |value, byte| {
-            Some(value * ALPHABET.len() as u128 + ALPHABET.binary_search(byte).ok()? as u128)
-        })
-    };
-    let (head, tail) = (value(id.get(..HEAD)?)?, value(id.get(HEAD..)?)?);
-    let mut out = [0; PACKED_ID];
-    out[..6].copy_from_slice(&head.to_be_bytes()[10..]);
-    out[6..].copy_from_slice(&tail.to_be_bytes()[4..]);
-    Some(out)
-}
-
-fn unpack(input: &mut &[u8]) -> Option<Id> {
-    let packed = take(input, PACKED_ID)?;
-    let (mut head, mut tail) = ([0; 16], [0; 16]);
-    head[10..].copy_from_slice(packed.get(..6)?);
-    tail[4..].copy_from_slice(packed.get(6..)?);
-    let mut out = [0; ID_LEN];
-    let write = |mut value: u128, out: &mut [u8]| {
-        for slot in out.iter_mut().rev() {
-            *slot = ALPHABET[(value % ALPHABET.len() as u128) as usize];
-            value /= ALPHABET.len() as u128;
-        }
-    };
-    write(u128::from_be_bytes(head), &mut out[..HEAD]);
-    write(u128::from_be_bytes(tail), &mut out[HEAD..]);
-    Some(out)
-}
-
-/// Writes an id by its number, or itself behind a zero when there is no room for more.
-fn put_id(dictionary: &Dictionary, out: &mut Vec<u8>, id: &str) -> Option<()> {
-    match dictionary.ids.number(id) {
-        Some(number) => put_number(out, u64::from(number) + 1),
-        None => {
-            put_number(out, 0);
-            out.extend(pack(id)?);
-        }
-    }
-    Some(())
-}
-
-fn take_id(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Id> {
-    match number(input)? {
-        0 => unpack(input),
-        number => dictionary.ids.text(u32::try_from(number - 1).ok()?)?.as_bytes().try_into().ok(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -394,9 +377,13 @@ mod tests {
             prop_assert_eq!(length(&record), record.len());
             prop_assert_eq!(key(&record), Some((0, &b"K7Q2"[..])));
             prop_assert_eq!(super::rev(&record), Some(rev));
+            let location = HeaderValue::from_bytes(target.as_bytes()).unwrap();
+            let expected = (!target.contains('{')).then_some(Lead { location, forward_query: fold });
+            prop_assert_eq!(lead(&dictionary, &record), Some((rev, expected)));
             prop_assert_eq!(decode(&dictionary, &record), Some((rev, link)));
             for cut in 0..record.len() {
-                let _ = (decode(&dictionary, &record[..cut]), length(&record[..cut]));
+                let cut = &record[..cut];
+                let _ = (decode(&dictionary, cut), lead(&dictionary, cut), length(cut));
             }
         }
 
@@ -405,7 +392,7 @@ mod tests {
             let dictionary = Dictionary::new();
             dictionary.domains.number("tn.gg");
             prop_assert!(length(&bytes) <= bytes.len());
-            let _ = (decode(&dictionary, &bytes), key(&bytes), rev(&bytes));
+            let _ = (decode(&dictionary, &bytes), lead(&dictionary, &bytes), key(&bytes), rev(&bytes));
         }
     }
 

@@ -12,7 +12,7 @@ use shared::{
 };
 
 use super::{
-    record::{self, Dictionary},
+    record::{self, Dictionary, Lead},
     shard::{Form, Shard},
 };
 
@@ -119,6 +119,12 @@ impl Table {
     #[must_use]
     pub fn find(&self, domain: &str, folded: &str) -> Option<(Rev, Redirect)> {
         self.look(domain, folded, |record| record::decode(&self.dictionary, record))
+    }
+
+    /// Where a link leads, with the revision that made it; no lead when its target has tags.
+    #[must_use]
+    pub(crate) fn find_lead(&self, domain: &str, folded: &str) -> Option<(Rev, Option<Lead>)> {
+        self.look(domain, folded, |record| record::lead(&self.dictionary, record))
     }
 
     /// The revision that made a link.

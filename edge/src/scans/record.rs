@@ -37,16 +37,10 @@ pub(super) fn encode(scan: &Scan, out: &mut Vec<u8>) {
             out.extend(ip.octets());
         }
     }
-    let (agent, referer) = (usize::from(scan.cuts.0), usize::from(scan.cuts.1));
-    let texts = [
-        Some(&*scan.served.key.domain),
-        Some(&*scan.served.key.folded),
-        scan.texts.get(..agent),
-        scan.texts.get(agent..referer),
-        scan.texts.get(referer..),
-    ];
-    for text in texts {
-        put(text.unwrap_or_default(), out);
+    let mut from = 0;
+    for to in scan.cuts.map(usize::from).into_iter().chain([scan.texts.len()]) {
+        put(scan.texts.get(from..to).unwrap_or_default(), out);
+        from = to;
     }
     if let Some(fired) = &scan.fired {
         put(fired.rule.application.as_ref().map_or("", |id| id.as_str()), out);
@@ -175,6 +169,17 @@ pub(super) mod tests {
 
     /// A scan of one short id.
     pub(in crate::scans) fn scan(at: i64, entry_url: &str, agent: &str, referer: &str) -> Scan {
+        let mut texts = String::new();
+        let cuts = ["tn.gg", "ABC", entry_url, agent].map(|text| {
+            texts.push_str(text);
+            texts.len() as u16
+        });
+        texts.push_str(referer);
+        Scan { at: UnixMillis(at), ip: [127, 0, 0, 1].into(), texts: texts.into(), cuts, fired: None }
+    }
+
+    /// A redirection of a project.
+    fn served(project: &str) -> Served {
         let record = Redirect {
             domain: "tn.gg".parse().unwrap(),
             short_id: "ABC".parse().unwrap(),
@@ -185,22 +190,12 @@ pub(super) mod tests {
             target: "https://example.com/".into(),
             thng_name: None,
             standing: shared::standing::Standing::default(),
-            projects: Box::default(),
+            projects: [project.parse().unwrap()].into(),
             forward_query: false,
             created_at: UnixMillis(0),
             updated_at: UnixMillis(0),
         };
-        let served = Served::new(&RedirectKey::new("tn.gg", "ABC"), Arc::new(record)).unwrap();
-        let texts = format!("{entry_url}{agent}{referer}").into_boxed_str();
-        let cuts = (entry_url.len() as u16, (entry_url.len() + agent.len()) as u16);
-        Scan {
-            at: UnixMillis(at),
-            served: Arc::new(served),
-            ip: [127, 0, 0, 1].into(),
-            texts,
-            cuts,
-            fired: None,
-        }
+        Served::new(&RedirectKey::new("tn.gg", "ABC"), Arc::new(record)).unwrap()
     }
 
     proptest! {
@@ -213,6 +208,7 @@ pub(super) mod tests {
                 let read = decode(&bytes).unwrap();
                 prop_assert_eq!(read.at.0, at);
                 prop_assert_eq!(read.ip, ip);
+                prop_assert_eq!((&*read.domain, &*read.folded), ("tn.gg", "ABC"));
                 prop_assert_eq!(&*read.entry_url, &*url);
                 prop_assert_eq!(read.user_agent.as_deref().unwrap_or_default(), &*agent);
                 prop_assert_eq!(read.referer.as_deref().unwrap_or_default(), &*referer);
@@ -238,11 +234,10 @@ pub(super) mod tests {
             }];
             let set = rules::read(&AccountRules::new(APPLICATION.parse().unwrap(), lists)).unwrap().unwrap();
             let mut scan = scan(1, "https://tn.gg/ABC", "", "");
-            let record = Redirect { projects: [PROJECT.parse().unwrap()].into(), ..(*scan.served.record).clone() };
-            scan.served = Arc::new(Served::new(&scan.served.key, Arc::new(record)).unwrap());
+            let served = served(PROJECT);
             let (headers, agents) = (http::HeaderMap::new(), Agents::new());
             let sources = Sources { agents: &agents, geo: &NoGeoIp };
-            let scene = Scene::new(&scan.served, &headers, scan.ip, scan.at, sources);
+            let scene = Scene::new(&served, &headers, scan.ip, scan.at, sources);
             let (rule, location) = set.decide(&scene).unwrap();
             scan.fired = Some(Box::new(Fired { rule, location: location.clone() }));
             let mut bytes = Vec::new();

@@ -7,8 +7,8 @@ use shared::{
     wire::{links::LinksPage, stream::Rev},
 };
 
-use super::{FLOORS, Generation, Held, KeyRef, Resolved, Served};
-use crate::replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus};
+use super::{FLOORS, Generation, Held, KeyRef, Leads, Resolved, Served};
+use crate::replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus, Table};
 
 /// Links of a page that are taken in one step, while events wait.
 const STEP: usize = 64;
@@ -33,28 +33,57 @@ impl Generation {
         self.full.load_full()
     }
 
-    /// What the links of all say of a key; `None` when they may not be asked now.
-    pub(super) fn among_all(&self, key: KeyRef<'_>) -> Option<Held> {
-        let full = self.full.load();
-        let full = full.as_ref()?;
-        let asked = self.asked(key);
-        if self.hold.load(SeqCst) > asked.applied {
-            return None;
-        }
-        match full.find(asked) {
-            Answer::Absent => Some(Held::Absent),
-            Answer::Unknown => None,
+    /// What is held under a key; that it is absent is taken from the links of all while the stream is live alone.
+    pub(in crate::cache) fn held(&self, key: KeyRef<'_>, is_live: bool) -> Held {
+        match self.among_all(key, Table::find) {
+            Answer::Absent if is_live => Held::Absent,
+            Answer::Absent | Answer::Unknown => self.remembered(key),
             Answer::Present(link) => {
-                let key = RedirectKey::new(key.domain, key.folded);
+                let owned = RedirectKey::new(key.domain, key.folded);
                 // It was made ready once before it was taken in.
-                Served::new(&key, Arc::new(link)).ok().map(|served| Held::Present(Arc::new(served)))
+                match Served::new(&owned, Arc::new(link)) {
+                    Ok(served) => Held::Present(Arc::new(served)),
+                    Err(_) => self.remembered(key),
+                }
             }
         }
     }
 
+    /// Where a key leads: the same as [`Self::held`], for whoever needs nothing else of a redirection.
+    ///
+    /// One allocation, that of the target, where the links of all answer.
+    pub(in crate::cache) fn leads(&self, key: KeyRef<'_>, is_live: bool) -> Held<Leads> {
+        let held = match self.among_all(key, Table::find_lead) {
+            Answer::Present(Some(lead)) => return Held::Present(Leads::To(lead)),
+            Answer::Absent if is_live => return Held::Absent,
+            Answer::Absent | Answer::Unknown => self.remembered(key),
+            // Its tags are filled in from the whole link.
+            Answer::Present(None) => self.held(key, is_live),
+        };
+        held.map(Leads::Served)
+    }
+
+    /// What the links of all say of a key; unknown also when they may not be asked now.
+    fn among_all<T>(
+        &self,
+        key: KeyRef<'_>,
+        find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
+    ) -> Answer<T> {
+        let full = self.full.load();
+        let Some(full) = full.as_ref() else { return Answer::Unknown };
+        let asked = self.asked(key);
+        if self.hold.load(SeqCst) > asked.applied {
+            return Answer::Unknown;
+        }
+        full.find(asked, find)
+    }
+
     /// Whether a key that nobody can be asked for was absent in the last state that is known.
     pub(in crate::cache) fn was_absent(&self, key: KeyRef<'_>) -> bool {
-        matches!(self.among_all(key), Some(Held::Absent))
+        matches!(
+            self.among_all(key, |table, domain, folded| Some((table.find_rev(domain, folded)?, ()))),
+            Answer::Absent
+        )
     }
 
     fn asked<'k>(&self, key: KeyRef<'k>) -> Asked<'k> {

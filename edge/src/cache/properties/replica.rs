@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{EdgeCache, Epoch, KEYS, key, record};
 use crate::{
-    cache::{Held, KeyRef, PageFit, Reading, Sources},
+    cache::{Held, KeyRef, Leads, PageFit, Reading, Sources},
     replica,
 };
 
@@ -116,6 +116,7 @@ impl super::World {
         // Before the first contact the past is shown, and nothing else.
         for n in 0..KEYS {
             let expected = self.state(*applied).get(&n).copied();
+            assert_agree(&cache, n);
             match cache.held(KeyRef::of(&key(n))) {
                 Held::Present(served) => assert_eq!(super::rev_of(&Some(served)), expected, "key {n}"),
                 Held::Absent | Held::Stale | Held::Nothing => assert_eq!(expected, None, "key {n}"),
@@ -140,6 +141,7 @@ impl super::World {
         self.cache.set_live(true);
         for n in 0..KEYS {
             let expected = self.state(self.head()).get(&n).copied();
+            assert_agree(&self.cache, n);
             let found = match self.cache.held(KeyRef::of(&key(n))) {
                 Held::Present(served) => super::rev_of(&Some(served)),
                 Held::Absent => None,
@@ -152,6 +154,21 @@ impl super::World {
             self.state(self.head()).keys().filter(|n| **n < KEYS).count()
         );
     }
+}
+
+/// What needs the location alone is led where the whole redirection leads.
+fn assert_agree(cache: &EdgeCache, n: u8) {
+    let key = key(n);
+    let (held, leads) = (cache.held(KeyRef::of(&key)), cache.leads(KeyRef::of(&key)));
+    let agree = match (&held, &leads) {
+        (Held::Present(served), Held::Present(Leads::To(lead))) => {
+            (&served.location, served.record.forward_query) == (&lead.location, lead.forward_query)
+        }
+        (Held::Present(served), Held::Present(Leads::Served(other))) => served.location == other.location,
+        (Held::Absent, Held::Absent) | (Held::Stale, Held::Stale) | (Held::Nothing, Held::Nothing) => true,
+        _ => false,
+    };
+    assert!(agree, "key {n}: {held:?}, but {leads:?}");
 }
 
 /// A world whose edge has read every link.
