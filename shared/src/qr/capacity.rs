@@ -31,31 +31,58 @@ pub(super) const fn modules(version: u8) -> u32 {
     17 + 4 * version as u32
 }
 
-/// The smallest version that holds `payload` at `ecl` in one segment, if any does.
-pub(super) fn smallest_version(payload: &str, ecl: Ecl) -> Option<u8> {
-    let mode = Mode::of(payload);
-    let codewords = match ecl {
+/// Modules of a symbol of `version` that hold codewords, those included that are left over: what no pattern takes.
+pub(super) fn data_modules(version: u8) -> usize {
+    let version = usize::from(version);
+    let mut modules = (16 * version + 128) * version + 64;
+    if version >= 2 {
+        let alignments = version / 7 + 2;
+        modules -= (25 * alignments - 10) * alignments - 55;
+    }
+    if version >= 7 {
+        // Two copies of the version itself.
+        modules -= 36;
+    }
+    modules
+}
+
+/// Codewords of data in a symbol of `version` at `ecl`; `None` for another version than 1 to 40.
+pub(super) fn data_codewords(version: u8, ecl: Ecl) -> Option<usize> {
+    table(ecl).get(usize::from(version).checked_sub(1)?).copied().map(usize::from)
+}
+
+fn table(ecl: Ecl) -> &'static Codewords {
+    match ecl {
         Ecl::L => &L,
         Ecl::M => &M,
         Ecl::Q => &Q,
         Ecl::H => &H,
-    };
+    }
+}
+
+/// The smallest version that holds `payload` at `ecl` in one segment, if any does.
+pub(super) fn smallest_version(payload: &str, ecl: Ecl) -> Option<u8> {
+    let mode = Mode::of(payload);
     (1..=MAX_VERSION)
-        .zip(codewords)
+        .zip(table(ecl))
         .find(|&(version, &bytes)| mode.bits(payload.len(), version) <= usize::from(bytes) * 8)
         .map(|(version, _)| version)
 }
 
-/// The densest single mode of a payload; `fast_qr` chooses by the same rule.
-#[derive(Clone, Copy)]
-enum Mode {
+/// The densest single mode of a payload.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mode {
+    /// Digits.
     Numeric,
+    /// Digits, upper-case letters and nine signs.
     Alphanumeric,
+    /// Anything.
     Byte,
 }
 
 impl Mode {
-    fn of(payload: &str) -> Self {
+    /// The mode of a payload.
+    pub(super) fn of(payload: &str) -> Self {
         let alphanumeric = |b: u8| b.is_ascii_digit() || b.is_ascii_uppercase() || b" $%*+-./:".contains(&b);
         if payload.bytes().all(|b| b.is_ascii_digit()) {
             Self::Numeric
@@ -66,24 +93,37 @@ impl Mode {
         }
     }
 
-    /// Bits of the whole segment: mode indicator, character count, data.
-    fn bits(self, length: usize, version: u8) -> usize {
+    /// What tells it at the start of a segment, in four bits.
+    pub(super) const fn indicator(self) -> usize {
+        match self {
+            Self::Numeric => 1,
+            Self::Alphanumeric => 2,
+            Self::Byte => 4,
+        }
+    }
+
+    /// Bits of the character count.
+    pub(super) const fn count_bits(self, version: u8) -> u32 {
         let (small, medium, large) = match self {
             Self::Numeric => (10, 12, 14),
             Self::Alphanumeric => (9, 11, 13),
             Self::Byte => (8, 16, 16),
         };
-        let count = match version {
+        match version {
             0..=9 => small,
             10..=26 => medium,
             27.. => large,
-        };
+        }
+    }
+
+    /// Bits of the whole segment: mode indicator, character count, data.
+    pub(super) fn bits(self, length: usize, version: u8) -> usize {
         let data = match self {
             Self::Numeric => 10 * (length / 3) + [0, 4, 7][length % 3],
             Self::Alphanumeric => 11 * (length / 2) + 6 * (length % 2),
             Self::Byte => 8 * length,
         };
-        4 + count + data
+        4 + self.count_bits(version) as usize + data
     }
 }
 

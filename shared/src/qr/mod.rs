@@ -7,12 +7,14 @@
 
 mod capacity;
 mod caption;
+mod codewords;
 mod deflate;
 mod eps;
 mod layout;
 mod mask;
 mod matrix;
 mod pdf;
+mod place;
 mod png;
 mod request;
 mod svg;
