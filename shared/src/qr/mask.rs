@@ -36,6 +36,7 @@ pub(super) const fn set(line: &mut Line, index: usize, dark: bool) {
 }
 
 /// The line `index` of `mask`, by rows.
+#[cfg(test)]
 pub(super) fn pattern(mask: usize, index: usize) -> &'static Line {
     &PATTERNS[mask][index % PERIOD]
 }
