@@ -26,6 +26,7 @@ use crate::{
         limiter::{Limiter, Limits, Ticks},
         passwords::Passwords,
         property_group::PropertyGroups,
+        reactions::Reactions,
         webhooks::Webhooks,
     },
     store::{Db, StoreError, blobs::Blobs},
@@ -72,6 +73,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let app = App {
         outward: parts.outward,
         webhooks: Webhooks::default(),
+        reactions: Reactions::default(),
         streams: Streams::default(),
         key_lookups: KeyLookups::new(parts.db.clone()),
         property_groups: PropertyGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone()),

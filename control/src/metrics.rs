@@ -237,6 +237,7 @@ pub struct WebhookMetrics {
     pub(crate) dead: Counter,
     pub(crate) expired: Counter,
     pub(crate) paused: Counter,
+    pub(crate) dropped: Counter,
     pub(crate) delay_seconds: Histogram,
 }
 
@@ -248,6 +249,7 @@ impl Default for WebhookMetrics {
             dead: Counter::default(),
             expired: Counter::default(),
             paused: Counter::default(),
+            dropped: Counter::default(),
             delay_seconds: Histogram::new(REQUEST_BOUNDS),
         }
     }
@@ -261,11 +263,60 @@ impl WebhookMetrics {
             ("webhook_dead", "Events that were given up after a day", &self.dead),
             ("webhook_expired", "Events that waited for three days and were removed", &self.expired),
             ("webhook_paused", "Webhooks that were paused as their receivers are dead", &self.paused),
+            ("webhook_dropped", "Events that found the queue of a webhook full", &self.dropped),
         ] {
             registry.register(name, help, counter.clone());
         }
         let delay = self.delay_seconds.clone();
         registry.register("webhook_delay_seconds", "From the queue of a webhook to its receiver", delay);
+    }
+}
+
+/// Reactions.
+#[derive(Debug)]
+pub struct ReactionMetrics {
+    pub(crate) done: Counter,
+    pub(crate) failed: Counter,
+    pub(crate) dropped: Counter,
+    pub(crate) cut: Counter,
+    pub(crate) put_off: Counter,
+    pub(crate) delay_seconds: Histogram,
+}
+
+impl Default for ReactionMetrics {
+    fn default() -> Self {
+        Self {
+            done: Counter::default(),
+            failed: Counter::default(),
+            dropped: Counter::default(),
+            cut: Counter::default(),
+            put_off: Counter::default(),
+            delay_seconds: Histogram::new(REQUEST_BOUNDS),
+        }
+    }
+}
+
+impl ReactionMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        for (name, help, counter) in [
+            ("reactions_done", "Times a reaction was carried out", &self.done),
+            ("reactions_failed", "Times a reaction could not be carried out", &self.failed),
+            (
+                "reactions_dropped",
+                "Events that found the queue of an account's reactions full",
+                &self.dropped,
+            ),
+            ("reactions_cut", "Events that were not reacted to, as a loop would come of it", &self.cut),
+            (
+                "reactions_put_off",
+                "Times the database failed on a reaction, which is tried again",
+                &self.put_off,
+            ),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+        let delay = self.delay_seconds.clone();
+        registry.register("reaction_delay_seconds", "From the queue of a reaction to what it does", delay);
     }
 }
 

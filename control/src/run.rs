@@ -22,7 +22,7 @@ pub struct Core {
 
 impl Core {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the upkeep and the
-    /// workers of jobs and webhooks.
+    /// workers of jobs, webhooks and reactions.
     #[must_use]
     pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -49,7 +49,8 @@ impl Core {
         core.spawn(worker::connections::run(app.clone(), stop_background.clone()));
         core.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         core.spawn(worker::run_jobs::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::webhooks::run(app.clone(), stop_background));
+        core.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
+        core.spawn(worker::reactions::run(app.clone(), stop_background));
         core
     }
 

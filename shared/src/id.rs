@@ -135,6 +135,8 @@ id_types! {
     JobId;
     /// A webhook.
     WebhookId;
+    /// A reaction.
+    ReactionId;
     /// An access of an operator to an account.
     AccessId;
     /// The identifier of any resource a redirection may belong to.

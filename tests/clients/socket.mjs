@@ -27,7 +27,7 @@ function open(path, token) {
 }
 
 async function call(method, path, body) {
-  const headers = { authorization: key, "content-type": "application/json" };
+  const headers = { authorization: key, "content-type": "application/json", accept: "application/json" };
   const answer = await fetch(`${api}${path}`, { method, headers, body: JSON.stringify(body) });
   return answer.json();
 }
@@ -52,6 +52,13 @@ const actions = await open("/actions/scans", key);
 actions.socket.send(JSON.stringify({ thng }));
 assert.equal((await actions.next()).thng, thng);
 
+// Changes of redirections are heard at their paths; nothing is written there.
+const changes = await open("/redirections/SOCKET", key);
+await call("POST", "/redirections", { platformId: thng, defaultRedirectUrl: "https://example.com/", shortId: "SOCKET" });
+assert.equal((await changes.next()).change, "created");
+changes.socket.send("{}");
+assert.equal((await changes.next()).status, 405);
+
 // The Thng with its own key.
 const itself = await open(base, thngKey);
 assert.deepEqual((await all.next())[0].value, true);
@@ -60,5 +67,5 @@ await assert.rejects(open(base, other));
 await assert.rejects(open(base, "x"));
 await assert.rejects(open("/thngs", key));
 
-for (const { socket } of [all, one, actions, itself]) socket.close();
+for (const { socket } of [all, one, actions, changes, itself]) socket.close();
 console.log("done");

@@ -56,6 +56,9 @@ impl Filled {
         // A name that nothing has: a test event goes nowhere.
         let webhook = json!({"name": "w", "url": "https://webhooks.invalid/hook", "status": "disabled"});
         others.push(("webhooks", text(&create("/webhooks", webhook).await?["id"])?));
+        let reaction = json!({"name": "r", "status": "disabled",
+            "effect": {"type": "property", "key": "a", "value": 1}});
+        others.push(("reactions", text(&create("/reactions", reaction).await?["id"])?));
         let project = others[0].1.clone();
         let applications = format!("/projects/{project}/applications");
         let application = create(&applications, json!({"name": "a", "socialNetworks": {}})).await?;

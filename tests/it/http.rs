@@ -26,6 +26,7 @@ mod places;
 mod properties;
 mod properties_model;
 mod properties_refused;
+mod reactions;
 mod resources;
 mod scan_profile;
 mod scoping;

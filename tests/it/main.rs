@@ -18,6 +18,7 @@ mod model;
 mod openapi;
 mod ops;
 mod publisher;
+mod reactions;
 mod rules;
 mod schemathesis;
 mod simulation;

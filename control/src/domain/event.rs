@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{
-    id::{AccountId, ActionId, JobId},
+    id::{AccountId, ActionId, JobId, ReactionId},
     time::UnixMillis,
 };
 
@@ -178,6 +178,44 @@ impl Quiet {
     }
 }
 
+/// Most reactions that one event may come about by; nothing reacts to what lies deeper.
+pub const MAX_DEPTH: usize = 5;
+
+/// The reactions by which an event came about, first to last: each to what the one before it did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cause(Vec<ReactionId>);
+
+impl Cause {
+    /// The cause of what a reaction does about an event with this one; `None` where a loop is cut: for a
+    /// reaction that has had its part in it, and below [`MAX_DEPTH`].
+    #[must_use]
+    pub fn by(&self, reaction: ReactionId) -> Option<Self> {
+        let may = !self.0.contains(&reaction) && self.0.len() < MAX_DEPTH;
+        may.then(|| Self(self.0.iter().copied().chain([reaction]).collect()))
+    }
+
+    /// It as stored; `None` for what no reaction did.
+    #[must_use]
+    pub fn stored(&self) -> Option<String> {
+        let ids: Vec<&str> = self.0.iter().map(ReactionId::as_str).collect();
+        (!ids.is_empty()).then(|| ids.join(","))
+    }
+
+    /// Reads what was stored.
+    ///
+    /// # Errors
+    /// The text is none.
+    pub fn read(text: Option<&str>) -> Result<Self, InvalidCause> {
+        let ids = text.unwrap_or_default().split(',').filter(|id| !id.is_empty());
+        ids.map(|id| id.parse().map_err(|_| InvalidCause)).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// A text that is no cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not the cause of an event")]
+pub struct InvalidCause;
+
 /// What says who hears of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActionEvent {
@@ -208,6 +246,8 @@ pub struct Recorded {
     pub origin: Option<String>,
     /// Who is not told of it.
     pub quiet: Quiet,
+    /// The reactions by which it came about.
+    pub cause: Cause,
     /// What happened.
     pub event: Event,
 }
@@ -316,6 +356,25 @@ pub fn point_message(point: &Point) -> Value {
     })
 }
 
+/// A redirection as a message holds it; `change` is said beside it.
+#[must_use]
+pub fn redirection_message(item: &RedirectionEvent) -> Map<String, Value> {
+    let members = [
+        ("shortDomain", json!(item.domain)),
+        ("shortId", json!(item.short_id)),
+        ("platformId", json!(item.platform_id)),
+        ("evrythngId", json!(item.platform_id)),
+        ("defaultRedirectUrl", json!(item.target)),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The end of a job as a message holds it.
+#[must_use]
+pub fn job_message(id: JobId, status: &str) -> Value {
+    json!({"id": id, "type": "ACTION_CREATION", "status": status})
+}
+
 /// An action as a message holds it: the form of the HTTP API, without `context` and `scopes`.
 #[must_use]
 pub fn action_message(action: &Action) -> Value {
@@ -380,6 +439,20 @@ mod tests {
             let quiet = Quiet { notifications, reactions };
             assert_eq!((quiet.bits(), Quiet::stored(bits), Quiet::stored(bits | 4)), (bits, quiet, quiet));
         }
+    }
+
+    #[test]
+    fn a_loop_is_cut_at_each_reaction_and_at_the_depth() {
+        let reaction = |n: u8| ReactionId::new(1, [n; 16]);
+        let mut cause = Cause::default();
+        assert_eq!((cause.stored(), Cause::read(None)), (None, Ok(Cause::default())));
+        for n in 0..u8::try_from(MAX_DEPTH).unwrap() {
+            cause = cause.by(reaction(n)).unwrap();
+            assert!((0..=n).all(|n| cause.by(reaction(n)).is_none()), "{n} does not react to itself");
+            assert_eq!(Cause::read(cause.stored().as_deref()), Ok(cause.clone()));
+        }
+        assert_eq!(cause.by(reaction(99)), None, "too deep");
+        assert_eq!(Cause::read(Some("x")), Err(InvalidCause));
     }
 
     #[test]

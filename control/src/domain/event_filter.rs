@@ -13,13 +13,17 @@ use super::{
 pub const MAX_TYPES: usize = 50;
 
 /// The families of types: what stands before the dot.
-const FAMILIES: [(&str, &[&str]); 4] = [
+const FAMILIES: [(&str, &[&str]); 5] = [
     // Behind the dot is the type of the action.
     ("action", &[]),
     ("properties", &["updated"]),
     ("redirection", &["created", "updated", "deleted"]),
     ("job", &["completed"]),
+    (REACTION, &[]),
 ];
+
+/// What reactions send to webhooks; nothing in the log is of this type.
+pub const REACTION: &str = "reaction";
 
 /// What an event may be asked for: members of what it tells of, `customFields.a.b` and such for what lies deeper.
 const FIELDS: [Field; 18] = [
@@ -60,7 +64,7 @@ impl Types {
         if names.len() > MAX_TYPES {
             return Err(format!("names at most {MAX_TYPES} types, not {}", names.len()));
         }
-        match names.iter().find(|name| !is_type(name)) {
+        match names.iter().find(|name| !is_type(name) || *name == REACTION) {
             Some(name) => Err(format!(
                 "{:?} is no type of event: there are action, action.<type of action>, properties.updated, \
                  redirection.created, redirection.updated, redirection.deleted and job.completed",
@@ -68,6 +72,18 @@ impl Types {
             )),
             None => Ok(Self(names)),
         }
+    }
+
+    /// Reads the list of a webhook, which may also name [`REACTION`].
+    ///
+    /// # Errors
+    /// As [`Types::new`].
+    pub fn of_webhook(names: Vec<String>) -> Result<Self, String> {
+        let known = names.iter().filter(|name| *name != REACTION).cloned().collect();
+        if names.len() > MAX_TYPES {
+            return Self::new(names);
+        }
+        Self::new(known).map(|_| Self(names))
     }
 
     /// Reads a list as a query holds it, with commas.
@@ -139,6 +155,33 @@ impl Condition {
     }
 }
 
+/// Whether an event may be asked for this.
+#[must_use]
+pub fn is_field(name: &str) -> bool {
+    FIELDS.iter().any(|field| field.is(name))
+}
+
+/// The first text, number or truth value at a path of a document, as conditions find it.
+#[must_use]
+pub fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(items) => items.iter().find_map(|item| find(item, path)),
+        Value::Object(members) => members.iter().find_map(|(name, value)| {
+            let rest = path.strip_prefix(name.as_str())?;
+            if rest.is_empty() { first(value) } else { find(value, rest.strip_prefix('.')?) }
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn first(value: &Value) -> Option<&Value> {
+    match value {
+        Value::Array(items) => items.iter().find_map(first),
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => Some(value),
+        Value::Null | Value::Object(_) => None,
+    }
+}
+
 /// Whether one of the scalars at a path meets a test; names may hold dots themselves.
 fn any(value: &Value, path: &str, meets: &mut impl FnMut(Fact<'_>) -> bool) -> bool {
     match value {
@@ -193,6 +236,12 @@ mod tests {
         }
         assert!(Types::parse(&"job,".repeat(MAX_TYPES)).is_ok());
         assert!(Types::parse(&"job,".repeat(MAX_TYPES + 1)).is_err());
+        let own = |names: &[&str]| Types::of_webhook(names.iter().map(|name| (*name).to_owned()).collect());
+        assert!(
+            own(&["reaction"]).is_ok_and(|types| !types.admit("action.scans") && types.admit("reaction"))
+        );
+        assert!(own(&["reaction", "nothing"]).is_err() && own(&["reaction.x"]).is_err());
+        assert!(own(&["reaction"; MAX_TYPES + 1]).is_err() && Types::parse("reaction").is_err());
         let types = Types::parse("action.scans").unwrap();
         assert!(types.admit_family("action") && !types.admit_family("job"));
     }

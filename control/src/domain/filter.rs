@@ -37,7 +37,7 @@ pub struct Field {
 }
 
 impl Field {
-    fn is(&self, name: &str) -> bool {
+    pub(super) fn is(&self, name: &str) -> bool {
         match self.name.strip_suffix('*') {
             Some(prefix) => name.strip_prefix(prefix).is_some_and(|key| !key.is_empty()),
             None => name == self.name,

@@ -85,6 +85,8 @@ pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)
 pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
 /// Webhooks.
 pub const WEBHOOKS: ListType = by(&[field("name", Text), field("status", Text)]);
+/// Reactions.
+pub const REACTIONS: ListType = WEBHOOKS;
 /// What webhooks are to be sent, and were.
 pub const DELIVERIES: ListType = by(&[field("status", Text), field("type", Text)]);
 /// Users of applications.

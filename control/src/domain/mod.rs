@@ -33,6 +33,8 @@ pub mod place;
 pub mod project;
 pub mod property;
 pub mod property_body;
+pub mod reaction;
+pub mod reaction_effect;
 pub mod redirection;
 pub mod reference;
 pub mod resource;

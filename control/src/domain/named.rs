@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use shared::id::{ApplicationId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ThngId, WebhookId};
+use shared::id::{
+    ApplicationId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ReactionId, ThngId, WebhookId,
+};
 
 use super::{
     collection::{Collection, CollectionDetails},
@@ -12,6 +14,7 @@ use super::{
     permission::Subject,
     place::{Place, PlaceDetails},
     project::{Application, ApplicationDetails, Project, ProjectDetails},
+    reaction::{Reaction, ReactionDetails},
     resource::{Common, Product, ProductDetails, Stamp, Thng, ThngDetails},
     webhook::{Webhook, WebhookDetails},
 };
@@ -95,4 +98,5 @@ named! {
     Collection: CollectionId, CollectionDetails, "collection", Collections;
     File: FileId, FileDetails, "file", Files;
     Webhook: WebhookId, WebhookDetails, "webhook", Webhooks;
+    Reaction: ReactionId, ReactionDetails, "reaction", Reactions;
 }

@@ -53,6 +53,8 @@ pub enum Subject {
     Events,
     /// Where events are sent.
     Webhooks,
+    /// What is done when something happens.
+    Reactions,
     /// The state of the service.
     Status,
 }
@@ -60,12 +62,12 @@ pub enum Subject {
 use Subject::{
     Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Collections,
     Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
-    Redirections, Rules, Status, Thngs, Users, Webhooks,
+    Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Access,
         Accounts,
         Operators,
@@ -90,6 +92,7 @@ impl Subject {
         Jobs,
         Events,
         Webhooks,
+        Reactions,
         Status,
     ];
 }
@@ -152,6 +155,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Jobs, b"aaa-"),
     (Operator, Events, b"-a--"),
     (Operator, Webhooks, b"aaaa"),
+    (Operator, Reactions, b"aaaa"),
     (Operator, Status, b"-a--"),
     (TrustedApp, Access, b"-o--"),
     (TrustedApp, Users, b"pp--"),
@@ -164,7 +168,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (TrustedApp, Actions, b"pp-p"),
     (TrustedApp, ActionTypes, b"-a--"),
     (TrustedApp, Redirections, b"pppp"),
-    // Properties and what no project is named in stay out.
+    // What no project is named in stays out.
     (TrustedApp, Events, b"-p--"),
     (TrustedApp, Assessments, b"p---"),
     (App, Access, b"-o--"),

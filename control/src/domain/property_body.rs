@@ -145,7 +145,7 @@ fn parse_item(item: &Value, path_key: Option<&PropertyKey>) -> Result<NewPoint, 
     members.finish(point)
 }
 
-fn check_value(value: &Value) -> Result<(), String> {
+pub(super) fn check_value(value: &Value) -> Result<(), String> {
     if value.is_null() {
         return Err("must be a string, number, boolean, array or object, not null".to_owned());
     }

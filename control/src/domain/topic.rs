@@ -21,6 +21,10 @@ pub enum Topic {
     Property(Owner, String, Option<PropertyKey>),
     /// `/actions/:type` and those of a Thng, product or collection; `all` also where a filter ends in `+`.
     Actions(ActionScope, String),
+    /// `/redirections`, or `/redirections/:shortId`: their changes. Nothing can be written to it.
+    Redirections(Option<String>),
+    /// `/jobs/actions`, or `/jobs/actions/:id`: their ends. Nothing can be written to it.
+    Jobs(Option<String>),
 }
 
 /// What actions a topic is about.
@@ -52,9 +56,12 @@ impl fmt::Display for TopicFault {
         f.write_str(match self {
             Self::Unknown => {
                 "There is no such topic: topics are /thngs/:id/properties, /thngs/:id/properties/:key, \
-                 /thngs/:id/actions/:type, the same below /products and /collections, and /actions/:type."
+                 /thngs/:id/actions/:type, the same below /products and /collections, /actions/:type, \
+                 /redirections, /redirections/:shortId, /jobs/actions and /jobs/actions/:id."
             }
-            Self::Wildcard => "A wildcard may only be + as the last level, in place of a key or a type.",
+            Self::Wildcard => {
+                "A wildcard may only be + as the last level, in place of a key, a type or an id."
+            }
             Self::Invalid => "The topic is too long, empty, not UTF-8 or has a key that cannot be.",
         })
     }
@@ -138,6 +145,10 @@ fn read(text: &str, is_open: bool) -> Result<Topic, TopicFault> {
         ["collections", id, "actions", last] => {
             Ok(Topic::Actions(ActionScope::Collection((*id).to_owned()), kind(last)))
         }
+        ["redirections"] if !is_open => Ok(Topic::Redirections(None)),
+        ["redirections", last] => Ok(Topic::Redirections((!is_open).then(|| fold(last)))),
+        ["jobs", "actions"] if !is_open => Ok(Topic::Jobs(None)),
+        ["jobs", "actions", last] => Ok(Topic::Jobs((!is_open).then(|| (*last).to_owned()))),
         [of, id, "properties"] if !is_open => {
             Ok(Topic::Properties(owner(of).ok_or(TopicFault::Unknown)?, (*id).to_owned()))
         }
@@ -151,6 +162,12 @@ fn read(text: &str, is_open: bool) -> Result<Topic, TopicFault> {
         }
         _ => Err(TopicFault::Unknown),
     }
+}
+
+/// A short id as topics compare it: most domains know no case, and a message says what it is about.
+#[must_use]
+pub fn fold(short_id: &str) -> String {
+    short_id.to_ascii_uppercase()
 }
 
 #[cfg(test)]
@@ -187,6 +204,12 @@ mod tests {
                 Ok(Topic::Actions(ActionScope::Collection("x".to_owned()), "_a".to_owned())),
             ),
             ("/actions/all".to_owned(), Ok(Topic::Actions(ActionScope::Account, "all".to_owned()))),
+            ("/redirections".to_owned(), Ok(Topic::Redirections(None))),
+            ("/v2/redirections/abC-1".to_owned(), Ok(Topic::Redirections(Some("ABC-1".to_owned())))),
+            ("/jobs/actions".to_owned(), Ok(Topic::Jobs(None))),
+            ("/jobs/actions/x".to_owned(), Ok(Topic::Jobs(Some("x".to_owned())))),
+            ("/jobs".to_owned(), Err(TopicFault::Unknown)),
+            ("/jobs/actions/x/logs".to_owned(), Err(TopicFault::Unknown)),
             (format!("{thng}/properties/+"), Err(TopicFault::Wildcard)),
             ("#".to_owned(), Err(TopicFault::Wildcard)),
             (format!("{thng}/properties/"), Err(TopicFault::Invalid)),
@@ -211,6 +234,9 @@ mod tests {
             ("/actions/+", "scans", Ok("/actions/scans")),
             ("/actions/all", "scans", Ok("/actions/all")),
             ("/thngs/a/properties", "", Ok("/thngs/a/properties")),
+            ("/redirections/+", "ABC", Ok("/redirections/ABC")),
+            ("/redirections", "ABC", Ok("/redirections")),
+            ("/jobs/actions/+", "x", Ok("/jobs/actions/x")),
             ("/thngs/+/properties", "", Err(TopicFault::Wildcard)),
             ("/thngs/a/#", "", Err(TopicFault::Wildcard)),
             ("+/+", "", Err(TopicFault::Wildcard)),

@@ -105,6 +105,8 @@ pub struct Webhook {
     pub status: Status,
     /// Why it was paused, unless somebody asked for it.
     pub reason: Option<String>,
+    /// How many events found its queue full.
+    pub dropped: i64,
     /// Everything else.
     pub details: WebhookDetails,
 }
@@ -155,7 +157,7 @@ impl WebhookChange {
             }
         };
         let types = members.texts("types").map(|types| types.into_iter().map(str::to_owned).collect());
-        let types = types.and_then(|types: Vec<String>| match Types::new(types.clone()) {
+        let types = types.and_then(|types: Vec<String>| match Types::of_webhook(types.clone()) {
             Ok(_) => Some(types),
             Err(fault) => {
                 members.fault(format!("types: {fault}."));
@@ -271,6 +273,7 @@ mod tests {
             project: None,
             status: Status::Active,
             reason: None,
+            dropped: 0,
             details: WebhookDetails::default(),
         }
     }

@@ -36,6 +36,7 @@ mod products;
 mod projects;
 mod properties;
 mod rate_limit;
+mod reactions;
 mod redirection_answers;
 mod redirections;
 mod router;

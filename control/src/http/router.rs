@@ -13,8 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     access, accesses, action_types, actions, applications, authentication, events, jobs, logins, middleware,
-    new_actions, openapi, products, projects, properties, redirections, rules, service_info, status, tenants,
-    thng_keys, thngs, users, webhooks,
+    new_actions, openapi, products, projects, properties, reactions, redirections, rules, service_info,
+    status, tenants, thng_keys, thngs, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -148,6 +148,8 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(webhooks::deliveries))
         .routes(routes!(webhooks::send_again))
         .routes(routes!(webhooks::send_range_again))
+        .routes(routes!(reactions::list, reactions::create))
+        .routes(routes!(reactions::read, reactions::update, reactions::delete))
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))
         .routes(routes!(authentication::replay))

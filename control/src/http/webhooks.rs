@@ -53,7 +53,8 @@ pub(super) struct WebhookDocument {
     /// Where to: `https`, a public host, no user name; required on create.
     #[schema(example = "https://example.com/hooks/waymark")]
     url: String,
-    /// Types or families of events; none means all.
+    /// Types or families of events; none means all. `reaction` is what reactions send: a webhook that names it alone
+    /// gets nothing else.
     #[schema(max_items = 50)]
     types: Vec<String>,
     /// What an event must meet, in the language of `filter`, as of `GET /events`; an empty text takes it away.
@@ -74,6 +75,9 @@ pub(super) struct WebhookDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     project: Option<String>,
+    /// How many events are lost, as 100,000 waited already when they came.
+    #[schema(read_only)]
+    dropped: i64,
 }
 
 impl From<Webhook> for WebhookDocument {
@@ -89,6 +93,7 @@ impl From<Webhook> for WebhookDocument {
             ordered: details.ordered,
             status: webhook.status.as_str(),
             reason: webhook.reason,
+            dropped: webhook.dropped,
             project: webhook.project.map(|id| id.to_string()),
         }
     }

@@ -26,6 +26,10 @@ pub enum Channel {
     EachProperty(Owner, String),
     /// Actions of a type, or of all types.
     Actions(About, Option<String>),
+    /// Changes of the redirections with a short id, folded, or of all.
+    Redirections(Option<String>),
+    /// Ends of a job, or of all.
+    Jobs(Option<String>),
 }
 
 /// What actions are about.
@@ -44,7 +48,7 @@ pub enum About {
 /// What one event says on one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
-    /// The key or type that it is about: the last level of its topic.
+    /// The key, type or id that it is about: the last level of its topic.
     pub last: Arc<str>,
     /// JSON.
     pub payload: Bytes,

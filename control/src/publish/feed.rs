@@ -191,12 +191,12 @@ impl Feed {
                 Event::Properties { .. } => teller.tell_properties(&recorded),
                 Event::Action(action) => teller.tell_action(&mut conn, &recorded, action).await?,
                 // Whoever is slow to take thousands of them must not hold up what others hear.
-                Event::Actions { .. } if teller.has_any(&recorded) => {
+                Event::Actions { .. } | Event::Redirections { .. } if teller.has_any(&recorded) => {
                     // The other end lives as long as this one.
                     let _ = bulk.send(recorded).await;
                 }
-                // They have no topics: the stream of events tells them.
-                Event::Actions { .. } | Event::Redirections { .. } | Event::Job { .. } => {}
+                Event::Actions { .. } | Event::Redirections { .. } => {}
+                Event::Job { .. } => teller.tell_job(&recorded),
             }
             let delay = self.0.clock.now().0.saturating_sub(at.0).max(0);
             self.0.metrics.delay_seconds.observe(delay as f64 / 1_000.0);
@@ -208,10 +208,12 @@ impl Feed {
         Teller { channels: &self.0.channels, metrics: &self.0.metrics }
     }
 
-    /// Tells of the actions of jobs, step by step.
+    /// Tells of the actions of jobs and of redirections, step by step.
     async fn tell_bulk(&self, mut waiting: mpsc::Receiver<Recorded>) {
         while let Some(recorded) = waiting.recv().await {
-            if let Err(error) = self.teller().tell_actions(&self.0.db, &recorded).await {
+            let teller = self.teller();
+            teller.tell_redirections(&recorded).await;
+            if let Err(error) = teller.tell_actions(&self.0.db, &recorded).await {
                 self.0.metrics.read_failures.inc();
                 tracing::warn!(%error, "actions of a job were not told to subscribers");
             }

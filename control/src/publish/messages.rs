@@ -11,12 +11,12 @@ use shared::{
 use crate::{
     domain::{
         action::Action,
-        event::{Event, Position, Recorded, action_message, point_message},
+        event::{Event, Position, Recorded, action_message, job_message, point_message, redirection_message},
         grant::Limit,
         property::Owner,
         redirection::Scopes,
     },
-    store::{Conn, StoreError, action_lists},
+    store::{Conn, StoreError, action_lists, property_owners},
 };
 
 /// Items of a row that are read at once.
@@ -136,18 +136,16 @@ pub async fn expand(
                 points.iter().map(|point| (point.key.to_string(), point.value.clone())).collect();
             let facts = json!({name: resource, "timestamp": recorded.at.0, "properties": values});
             let kind = "properties.updated".to_owned();
-            (vec![message(place, numbered(0), kind, data, Some(facts), Reach::Account)], None)
+            // Who may read them: who sees whose they are. Of one that is gone only the account hears.
+            let scopes = property_owners::find_scopes(conn, recorded.account, *owner, resource).await?;
+            let thng = if *owner == Owner::Thng { resource.clone() } else { String::new() };
+            let reach = scopes.map_or(Reach::Account, |scopes| Reach::Scoped { thng, scopes });
+            (vec![message(place, numbered(0), kind, data, Some(facts), reach)], None)
         }
         Event::Redirections { change, items } => {
             let all = items.iter().enumerate().skip(from).take(SLICE);
             let told = all.map(|(item, changed)| {
-                let data = json!({
-                    "shortDomain": changed.domain,
-                    "shortId": changed.short_id,
-                    "platformId": changed.platform_id,
-                    "evrythngId": changed.platform_id,
-                    "defaultRedirectUrl": changed.target,
-                });
+                let data = Value::Object(redirection_message(changed));
                 let reach = Reach::Scoped { thng: String::new(), scopes: Some(changed.scopes.clone()) };
                 let kind = format!("redirection.{}", change.as_str());
                 message(one(item), numbered(item), kind, data, None, reach)
@@ -156,7 +154,7 @@ pub async fn expand(
             (told.collect(), (end < items.len()).then_some(end))
         }
         Event::Job { id, status, project } => {
-            let data = json!({"id": id, "type": "ACTION_CREATION", "status": status});
+            let data = job_message(*id, status);
             let scopes = project.clone().map(|project| Scopes { users: Vec::new(), projects: vec![project] });
             let reach = Reach::Scoped { thng: String::new(), scopes };
             (vec![message(place, numbered(0), "job.completed".to_owned(), data, None, reach)], None)

@@ -7,16 +7,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::id::{AccountId, ActionId};
 
 use super::channels::{About, Channel, Channels, Heard};
 use crate::{
     domain::{
         action::Action,
-        event::{ActionEvent, Event, Recorded, action_message, point_message},
+        event::{
+            ActionEvent, Event, Recorded, RedirectionEvent, action_message, job_message, point_message,
+            redirection_message,
+        },
         property::Point,
         redirection::Scopes,
+        topic::fold,
     },
     metrics::FeedMetrics,
     store::{Conn, Db, StoreError, action_lists},
@@ -93,18 +97,65 @@ impl Teller<'_> {
                     (event, channels)
                 })
                 .collect();
-            let wanted: HashSet<&Channel> = events.iter().flat_map(|(_, channels)| channels).collect();
-            let wanted: Vec<Channel> = wanted.into_iter().cloned().collect();
-            let begun = Instant::now();
-            // An action reaches a connection once for each of its subscriptions.
-            while self.channels.room(recorded.account, &wanted) < SLICE * 2 && begun.elapsed() < PATIENCE {
-                tokio::time::sleep(LOOK).await;
-            }
+            self.wait_for_room(recorded, events.iter().flat_map(|(_, channels)| channels)).await;
             for (action, (event, channels)) in found.iter().zip(events) {
                 self.hand_out(recorded, &event, channels, action);
             }
         }
         Ok(())
+    }
+
+    /// Tells of the redirections that one request changed, as fast as those who listen take them.
+    pub(super) async fn tell_redirections(&self, recorded: &Recorded) {
+        let Event::Redirections { change, items } = &recorded.event else { return };
+        for items in items.chunks(SLICE) {
+            let channels = |item: &RedirectionEvent| {
+                [Channel::Redirections(None), Channel::Redirections(Some(fold(&item.short_id)))]
+            };
+            let all: Vec<Channel> = items.iter().flat_map(channels).collect();
+            if !self.channels.has_any(recorded.account, &all) {
+                continue;
+            }
+            self.wait_for_room(recorded, all.iter()).await;
+            for item in items {
+                let mut told = redirection_message(item);
+                told.insert("change".to_owned(), json!(change.as_str()));
+                told.insert("timestamp".to_owned(), json!(recorded.at.0));
+                let heard = Heard {
+                    last: item.short_id.as_str().into(),
+                    payload: Bytes::from(Value::Object(told).to_string()),
+                    origin: recorded.origin.as_deref().map(Arc::from),
+                };
+                for channel in channels(item) {
+                    self.tell(recorded.account, channel, Some(("", Some(&item.scopes))), || heard.clone());
+                }
+            }
+        }
+    }
+
+    /// Tells of the end of a job.
+    pub(super) fn tell_job(&self, recorded: &Recorded) {
+        let Event::Job { id, status, project } = &recorded.event else { return };
+        let projects = project.iter().cloned().collect();
+        let scopes = Scopes { users: Vec::new(), projects };
+        for channel in [Channel::Jobs(None), Channel::Jobs(Some(id.to_string()))] {
+            self.tell(recorded.account, channel, Some(("", Some(&scopes))), || Heard {
+                last: id.as_str().into(),
+                payload: Bytes::from(job_message(*id, status).to_string()),
+                origin: None,
+            });
+        }
+    }
+
+    /// Waits until everybody on these channels can take a slice, or was waited for long enough.
+    async fn wait_for_room(&self, recorded: &Recorded, channels: impl Iterator<Item = &Channel>) {
+        let wanted: HashSet<&Channel> = channels.collect();
+        let wanted: Vec<Channel> = wanted.into_iter().cloned().collect();
+        let begun = Instant::now();
+        // An event reaches a connection once for each of its subscriptions.
+        while self.channels.room(recorded.account, &wanted) < SLICE * 2 && begun.elapsed() < PATIENCE {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     async fn read(&self, db: &Db, account: AccountId, ids: &[ActionId]) -> Result<Vec<Action>, StoreError> {

@@ -1,6 +1,7 @@
 //! Creates actions: the one way by which requests and jobs do (decisions 4).
 
 pub mod alike;
+pub mod alone;
 
 use std::collections::{HashMap, HashSet};
 

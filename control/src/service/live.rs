@@ -18,7 +18,7 @@ use crate::{
         context::Origin,
         grant::Limit,
         permission::{
-            Subject::{Actions, Properties},
+            Subject::{Actions, Jobs, Properties, Redirections},
             Verb,
         },
         property_body,
@@ -82,6 +82,10 @@ async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> R
             let around = Circumstances { origin: sender.origin, project: None };
             action_creation::create(app, sender.actor, of(scope), kind, &drafts, around).await?;
         }
+        Topic::Redirections(_) | Topic::Jobs(_) => {
+            let fault = "Nothing can be published to this topic: it is there to be heard.";
+            return Err(ServiceError::refused(Code::MethodNotAllowed, fault));
+        }
     }
     Ok(())
 }
@@ -109,6 +113,15 @@ pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel
             let grant = require(actor, Verb::Read, Actions)?;
             let (about, kind) = actions::find_channel(app, actor, &grant, of(scope), kind).await?;
             Ok((Channel::Actions(about.into(), kind), grant.limit().clone()))
+        }
+        // What is held back of them says as little as what never happens.
+        Topic::Redirections(short_id) => {
+            let grant = require(actor, Verb::Read, Redirections)?;
+            Ok((Channel::Redirections(short_id.clone()), grant.limit().clone()))
+        }
+        Topic::Jobs(id) => {
+            let grant = require(actor, Verb::Read, Jobs)?;
+            Ok((Channel::Jobs(id.clone()), grant.limit().clone()))
         }
     }
 }

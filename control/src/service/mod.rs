@@ -26,12 +26,15 @@ pub mod products;
 pub mod projects;
 pub mod properties;
 pub mod property_group;
+pub mod reactions;
 pub mod redirections;
 pub mod references;
+pub mod room;
 mod rounds;
 pub mod rules;
 pub mod scopes;
 pub mod seed;
+pub mod share_out;
 pub mod tenants;
 pub mod thng_keys;
 pub mod thngs;
@@ -107,6 +110,8 @@ pub struct App {
     pub outward: Outward,
     /// What workers of webhooks share.
     pub webhooks: webhooks::Webhooks,
+    /// What workers of reactions share.
+    pub reactions: reactions::Reactions,
     /// Streams of events.
     pub streams: events::Streams,
     /// Look-ups of keys.

@@ -26,13 +26,11 @@ use crate::{
         page::{Page, PageRequest},
         permission::{Subject::Properties, Verb, reach},
         property::{NewPoint, Owner, Point, PropertyKey, settle},
-        redirection::Scopes,
-        resource::{Product, Thng},
         series::{Series, Span},
     },
     error::ServiceError,
     store::{
-        self, Conn, StoreError, Tx, documents, events,
+        self, Conn, StoreError, Tx, events,
         properties::{self, Removal, Values},
         property_owners::{self, Hold},
     },
@@ -63,16 +61,56 @@ pub async fn write(
         return app.property_groups.submit(request).await;
     }
     let mut tx = app.db.begin().await?;
-    let id = held(&mut tx, actor, &grant, owner, Hold::Shared).await?;
+    let kept = write_held(app, &mut tx, actor, &grant, owner, points).await?;
+    tx.commit().await?;
+    app.feed.wake();
+    Ok(kept)
+}
+
+/// Writes values as [`write`] does, inside of a transaction that does more.
+///
+/// # Errors
+/// As [`write`].
+pub(super) async fn write_within(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Properties)?;
+    refuse_system(points.iter().map(|point| &point.key))?;
+    write_held(app, tx, actor, &grant, owner, points).await.map(|_| ())
+}
+
+async fn write_held(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<Vec<Point>, ServiceError> {
+    let id = held(tx, actor, grant, owner, Hold::Shared).await?;
     // After the owner is held, so that the later of two writes also has the later time.
     let points = settle(points, app.clock.now());
     let now = points.first().map_or_else(|| app.clock.now(), |point| point.created_at);
     let values = Values { account: actor.account, resource: &id, points: &points };
-    properties::write(&mut tx, &[values], now).await?;
-    let kept = record(&mut tx, actor.account, (owner.0, id), points).await?;
-    tx.commit().await?;
-    app.feed.wake();
-    Ok(kept)
+    properties::write(tx, &[values], now).await?;
+    Ok(record(tx, actor.account, (owner.0, id), points).await?)
+}
+
+/// The id of a Thng or product whose properties the caller may write.
+///
+/// # Errors
+/// The key may not, the owner is not there, or the database failed.
+pub(super) async fn find_writable(
+    conn: &mut Conn,
+    actor: &Actor,
+    owner: (Owner, &str),
+) -> Result<String, ServiceError> {
+    let grant = require(actor, Verb::Update, Properties)?;
+    resolved(conn, actor, &grant, owner).await
 }
 
 /// Writes the properties of a Thng or product that is being made.
@@ -312,7 +350,7 @@ async fn resolved(
         Owner::Thng => resolve_thng(conn, actor.account, reference).await?.to_string(),
         Owner::Product => resolve_product(conn, actor.account, reference).await?.to_string(),
     };
-    let found = find_scopes(conn, actor.account, owner, &id).await?;
+    let found = property_owners::find_scopes(conn, actor.account, owner, &id).await?;
     match found {
         Some(scopes) if grant.admits(&id, scopes.as_ref()) => Ok(id),
         Some(_) | None => Err(not_found(owner, reference)),
@@ -337,24 +375,4 @@ async fn held(
 
 pub(super) fn not_found(owner: Owner, reference: &str) -> ServiceError {
     ServiceError::not_found(owner.as_str(), limits::shorten(reference))
-}
-
-/// The scopes of an owner; `None` when it is not there.
-async fn find_scopes(
-    conn: &mut Conn,
-    account: AccountId,
-    owner: Owner,
-    id: &str,
-) -> Result<Option<Option<Scopes>>, StoreError> {
-    let broken = || StoreError::Row(format!("id: {id:?}"));
-    Ok(match owner {
-        Owner::Thng => {
-            let found = documents::find::<Thng>(conn, account, id.parse().map_err(|_| broken())?).await?;
-            found.map(|thng| thng.details.common.scopes)
-        }
-        Owner::Product => {
-            let found = documents::find::<Product>(conn, account, id.parse().map_err(|_| broken())?).await?;
-            found.map(|product| product.details.common.scopes)
-        }
-    })
 }

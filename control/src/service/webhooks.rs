@@ -1,14 +1,14 @@
 //! Webhooks: made and read by operators, filled from the log, emptied by workers (issue 9).
 
 pub mod deliver;
-pub mod share_out;
+pub mod queue;
 
 use serde_json::json;
 use shared::{id::WebhookId, problem::Code, time::UnixMillis};
 use tokio::sync::{Notify, Semaphore};
 use tracing::instrument;
 
-use super::{App, access::require, named, scopes::project_in_reach};
+use super::{App, access::require, named, room::Rooms, scopes::project_in_reach};
 use crate::{
     domain::{
         access::Actor,
@@ -42,13 +42,15 @@ pub struct Webhooks {
     pub wake: Notify,
     /// What they counted.
     pub metrics: WebhookMetrics,
+    pub(super) rooms: Rooms<i64>,
     pings: Semaphore,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
         let pings = Semaphore::new(MAX_PINGS);
-        Self { wake: Notify::default(), metrics: WebhookMetrics::default(), pings }
+        let (wake, metrics, rooms) = (Notify::default(), WebhookMetrics::default(), Rooms::default());
+        Self { wake, metrics, rooms, pings }
     }
 }
 
@@ -90,6 +92,7 @@ pub async fn create(
         project,
         status: Status::Active,
         reason: None,
+        dropped: 0,
         details: WebhookDetails::default(),
     };
     let mut new = new.rotate(now, now).apply(change, now);

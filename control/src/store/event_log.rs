@@ -14,7 +14,7 @@ use crate::domain::event::{Event, Position, Quiet, Recorded};
 macro_rules! after {
     ($settled:expr) => {
         concat!(
-            "SELECT t.xid, t.seq, t.at, t.account_id, t.kind, t.origin, t.quiet, ",
+            "SELECT t.xid, t.seq, t.at, t.account_id, t.kind, t.origin, t.quiet, t.cause, ",
             "CASE WHEN $4 = '' OR t.account_id = $4 THEN t.body END FROM ",
             "(SELECT * FROM events WHERE (xid, seq) >= ($1, $2) AND ",
             $settled,
@@ -57,9 +57,12 @@ const RENEW_ROWS: &str = "UPDATE events SET xid = 0 WHERE xid <> 0";
 const RENEW_PLACES: &str = "UPDATE event_places SET xid = 0, item = 9223372036854775807, seq = COALESCE( \
     (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq, 9223372036854775807) > \
     (event_places.xid, event_places.seq, event_places.item)), (SELECT MAX(seq) FROM events), 0) WHERE xid <> 0";
-// Places, too: that behind which a webhook gets what happens.
+// Places, too: those behind which a webhook or reaction gets what happens.
 const RENEW_WEBHOOKS: &str = "UPDATE webhooks SET since_xid = 0, since_seq = COALESCE( \
     (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq) > (webhooks.since_xid, webhooks.since_seq)), \
+    (SELECT MAX(seq) FROM events), 0) WHERE since_xid <> 0";
+const RENEW_REACTIONS: &str = "UPDATE reactions SET since_xid = 0, since_seq = COALESCE( \
+    (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq) > (reactions.since_xid, reactions.since_seq)), \
     (SELECT MAX(seq) FROM events), 0) WHERE since_xid <> 0";
 
 /// The name of the place up to which rows were removed.
@@ -68,7 +71,7 @@ pub const TRIMMED: &str = "trimmed";
 /// A row of the settled log; of another account, or of a newer release, only its place.
 pub type Row = (Position, Option<Recorded>);
 
-type Stored = (i64, i64, i64, String, String, Option<String>, i64, Option<String>);
+type Stored = (i64, i64, i64, String, String, Option<String>, i64, Option<String>, Option<String>);
 
 /// Up to `limit` settled rows behind a place, in order; of `account` alone where one is given, but every row
 /// gives its place, so that the reader moves on.
@@ -93,11 +96,12 @@ pub async fn list_after(
         .fetch_all(c)
         .await)?;
     rows.into_iter()
-        .map(|(xid, seq, at, account, kind, origin, quiet, body)| {
+        .map(|(xid, seq, at, account, kind, origin, quiet, cause, body)| {
             let event = body.and_then(|body| Event::read(&kind, &body));
             let (account, at) = (parse("account_id", &account)?, UnixMillis(at));
             let quiet = Quiet::stored(quiet);
-            let recorded = event.map(|event| Recorded { seq, at, account, origin, quiet, event });
+            let cause = events::read_cause(cause.as_deref())?;
+            let recorded = event.map(|event| Recorded { seq, at, account, origin, quiet, cause, event });
             Ok((Position::behind(xid, seq), recorded))
         })
         .collect()
@@ -209,7 +213,7 @@ pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError>
 /// # Errors
 /// The database failed.
 pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
-    for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_ROWS] {
+    for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_REACTIONS, RENEW_ROWS] {
         on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
     }
     Ok(())

@@ -9,21 +9,21 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, on_db, parse};
-use crate::domain::event::{Event, Quiet, Recorded};
+use crate::domain::event::{Cause, Event, Quiet, Recorded};
 
 tokio::task_local! {
     static ORIGIN: String;
+    static CAUSE: Cause;
 }
 
-const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, body) \
-    SELECT $1, account_id, kind, $2, $6, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
+const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, cause, body) \
+    SELECT $1, account_id, kind, $2, $6, $7, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
     WITH ORDINALITY AS t (account_id, kind, body, n) ORDER BY n";
-const SQLITE_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, body) \
-    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, $4, value ->> '$[2]' FROM json_each($3) ORDER BY key";
-const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, body FROM events \
+const SQLITE_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, cause, body) \
+    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, $4, $5, value ->> '$[2]' FROM json_each($3) ORDER BY key";
+const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, cause, body FROM events \
     WHERE seq > $1 OR seq = ANY($3::bigint[]) ORDER BY seq LIMIT $2";
-const SQLITE_AFTER: &str =
-    "SELECT seq, at, account_id, kind, origin, quiet, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
+const SQLITE_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, cause, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
 const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM events";
 const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint \
     FROM pg_current_snapshot() s";
@@ -35,6 +35,11 @@ const PG_NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), \
 /// Runs what a connection asks for that also hears: its own events carry its name.
 pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
     ORIGIN.scope(origin, run).await
+}
+
+/// Runs what reactions do: its events carry by which.
+pub async fn with_cause<F: Future>(cause: Cause, run: F) -> F::Output {
+    CAUSE.scope(cause, run).await
 }
 
 /// The name of the connection that the running request came by, if it also hears.
@@ -68,6 +73,7 @@ pub async fn record_quietly(
         return Ok(());
     }
     let origin = origin();
+    let cause = CAUSE.try_with(Cause::stored).ok().flatten();
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_RECORD)
@@ -77,6 +83,7 @@ pub async fn record_quietly(
                 .bind(events.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
                 .bind(events.iter().map(|(_, event)| event.to_body().to_string()).collect::<Vec<_>>())
                 .bind(quiet.bits())
+                .bind(&cause)
                 .execute(&mut **c)
                 .await?;
         }
@@ -90,6 +97,7 @@ pub async fn record_quietly(
                 .bind(origin)
                 .bind(Json(rows))
                 .bind(quiet.bits())
+                .bind(&cause)
                 .execute(&mut **c)
                 .await?;
         }
@@ -125,7 +133,7 @@ pub async fn find_snapshot(conn: &mut Conn) -> Result<Option<Snapshot>, StoreErr
     Ok(Some(Snapshot { oldest, next }))
 }
 
-type Row = (i64, i64, String, String, Option<String>, i64, String);
+type Row = (i64, i64, String, String, Option<String>, i64, Option<String>, String);
 
 /// Up to `limit` events after a number, and those of `missing` that are there by now, in order.
 ///
@@ -145,15 +153,20 @@ pub async fn list_after(
         super::Raw::Sqlite(c) => sqlx::query_as(SQLITE_AFTER).bind(after).bind(limit).fetch_all(c).await?,
     };
     rows.into_iter()
-        .map(|(seq, at, account, kind, origin, quiet, body)| {
+        .map(|(seq, at, account, kind, origin, quiet, cause, body)| {
             let account = parse("account_id", &account)?;
             // A kind of a newer release is passed over: it has subscribers there only.
             let event = Event::read(&kind, &body);
             let (at, quiet) = (UnixMillis(at), Quiet::stored(quiet));
-            let recorded = event.map(|event| Recorded { seq, at, account, origin, quiet, event });
+            let cause = read_cause(cause.as_deref())?;
+            let recorded = event.map(|event| Recorded { seq, at, account, origin, quiet, cause, event });
             Ok((seq, recorded))
         })
         .collect()
+}
+
+pub(super) fn read_cause(text: Option<&str>) -> Result<Cause, StoreError> {
+    Cause::read(text).map_err(|error| StoreError::Row(format!("cause: {error}")))
 }
 
 /// The greatest number that can be seen.

@@ -56,6 +56,8 @@ pub mod projects;
 pub mod properties;
 pub mod property_owners;
 pub mod publishers;
+pub mod reaction_tasks;
+pub mod reactions;
 pub mod redirections;
 pub mod resources;
 pub mod rules;

@@ -15,6 +15,9 @@ const PG_SHARE_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AN
 const PG_LOCK_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2 FOR UPDATE";
 const FIND_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id = $2";
 
+const THNG_SCOPES: &str = "SELECT doc -> 'scopes' FROM thngs WHERE account_id = $1 AND id = $2";
+const PRODUCT_SCOPES: &str = "SELECT doc -> 'scopes' FROM products WHERE account_id = $1 AND id = $2";
+
 // In the order of ids, in which all writers take the rows.
 macro_rules! share_many {
     ($table:literal) => {
@@ -71,6 +74,25 @@ pub async fn hold(
     let row: Option<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
     Ok(row.is_some())
+}
+
+/// The scopes of a Thng or product; `None` when it is not there.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_scopes(
+    conn: &mut Conn,
+    account: AccountId,
+    owner: Owner,
+    id: &str,
+) -> Result<Option<Option<Scopes>>, StoreError> {
+    let sql = match owner {
+        Owner::Thng => THNG_SCOPES,
+        Owner::Product => PRODUCT_SCOPES,
+    };
+    let row: Option<(Option<Json<Scopes>>,)> =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
+    Ok(row.map(|(scopes,)| scopes.map(|scopes| scopes.0)))
 }
 
 /// Holds Thngs or products of some accounts, [`Hold::Shared`]; gives those that are there, with their scopes.

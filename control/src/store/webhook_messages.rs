@@ -81,6 +81,8 @@ const SQLITE_SETTLE: &str = concat!(
     ", http_status = t.value ->> '$[3]', excerpt = t.value ->> '$[4]', error = t.value ->> '$[5]' \
      FROM json_each($1) t WHERE webhook_messages.seq = t.value ->> '$[0]' AND webhook_messages.status = 'pending'"
 );
+const WAITING: &str = "SELECT COUNT(*) FROM (SELECT seq FROM webhook_messages \
+    WHERE webhook = $1 AND status = 'pending' LIMIT $2) t";
 const RENEW: &str = "UPDATE webhook_messages SET next_at = 0, first_at = NULL WHERE seq IN (SELECT seq FROM \
     webhook_messages WHERE webhook = $1 AND status = 'pending' AND seq > $2 ORDER BY seq LIMIT $3) RETURNING seq";
 const AGAIN: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL \
@@ -158,6 +160,17 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
     Ok(())
+}
+
+/// How many messages wait in the queue of a webhook, up to `most`.
+///
+/// # Errors
+/// The database failed.
+pub async fn count_waiting(conn: &mut Conn, webhook: i64, most: u64) -> Result<u64, StoreError> {
+    let most = super::log::signed(most);
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(WAITING).bind(webhook).bind(most).fetch_one(c).await)?;
+    Ok(unsigned(count))
 }
 
 /// A message whose time has come.

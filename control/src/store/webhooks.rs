@@ -24,7 +24,7 @@ use crate::domain::{
 
 macro_rules! columns {
     () => {
-        "SELECT t.id, t.seq, t.project_id, t.name, t.doc, t.status, t.reason, t.created_at, t.updated_at"
+        "SELECT t.id, t.seq, t.project_id, t.name, t.doc, t.status, t.reason, t.dropped, t.created_at, t.updated_at"
     };
 }
 
@@ -52,6 +52,7 @@ const LIST: Table = Table {
 const ANY: &str = "SELECT COUNT(*) FROM (SELECT seq FROM webhooks WHERE status <> 'disabled' LIMIT 1) t";
 const BEGIN_AT: &str = "UPDATE webhooks SET since_xid = $2, since_seq = $3 WHERE seq = $1";
 const RESUME: &str = "UPDATE webhooks SET failures = 0, failing_since = NULL, next_at = 0 WHERE seq = $1";
+const DROPPED: &str = "UPDATE webhooks SET dropped = dropped + $2 WHERE seq = $1";
 const COUNT: &str = "SELECT COUNT(*) FROM webhooks WHERE account_id = $1";
 const PG_RECEIVERS: &str = "SELECT seq, account_id, project_id, doc, since_xid, since_seq FROM webhooks \
     WHERE status <> $1 AND account_id = ANY($2) ORDER BY seq";
@@ -59,7 +60,7 @@ const SQLITE_RECEIVERS: &str = "SELECT seq, account_id, project_id, doc, since_x
     WHERE status <> $1 AND account_id IN (SELECT value FROM json_each($2)) ORDER BY seq";
 
 macro_rules! claim {
-    ($now:expr, $lock:expr) => {
+    ($now:expr, $full:expr, $lock:expr) => {
         concat!(
             "UPDATE webhooks SET fence = fence + 1, lease_until = $2 + ",
             $now,
@@ -71,7 +72,9 @@ macro_rules! claim {
             " AND EXISTS (SELECT 1 FROM webhook_messages m WHERE m.webhook = w.seq AND m.status = 'pending' \
              AND m.next_at <= ",
             $now,
-            ") ORDER BY w.next_at, w.seq LIMIT $1",
+            ") AND ",
+            $full,
+            " ORDER BY w.next_at, w.seq LIMIT $1",
             $lock,
             ") RETURNING seq, account_id, id, fence, failures, failing_since, ",
             $now
@@ -93,7 +96,7 @@ macro_rules! settle {
     };
 }
 macro_rules! due {
-    ($now:expr) => {
+    ($now:expr, $full:expr) => {
         concat!(
             "SELECT COUNT(*) FROM (SELECT w.seq FROM webhooks w WHERE w.status = 'active' AND w.failures <= $1 \
              AND w.lease_until <= ",
@@ -103,14 +106,16 @@ macro_rules! due {
             " AND EXISTS (SELECT 1 FROM webhook_messages m WHERE m.webhook = w.seq AND m.status = 'pending' \
              AND m.next_at <= ",
             $now,
-            ") LIMIT 1) t"
+            ") AND ",
+            $full,
+            " LIMIT 1) t"
         )
     };
 }
-const PG_IS_DUE: &str = due!(pg_now!());
-const SQLITE_IS_DUE: &str = due!(sqlite_now!());
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const PG_IS_DUE: &str = due!(pg_now!(), "w.account_id <> ALL($2)");
+const SQLITE_IS_DUE: &str = due!(sqlite_now!(), "w.account_id NOT IN (SELECT value FROM json_each($2))");
+const PG_CLAIM: &str = claim!(pg_now!(), "w.account_id <> ALL($4)", " FOR UPDATE SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "w.account_id NOT IN (SELECT value FROM json_each($4))", "");
 const PG_SETTLE: &str = settle!(pg_now!());
 const SQLITE_SETTLE: &str = settle!(sqlite_now!());
 const FREE: &str = "UPDATE webhooks SET lease_until = 0 WHERE lease_until > 0";
@@ -122,6 +127,7 @@ pub struct Own {
     project_id: Option<String>,
     status: String,
     reason: Option<String>,
+    dropped: i64,
 }
 
 impl Document for Webhook {
@@ -132,7 +138,8 @@ impl Document for Webhook {
     fn build(id: WebhookId, stamp: Stamp, row: Base<Self>, own: Own) -> Result<Self, StoreError> {
         let project = own.project_id.as_deref().map(|id| parse("project_id", id)).transpose()?;
         let status = Status::parse(&own.status).ok_or_else(|| StoreError::Row(own.status.clone()))?;
-        Ok(Self { id, stamp, name: row.name, project, status, reason: own.reason, details: row.details })
+        let (reason, dropped) = (own.reason, own.dropped);
+        Ok(Self { id, stamp, name: row.name, project, status, reason, dropped, details: row.details })
     }
 
     fn own(&self) -> Vec<Cell> {
@@ -174,6 +181,16 @@ pub async fn begin_at(tx: &mut Tx, seq: i64, place: Position) -> Result<(), Stor
         .execute(c)
         .await
         .map(|_| ()))?;
+    Ok(())
+}
+
+/// Counts events that found the queue of a webhook full.
+///
+/// # Errors
+/// The database failed.
+pub async fn count_dropped(tx: &mut Tx, seq: i64, count: u64) -> Result<(), StoreError> {
+    let count = signed(count);
+    on_db!(&mut **tx, |c| sqlx::query(DROPPED).bind(seq).bind(count).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
@@ -225,7 +242,7 @@ pub async fn list_receivers(conn: &mut Conn, accounts: &[String]) -> Result<Vec<
                 seq,
                 account: parse("account_id", &account)?,
                 project,
-                types: Types::new(details.types).map_err(unread)?,
+                types: Types::of_webhook(details.types).map_err(unread)?,
                 condition: details.condition.as_deref().map(Condition::parse).transpose().map_err(unread)?,
                 since: Position::behind(xid, since),
             })
@@ -264,14 +281,15 @@ impl Fit {
     }
 }
 
-/// Whether some webhook may be claimed; cheap, and takes nothing.
+/// Whether some webhook may be claimed, but of the accounts `full`; cheap, and takes nothing.
 ///
 /// # Errors
 /// The database failed.
-pub async fn is_due(conn: &mut Conn, fit: Fit) -> Result<bool, StoreError> {
-    let sql = dialect::pick(conn, PG_IS_DUE, SQLITE_IS_DUE);
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(fit.most_failures()).fetch_one(c).await)?;
+pub async fn is_due(conn: &mut Conn, fit: Fit, full: &[String]) -> Result<bool, StoreError> {
+    let most = fit.most_failures();
+    let (count,): (i64,) = fetch_in_list!(conn, (i64,), PG_IS_DUE, SQLITE_IS_DUE, [most], full)?
+        .pop()
+        .ok_or_else(|| StoreError::Row("no count".to_owned()))?;
     Ok(count > 0)
 }
 
@@ -294,18 +312,20 @@ pub struct Claimed {
 
 type ClaimRow = (i64, String, String, i64, i64, Option<i64>, i64);
 
-/// Takes up to `limit` webhooks that have something to be sent, for `lease`.
+/// Takes up to `limit` webhooks that have something to be sent, for `lease`, but of the accounts `full`.
 ///
 /// # Errors
 /// The database failed.
-pub async fn claim(tx: &mut Tx, limit: u32, lease: Duration, fit: Fit) -> Result<Vec<Claimed>, StoreError> {
-    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
-    let rows: Vec<ClaimRow> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(i64::from(limit))
-        .bind(milliseconds(lease))
-        .bind(fit.most_failures())
-        .fetch_all(c)
-        .await)?;
+pub async fn claim(
+    tx: &mut Tx,
+    limit: u32,
+    lease: Duration,
+    fit: Fit,
+    full: &[String],
+) -> Result<Vec<Claimed>, StoreError> {
+    let (limit, lease, most) = (i64::from(limit), milliseconds(lease), fit.most_failures());
+    let rows: Vec<ClaimRow> =
+        fetch_in_list!(tx, ClaimRow, PG_CLAIM, SQLITE_CLAIM, [limit, lease, most], full)?;
     rows.into_iter()
         .map(|(seq, account, id, fence, failures, failing_since, now_ms)| {
             let health = Health { failures, failing_since };

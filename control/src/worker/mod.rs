@@ -2,6 +2,8 @@
 
 pub mod connections;
 pub mod ingest_scans;
+pub mod reactions;
 pub mod run_jobs;
+mod share_out;
 pub mod upkeep;
 pub mod webhooks;

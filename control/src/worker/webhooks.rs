@@ -1,28 +1,24 @@
-//! The workers of webhooks: one shares the log out, many send. As many processes as wanted do both.
+//! The workers of webhooks: one shares the log out, also to reactions, and many send. As many processes as wanted
+//! do both.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use shared::id::AccountId;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
-    time::{Instant, timeout},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
+use super::share_out;
 use crate::{
-    domain::event::Position,
     error::ServiceError,
     service::{
         App,
-        webhooks::{
-            deliver::{self, LEASE},
-            share_out,
-        },
+        webhooks::deliver::{self, LEASE},
     },
-    store::{
-        event_log,
-        webhooks::{self, Claimed, Fit},
-    },
+    store::webhooks::{self, Claimed, Fit},
 };
 
 /// Webhooks that one process sends to at once: each waits for its receiver mostly, and one that hangs takes one
@@ -32,14 +28,14 @@ const LANES: usize = 256;
 /// Of these, places of webhooks whose receivers failed last: however many hang, the others have the rest.
 const SICK_LANES: usize = LANES / 2;
 
+/// Of these, places of webhooks of one account: eight whose receivers are slow, all of them, take what there is.
+const ACCOUNT_LANES: usize = 32;
+
 /// Webhooks that are claimed at once.
 const CLAIM: usize = 32;
 
 /// Time between two looks for what is due, where nobody tells of it.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// Time between two notes of the place where there is no webhook at all.
-const IDLE: Duration = Duration::from_secs(10);
 
 /// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
@@ -54,7 +50,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     }
     // What is on its way ends with this.
     let mut lanes = JoinSet::new();
-    let work = async { tokio::join!(share(&app), send(&app, &mut lanes, &stop)) };
+    let work = async { tokio::join!(share_out::run(&app), send(&app, &mut lanes, &stop)) };
     stop.run_until_cancelled(work).await;
     let rest = async { while lanes.join_next().await.is_some() {} };
     if timeout(LAST, rest).await.is_err() {
@@ -62,44 +58,27 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-async fn share(app: &App) {
-    let mut settled = app.feed.settled();
-    let mut noted: Option<Instant> = None;
-    loop {
-        let head = *settled.borrow_and_update();
-        match share_once(app, head, &mut noted).await {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(%error, "events were not shared out and are tried again");
-                tokio::time::sleep(FAILURE_PAUSE).await;
-            }
-        }
-        // The feed lives as long as the process; the floor is for what another process left.
-        let _ = timeout(LOOK, settled.changed()).await;
-    }
-}
+/// The places that accounts have taken.
+#[derive(Debug, Default)]
+struct Accounts(HashMap<AccountId, Arc<Semaphore>>);
 
-async fn share_once(app: &App, head: Position, noted: &mut Option<Instant>) -> Result<bool, ServiceError> {
-    let mut conn = app.db.read().await?;
-    let has_any = webhooks::has_any(&mut conn).await?;
-    let place = event_log::find_place(&mut conn, share_out::PLACE).await?;
-    drop(conn);
-    if place.is_some_and(|place| place >= head) {
-        return Ok(false);
+impl Accounts {
+    /// Those that have taken all of theirs; of those that have taken none nothing is kept.
+    fn full(&mut self) -> Vec<String> {
+        self.0.retain(|_, places| places.available_permits() < ACCOUNT_LANES);
+        let full = self.0.iter().filter(|(_, places)| places.available_permits() == 0);
+        full.map(|(account, _)| account.to_string()).collect()
     }
-    if has_any {
-        return share_out::step(app).await;
+
+    fn enter(&mut self, account: AccountId) -> Option<OwnedSemaphorePermit> {
+        let places = self.0.entry(account).or_insert_with(|| Arc::new(Semaphore::new(ACCOUNT_LANES)));
+        places.clone().try_acquire_owned().ok()
     }
-    // Whoever is made later gets what happens later: nothing is lost if the place stays behind a little.
-    if noted.is_none_or(|at| at.elapsed() >= IDLE) && share_out::pass(app, head).await? {
-        *noted = Some(Instant::now());
-    }
-    Ok(false)
 }
 
 async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken) {
     let sick = Arc::new(Semaphore::new(SICK_LANES));
+    let mut accounts = Accounts::default();
     loop {
         while lanes.try_join_next().is_some() {}
         if lanes.len() >= LANES {
@@ -112,7 +91,7 @@ async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken)
             0 => (room, Fit::Healthy),
             places => (room.min(places), Fit::Any),
         };
-        let claimed = match claim(app, room, fit).await {
+        let claimed = match claim(app, room, fit, &mut accounts).await {
             Ok(claimed) => claimed,
             Err(error) => {
                 tracing::warn!(%error, "webhooks cannot be looked for");
@@ -124,31 +103,66 @@ async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken)
             let _ = timeout(LOOK, app.webhooks.wake.notified()).await;
             continue;
         }
-        for claimed in claimed {
-            let place =
-                (claimed.health.failures > 0).then(|| sick.clone().try_acquire_owned().ok()).flatten();
-            lanes.spawn(lane(app.clone(), claimed, place, stop.clone()));
+        for (claimed, of_account) in claimed {
+            let sick = (claimed.health.failures > 0).then(|| sick.clone().try_acquire_owned().ok()).flatten();
+            lanes.spawn(lane(app.clone(), claimed, (of_account, sick), stop.clone()));
         }
     }
 }
 
-async fn lane(app: Arc<App>, claimed: Claimed, place: Option<OwnedSemaphorePermit>, stop: CancellationToken) {
+/// A place of the account's, and one of those for webhooks whose receivers failed.
+type Places = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
+
+async fn lane(app: Arc<App>, claimed: Claimed, places: Places, stop: CancellationToken) {
     if let Err(error) = deliver::work(&app, claimed, &stop).await {
         tracing::warn!(%error, webhook = %claimed.id, "a webhook waits for its lease to run out");
     }
-    drop(place);
+    drop(places);
 }
 
-async fn claim(app: &App, room: usize, fit: Fit) -> Result<Vec<Claimed>, ServiceError> {
+/// Claims webhooks of accounts that have places left; those beyond are let go at once.
+async fn claim(
+    app: &App,
+    room: usize,
+    fit: Fit,
+    accounts: &mut Accounts,
+) -> Result<Vec<(Claimed, OwnedSemaphorePermit)>, ServiceError> {
+    let full = accounts.full();
     let mut conn = app.db.read().await?;
-    let is_due = webhooks::is_due(&mut conn, fit).await?;
+    let is_due = webhooks::is_due(&mut conn, fit, &full).await?;
     drop(conn);
     if !is_due {
         return Ok(Vec::new());
     }
     let limit = u32::try_from(room).unwrap_or(1);
     let mut tx = app.db.begin().await?;
-    let claimed = webhooks::claim(&mut tx, limit, LEASE, fit).await?;
+    let claimed = webhooks::claim(&mut tx, limit, LEASE, fit, &full).await?;
+    let mut entered = Vec::with_capacity(claimed.len());
+    for claimed in claimed {
+        match accounts.enter(claimed.account) {
+            Some(place) => entered.push((claimed, place)),
+            None => webhooks::release(&mut tx, &claimed).await?,
+        }
+    }
     tx.commit().await?;
-    Ok(claimed)
+    Ok(entered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_has_so_many_places_and_gets_them_back() {
+        let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
+        let mut accounts = Accounts::default();
+        let mut taken: Vec<_> = (0..ACCOUNT_LANES).map(|_| accounts.enter(one).unwrap()).collect();
+        let theirs = accounts.enter(other);
+        assert!(accounts.enter(one).is_none() && theirs.is_some());
+        assert_eq!(accounts.full(), [one.to_string()]);
+        taken.pop();
+        assert!(accounts.full().is_empty() && accounts.enter(one).is_some());
+        drop((taken, theirs));
+        assert!(accounts.full().is_empty() && accounts.0.is_empty(), "nothing is kept");
+    }
 }

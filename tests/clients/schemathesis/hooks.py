@@ -42,6 +42,8 @@ FIXTURES = {kind: create(path, NAMED) for kind, path in {
     "place": "/places",
     "collection": "/collections",
 }.items()}
+FIXTURES["webhook"] = create("/webhooks", {"name": "named by bodies", "url": "https://webhooks.invalid/hook",
+    "status": "disabled"})
 for kind, found in FIXTURES.items():
     schemathesis.openapi.format(f"{kind}-id", st.just(found))
 schemathesis.openapi.format("action-type", st.sampled_from(["scans", "checkins", "encodings"]))
@@ -86,6 +88,8 @@ schemathesis.openapi.format("filter-listActionJobLogs", st.just("type=ERROR"))
 schemathesis.openapi.format("webhook-url", st.just("https://webhooks.invalid/hook"))
 schemathesis.openapi.format("filter-listWebhooks", st.just("status=active"))
 schemathesis.openapi.format("filter-listWebhookDeliveries", st.just("status=dead"))
+schemathesis.openapi.format("filter-listReactions", st.just("status=active"))
+schemathesis.openapi.format("event-path", st.sampled_from(["type", "context.city", "customFields.a.b"]))
 schemathesis.openapi.format("event-type", st.sampled_from(["action", "action.scans", "job"]))
 schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
 schemathesis.openapi.format("event-match", st.integers(0, 10**12).map("timestamp>{}".format))

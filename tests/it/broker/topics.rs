@@ -114,6 +114,76 @@ async fn actions_of_jobs_are_heard(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// Each change of a redirection, of one or of all, and each end of a job; nobody writes to these topics.
+async fn redirections_and_jobs_are_heard(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let (app, stop) = (broker.made.app.clone(), broker.shutdown.clone());
+    tokio::spawn(async move { control::worker::run_jobs::run(app, stop).await });
+    let thng = broker.thng().await?;
+    let mut client = broker.operator("c").await?;
+    for filter in ["/redirections", "/redirections/one-1", "/jobs/actions/+"] {
+        assert_eq!(
+            client.subscribe(filter, QoS::AtLeastOnce).await?,
+            SubAckReasonCode::GrantedQoS1,
+            "{filter}"
+        );
+    }
+    let target = |n: u32| format!("https://example.com/{n}");
+    let create = |short_id: &str| {
+        let body = json!({"platformId": thng, "defaultRedirectUrl": target(1), "shortId": short_id});
+        let request = broker.http.post(format!("{}/redirections", broker.api));
+        request.header("authorization", &broker.key).header("accept", "application/json").json(&body).send()
+    };
+    assert_eq!(create("OTHER").await?.status(), 201);
+    let heard = client.hear().await?;
+    assert_eq!((heard.topic.as_str(), &heard.body["shortId"]), ("/redirections", &json!("OTHER")));
+    assert_eq!(create("ONE-1").await?.status(), 201);
+    broker.put("/redirections/ONE-1", json!({"defaultRedirectUrl": target(2)})).await?;
+    broker.ok(Method::DELETE, "/redirections/ONE-1", None).await?;
+    let (mut of_all, mut of_one) = (Vec::new(), Vec::new());
+    for _ in 0..6 {
+        let heard = client.hear().await?;
+        assert_eq!(heard.body["platformId"], json!(thng), "{}", heard.body);
+        let said = (heard.body["change"].clone(), heard.body["defaultRedirectUrl"].clone());
+        if heard.topic == "/redirections" { of_all.push(said) } else { of_one.push(said) }
+    }
+    let expected = [
+        (json!("created"), json!(target(1))),
+        (json!("updated"), json!(target(2))),
+        (json!("deleted"), json!(null)),
+    ];
+    assert_eq!((of_all.as_slice(), of_one.as_slice()), (expected.as_slice(), expected.as_slice()));
+
+    let job = json!({"payload": {"type": "scans"}, "target": "THNGS",
+        "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [thng]}});
+    broker.ok(Method::POST, "/jobs/actions", Some(job)).await?;
+    let heard = client.hear().await?;
+    let id = heard.body["id"].as_str().unwrap_or_default();
+    assert_eq!((heard.topic, &heard.body["status"]), (format!("/jobs/actions/{id}"), &json!("COMPLETED")));
+    for topic in ["/redirections", "/redirections/ONE-1", "/jobs/actions"] {
+        assert_ne!(client.publish(topic, "{}", QoS::AtLeastOnce).await?, 0, "{topic}");
+    }
+    // Who may not read them hears none of them; another account has its own.
+    let key = broker.key_of(&thng).await?;
+    let mut itself = Client::enter(&broker.mqtt, &Hello::new("t", &key)).await?;
+    for filter in ["/redirections", "/jobs/actions"] {
+        assert_eq!(
+            itself.subscribe(filter, QoS::AtLeastOnce).await?,
+            SubAckReasonCode::NotAuthorized,
+            "{filter}"
+        );
+    }
+    let mut other = Client::enter(&broker.mqtt, &Hello::new("o", &broker.other_key)).await?;
+    for filter in ["/redirections", "/redirections/THIRD", "/errors"] {
+        other.subscribe(filter, QoS::AtLeastOnce).await?;
+    }
+    assert_eq!(create("THIRD").await?.status(), 201);
+    assert_eq!(client.hear().await?.body["shortId"], "THIRD");
+    other.publish("/none", "1", QoS::AtLeastOnce).await?;
+    assert_eq!(other.hear().await?.topic, "/errors");
+    Ok(())
+}
+
 async fn what_is_published_is_written_as_http_writes_it(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
@@ -206,6 +276,7 @@ crate::on_both_engines!(
     what_http_writes_is_heard,
     actions_are_heard_by_type_and_by_what_they_are_about,
     actions_of_jobs_are_heard,
+    redirections_and_jobs_are_heard,
     what_is_published_is_written_as_http_writes_it,
     what_is_wrong_is_told_as_http_tells_it,
     only_what_may_be_is_subscribed_to,

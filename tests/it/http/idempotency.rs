@@ -88,6 +88,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             (path.replace("{id}", &thng), body)
         }
         "/actions" => (path.to_owned(), json!({"name": "_once"})),
+        "/reactions" => {
+            let effect = json!({"type": "property", "key": "a", "value": 1});
+            (path.to_owned(), json!({"name": "Once", "status": "disabled", "effect": effect}))
+        }
         "/webhooks" => (path.to_owned(), webhook),
         "/webhooks/{id}/secrets" => {
             (format!("/webhooks/{}/secrets", id(api.create("/webhooks", webhook).await?)), json!({}))

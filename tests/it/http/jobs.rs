@@ -70,7 +70,7 @@ pub(super) async fn all(api: &Api, path: &str) -> Result<Vec<Value>> {
     }
 }
 
-fn next(answer: &Answer) -> Option<String> {
+pub(super) fn next(answer: &Answer) -> Option<String> {
     let link = answer.header("link")?.strip_prefix('<')?.split_once('>')?.0;
     let decoded: String = percent_encoding::percent_decode_str(link).decode_utf8().ok()?.into_owned();
     Some(decoded.split_once("api.example:8080")?.1.to_owned())

@@ -4,6 +4,7 @@
 //! kind of resource that [`Fixture`] does not make, fails.
 
 mod bodies;
+mod table;
 
 use std::collections::BTreeMap;
 
@@ -14,194 +15,16 @@ use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
 
-use self::bodies::{BODIES, JOB, WEBHOOK};
+use self::{
+    bodies::{BODIES, JOB, REACTION, WEBHOOK},
+    table::TABLE,
+};
 use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// Kinds of key, in the order of the columns of [`TABLE`].
 const KINDS: [&str; 5] = ["operator", "trusted application", "application", "user", "thng"];
-
-/// What each kind of key gets: `y` it may; `n` it may, and there is nothing for it (404); `-` it may not (403);
-/// `x` the path is not for it (403 or 404).
-///
-/// The columns are: operator, trusted application, application, user, Thng.
-const TABLE: &[(&str, &str)] = &[
-    ("GET /access", "yyyyy"),
-    ("GET /accounts", "y----"),
-    ("GET /accounts/{id}", "y----"),
-    ("PUT /accounts/{id}", "y----"),
-    ("GET /accounts/{id}/accesses", "y----"),
-    ("GET /accounts/{id}/accesses/{access}", "y----"),
-    ("PUT /accounts/{id}/accesses/{access}", "y----"),
-    ("GET /accounts/{id}/operatorAccess", "y----"),
-    ("GET /accounts/{id}/operatorAccess/{access}", "y----"),
-    ("PUT /accounts/{id}/operatorAccess/{access}", "y----"),
-    ("GET /accounts/{id}/domains", "y----"),
-    ("GET /accounts/{id}/shortDomains", "y----"),
-    ("GET /operators/{id}", "y----"),
-    ("PUT /operators/{id}", "y----"),
-    ("GET /me", "y----"),
-    ("GET /status", "y----"),
-    // Projects, applications and keys.
-    ("GET /projects", "y----"),
-    ("POST /projects", "y----"),
-    ("GET /projects/{id}", "y----"),
-    ("PUT /projects/{id}", "y----"),
-    ("DELETE /projects/{id}", "y----"),
-    ("GET /projects/{project}/applications", "y----"),
-    ("POST /projects/{project}/applications", "y----"),
-    ("GET /projects/{project}/applications/{id}", "y----"),
-    ("PUT /projects/{project}/applications/{id}", "y----"),
-    ("DELETE /projects/{project}/applications/{id}", "y----"),
-    ("GET /projects/{project}/applications/{id}/secretKey", "y----"),
-    ("GET /applications/me", "nyyyn"),
-    ("POST /auth/evrythng/thngs", "y----"),
-    // Users: an operator has no application to make them by.
-    ("POST /auth/evrythng/users", "-yy--"),
-    ("POST /auth/evrythng/users/{id}/validate", "-yy--"),
-    ("POST /auth/evrythng", "-yy--"),
-    ("POST /users/login", "-yy--"),
-    ("POST /auth/all/logout", "---y-"),
-    ("GET /users", "yy-y-"),
-    ("GET /users/{id}", "yy-y-"),
-    ("PUT /users/{id}", "y--y-"),
-    ("DELETE /users/{id}", "y----"),
-    // Things.
-    ("GET /products", "yyyy-"),
-    ("POST /products", "yy-y-"),
-    ("GET /products/{id}", "yyyy-"),
-    ("PUT /products/{id}", "yy-y-"),
-    ("DELETE /products/{id}", "yy---"),
-    ("GET /thngs", "yy-yy"),
-    ("POST /thngs", "yy-y-"),
-    ("GET /thngs/{id}", "yy-yy"),
-    ("PUT /thngs/{id}", "yy-yy"),
-    ("DELETE /thngs/{id}", "yy---"),
-    ("GET /places", "yyyy-"),
-    ("POST /places", "yy---"),
-    ("GET /places/{id}", "yyyy-"),
-    ("PUT /places/{id}", "yy---"),
-    ("DELETE /places/{id}", "yy---"),
-    ("GET /thngs/{id}/location", "yy-yy"),
-    ("PUT /thngs/{id}/location", "yy-yy"),
-    ("DELETE /thngs/{id}/location", "yy--y"),
-    // Collections; who may change one may change what is in it.
-    ("GET /collections", "yy-y-"),
-    ("POST /collections", "yy-y-"),
-    ("GET /collections/{id}", "yy-y-"),
-    ("PUT /collections/{id}", "yy-y-"),
-    ("DELETE /collections/{id}", "yy---"),
-    ("GET /collections/{id}/thngs", "yy-y-"),
-    ("PUT /collections/{id}/thngs", "yy-y-"),
-    ("DELETE /collections/{id}/thngs", "yy-y-"),
-    ("DELETE /collections/{id}/thngs/{thngId}", "yy-y-"),
-    ("GET /collections/{id}/collections", "yy-y-"),
-    ("PUT /collections/{id}/collections", "yy-y-"),
-    ("DELETE /collections/{id}/collections", "yy-y-"),
-    ("DELETE /collections/{id}/collections/{collectionId}", "yy-y-"),
-    // Files; a private one.
-    ("GET /files", "y----"),
-    ("POST /files", "y----"),
-    ("GET /files/{id}", "y----"),
-    ("PUT /files/{id}", "y----"),
-    ("DELETE /files/{id}", "y----"),
-    ("GET /files/{id}/content", "y----"),
-    ("PUT /files/{id}/content", "y----"),
-    // Jobs.
-    ("GET /jobs/actions", "y----"),
-    ("POST /jobs/actions", "y----"),
-    ("GET /jobs/actions/{id}", "y----"),
-    ("GET /jobs/actions/{id}/logs", "y----"),
-    ("POST /jobs/actions/{id}/cancel", "y----"),
-    // Properties of a product are not a Thng's.
-    ("GET /thngs/{id}/properties", "yy-yy"),
-    ("POST /thngs/{id}/properties", "yy-yy"),
-    ("PUT /thngs/{id}/properties", "yy-yy"),
-    ("DELETE /thngs/{id}/properties", "yy--y"),
-    ("GET /thngs/{id}/properties/{key}/series", "yy-yy"),
-    ("GET /thngs/{id}/properties/{key}", "yy-yy"),
-    ("PUT /thngs/{id}/properties/{key}", "yy-yy"),
-    ("DELETE /thngs/{id}/properties/{key}", "yy--y"),
-    ("GET /products/{id}/properties", "yy-yx"),
-    ("POST /products/{id}/properties", "yy-yx"),
-    ("PUT /products/{id}/properties", "yy-yx"),
-    ("DELETE /products/{id}/properties", "yy--x"),
-    ("GET /products/{id}/properties/{key}/series", "yy-yx"),
-    ("GET /products/{id}/properties/{key}", "yy-yx"),
-    ("PUT /products/{id}/properties/{key}", "yy-yx"),
-    ("DELETE /products/{id}/properties/{key}", "yy--x"),
-    // Actions; an application writes scans only, and types are the operators'.
-    ("POST /actions", "y----"),
-    ("PUT /actions/{type}", "y----"),
-    ("DELETE /actions/{type}", "y----"),
-    ("POST /actions/{type}", "yyyyy"),
-    ("POST /thngs/{id}/actions/{type}", "yyyyy"),
-    ("POST /products/{id}/actions/{type}", "yyyyx"),
-    ("DELETE /actions/{type}/{action}", "yy---"),
-    ("DELETE /thngs/{id}/actions/{type}/{action}", "yy---"),
-    ("DELETE /products/{id}/actions/{type}/{action}", "yy---"),
-    ("POST /collections/{id}/actions/{type}", "yyyyx"),
-    ("GET /collections/{id}/actions/{type}", "yy-yx"),
-    ("GET /collections/{id}/actions/{type}/{action}", "yy-yx"),
-    ("DELETE /collections/{id}/actions/{type}/{action}", "yy---"),
-    ("GET /actions", "yy-y-"),
-    ("GET /actions/{type}", "yy-yy"),
-    ("GET /actions/{type}/{action}", "yy-yy"),
-    ("GET /thngs/{id}/actions/{type}", "yy-yy"),
-    ("GET /thngs/{id}/actions/{type}/{action}", "yy-yy"),
-    ("GET /products/{id}/actions/{type}", "yy-yx"),
-    ("GET /products/{id}/actions/{type}/{action}", "yy-yx"),
-    ("POST /authentication", "yy-y-"),
-    ("GET /authentication/settings", "y----"),
-    ("PUT /authentication/settings", "y----"),
-    ("POST /authentication/replay", "y----"),
-    ("GET /events", "yy---"),
-    ("GET /actions/{type}/export", "yy---"),
-    ("GET /webhooks", "y----"),
-    ("POST /webhooks", "y----"),
-    ("GET /webhooks/{id}", "y----"),
-    ("PUT /webhooks/{id}", "y----"),
-    ("DELETE /webhooks/{id}", "y----"),
-    ("GET /webhooks/{id}/secrets", "y----"),
-    ("POST /webhooks/{id}/secrets", "y----"),
-    ("POST /webhooks/{id}/ping", "y----"),
-    ("GET /webhooks/{id}/deliveries", "y----"),
-    ("POST /webhooks/{id}/deliveries/{delivery}", "n----"),
-    ("POST /webhooks/{id}/redeliveries", "y----"),
-    // Commissioning is for operators; who reads actions reads these, too.
-    ("POST /thngs/{id}/actions/commissions", "y----"),
-    ("POST /thngs/{id}/actions/decommissions", "y----"),
-    ("GET /thngs/{id}/actions/commissions", "yy-yy"),
-    ("GET /thngs/{id}/actions/decommissions", "yy-yy"),
-    ("GET /thngs/{id}/commissionState", "y----"),
-    ("POST /thngs/commissionStateList", "y----"),
-    // Rules of redirection.
-    ("GET /redirector", "y----"),
-    ("PUT /redirector", "y----"),
-    ("DELETE /redirector", "y----"),
-    ("GET /projects/{project}/applications/{id}/redirector", "y----"),
-    ("PUT /projects/{project}/applications/{id}/redirector", "y----"),
-    ("DELETE /projects/{project}/applications/{id}/redirector", "y----"),
-    // Redirections.
-    ("GET /redirections", "yy-y-"),
-    ("POST /redirections", "yy-y-"),
-    ("PUT /redirections", "yy-y-"),
-    ("DELETE /redirections", "yy---"),
-    ("GET /redirections/{shortId}", "yy-y-"),
-    ("PUT /redirections/{shortId}", "yy-y-"),
-    ("DELETE /redirections/{shortId}", "yy---"),
-    ("GET /thngs/{id}/redirector", "yy-y-"),
-    ("GET /thngs/{id}/redirector/qr", "yy-y-"),
-    ("POST /thngs/{id}/redirector", "yy-y-"),
-    ("PUT /thngs/{id}/redirector", "yy-y-"),
-    ("DELETE /thngs/{id}/redirector", "yy---"),
-    ("GET /products/{id}/redirector", "yy-y-"),
-    ("GET /products/{id}/redirector/qr", "yy-y-"),
-    ("POST /products/{id}/redirector", "yy-y-"),
-    ("PUT /products/{id}/redirector", "yy-y-"),
-    ("DELETE /products/{id}/redirector", "yy---"),
-];
 
 /// Every operation: method and path.
 fn operations() -> Result<Vec<(Method, String)>> {
@@ -264,6 +87,7 @@ impl Fixture {
         let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
         let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
         let webhook = api.create("/webhooks", serde_json::from_str(WEBHOOK)?).await?;
+        let reaction = api.create("/reactions", serde_json::from_str(REACTION)?).await?;
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -287,6 +111,7 @@ impl Fixture {
             ("users", text(&user, "evrythngUser")?),
             ("actions", job),
             ("webhooks", text(&webhook, "id")?),
+            ("reactions", text(&reaction, "id")?),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),

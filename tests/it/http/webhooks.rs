@@ -1,6 +1,6 @@
 //! Webhooks in one process, with receivers of every kind: what is sent, to whom, how often, and what is kept.
 
-mod receiver;
+pub(super) mod receiver;
 
 use std::{
     collections::BTreeSet,
@@ -53,13 +53,17 @@ pub(super) async fn each_gets_what_it_asked_for(engine: Engine) -> Result<()> {
     let inside = api.create(&format!("/actions/shares?project={project}"), json!({})).await?;
     api.call(Method::PUT, &format!("/thngs/{id}/properties"), Some(json!([{"key": "a", "value": 1}])))
         .await?;
+    // A project hears of the properties of its own Thngs, and of no others.
+    let scoped = api.create(&format!("/thngs?project={project}"), json!({"name": "in"})).await?["id"].clone();
+    let of_scoped = format!("/thngs/{}/properties", scoped.as_str().context("id")?);
+    api.call(Method::PUT, &of_scoped, Some(json!([{"key": "b", "value": 2}]))).await?;
     let mut quiet = list("PLATFORM_IDS", &[&id]);
     quiet["options"] = json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]);
     submit(&api, quiet).await?;
     submit(&api, list("PLATFORM_IDS", &[id.as_str(); 1_300])).await?;
-    // Three actions, one property, two ends of jobs, and the actions of the second.
-    let taken = all.wait(3 + 1 + 2 + 1_300).await?;
-    ensure!(taken.len() == 1_306, "each once where nothing fails: {}", taken.len());
+    // Three actions, two properties, two ends of jobs, and the actions of the second.
+    let taken = all.wait(3 + 2 + 2 + 1_300).await?;
+    ensure!(taken.len() == 1_307, "each once where nothing fails: {}", taken.len());
     let ids: BTreeSet<&str> = taken.iter().map(|came| came.id.as_str()).collect();
     for action in [&late, &early, &inside] {
         ensure!(ids.contains(action["id"].as_str().context("id")?), "{action}");
@@ -72,8 +76,10 @@ pub(super) async fn each_gets_what_it_asked_for(engine: Engine) -> Result<()> {
     ensure!(one["data"]["id"] == late["id"] && one["timestamp"].is_i64(), "{one}");
     let some = some.wait(1 + 2 + 1_300).await?;
     ensure!(some.iter().all(|came| early["id"] != came.id.as_str()), "the condition");
-    let confined = confined.wait(1).await?;
-    ensure!(confined.len() == 1 && inside["id"] == confined[0].id.as_str(), "{confined:?}");
+    let confined = confined.wait(2).await?;
+    ensure!(confined.len() == 2, "{confined:?}");
+    ensure!(confined.iter().any(|came| inside["id"] == came.id.as_str()), "{confined:?}");
+    ensure!(confined.iter().any(|came| came.json()["data"]["thng"] == scoped), "{confined:?}");
     ensure!(theirs.taken().is_empty(), "another account's");
 
     // Signed with the one secret, and with both after a rotation.
@@ -88,7 +94,7 @@ pub(super) async fn each_gets_what_it_asked_for(engine: Engine) -> Result<()> {
     ensure!(both[1]["secret"] == secrets[0]["secret"] && both[1]["expiresAt"].is_i64(), "{both}");
     let second = secret_of(&both[0])?;
     api.create("/actions/checkins", json!({})).await?;
-    let came = all.wait(1_307).await?.pop().context("one more")?;
+    let came = all.wait(1_308).await?.pop().context("one more")?;
     ensure!(came.signature == sign(&[second, first], &came.id, came.timestamp, &came.body), "{came:?}");
     let at_once = json!({"overlap": 0});
     let uri = format!("/webhooks/{webhook_of_all}/secrets");
@@ -331,6 +337,63 @@ pub(super) async fn what_was_given_up_is_sent_again(engine: Engine) -> Result<()
     Ok(())
 }
 
+/// A queue that is full takes no more, and says how many are lost; that of another webhook takes them.
+pub(super) async fn a_queue_is_bounded(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let url = "https://webhooks.invalid/hook";
+    let body = json!({"name": "w", "url": url, "status": "paused"});
+    let (full, other) = (api.create("/webhooks", body.clone()).await?, api.create("/webhooks", body).await?);
+    let numbers = match engine {
+        Engine::Postgres => "generate_series(1, 99999) AS g (n)",
+        Engine::Sqlite => {
+            "(WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 99999) SELECT n FROM g)"
+        }
+    };
+    let fill = format!(
+        "INSERT INTO webhook_messages (webhook, account_id, message_id, type, body, created_at, status) \
+         SELECT w.seq, w.account_id, 'm' || n, 'action.scans', '{{}}', 1, 'pending' FROM webhooks w, {numbers} \
+         WHERE w.id = '{}'",
+        full["id"].as_str().context("id")?
+    );
+    execute(&api, &fill).await?;
+    let _deliver = deliver(&api);
+    for _ in 0..3 {
+        api.create("/actions/scans", json!({})).await?;
+    }
+    until(&api, other["id"].as_str().context("id")?, "pending", 3).await?;
+    for (webhook, dropped) in [(&full, 2), (&other, 0)] {
+        let read = api.get(&format!("/webhooks/{}", webhook["id"].as_str().context("id")?)).await?.json();
+        ensure!(read["dropped"] == dropped, "{read}");
+    }
+    ensure!(count(&api, "SELECT COUNT(*) FROM webhook_messages").await? == 100_003);
+    Ok(())
+}
+
+/// One account whose receivers all hang leaves places to the others.
+pub(super) async fn an_account_has_its_share_of_places(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let hanging = Receiver::new(|_| Reply::Hang).await?;
+    for _ in 0..60 {
+        webhook(&api, &hanging, json!({})).await?;
+    }
+    let good = Receiver::new(|_| Reply::Take).await?;
+    let body = json!({"name": "w", "url": good.url()});
+    ensure!(api.call_as(&api.other_key, Method::POST, "/webhooks", Some(body)).await?.status == 201);
+    api.create("/actions/scans", json!({})).await?;
+    let _deliver = deliver(&api);
+    // All places of the account are taken, and no more than these are asked for while they are.
+    let begun = Instant::now();
+    while hanging.asked() < 32 {
+        ensure!(begun.elapsed() < DEADLINE, "{} are asked", hanging.asked());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let action = api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?;
+    ensure!(action.status == 201, "{action:?}");
+    good.wait(1).await?;
+    ensure!(hanging.asked() == 32, "{} are asked at once", hanging.asked());
+    Ok(())
+}
+
 /// What is wrong is named, whatever is asked; a webhook that is there stays as it was.
 pub(super) async fn wrong_input_is_named(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -394,5 +457,7 @@ crate::on_both_engines!(
     a_dead_receiver_is_paused,
     a_paused_webhook_keeps_its_queue,
     wrong_input_is_named,
+    a_queue_is_bounded,
+    an_account_has_its_share_of_places,
     what_was_given_up_is_sent_again,
 );

@@ -23,6 +23,7 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     app.feed.metrics().register(registry);
     app.connections.metrics.register(registry);
     app.webhooks.metrics.register(registry);
+    app.reactions.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 

@@ -18,6 +18,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /jobs/actions", JOB),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
+    ("POST /reactions", REACTION),
+    ("PUT /reactions/{id}", r#"{"name": "walk"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
 ];
@@ -35,3 +37,7 @@ const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;
 /// A webhook that nothing is sent to.
 pub(super) const WEBHOOK: &str =
     r#"{"name": "x", "url": "https://webhooks.invalid/hook", "status": "disabled"}"#;
+
+/// A reaction that does nothing.
+pub(super) const REACTION: &str =
+    r#"{"name": "x", "status": "disabled", "effect": {"type": "property", "key": "walk", "value": 1}}"#;

@@ -27,7 +27,7 @@ use super::super::Api;
 
 /// What a receiver does with a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Reply {
+pub(in crate::http) enum Reply {
     Take,
     Refuse(u16),
     /// Takes it, after a while.
@@ -38,24 +38,24 @@ pub(super) enum Reply {
 
 /// Which request it is: of all, and of those with this id; both from 0.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Nth {
-    pub(super) all: usize,
-    pub(super) of_id: usize,
+pub(in crate::http) struct Nth {
+    pub(in crate::http) all: usize,
+    pub(in crate::http) of_id: usize,
 }
 
 type Manner = Arc<dyn Fn(Nth) -> Reply + Send + Sync>;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Came {
-    pub(super) id: String,
-    pub(super) timestamp: i64,
-    pub(super) signature: String,
-    pub(super) body: Vec<u8>,
+pub(in crate::http) struct Came {
+    pub(in crate::http) id: String,
+    pub(in crate::http) timestamp: i64,
+    pub(in crate::http) signature: String,
+    pub(in crate::http) body: Vec<u8>,
 }
 
 impl Came {
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::http) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
@@ -69,7 +69,7 @@ struct Seen {
 
 /// A server that takes events, in its manner.
 #[derive(Clone)]
-pub(super) struct Receiver {
+pub(in crate::http) struct Receiver {
     address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
     manner: Manner,
@@ -77,7 +77,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// One that listens.
-    pub(super) async fn new(manner: impl Fn(Nth) -> Reply + Send + Sync + 'static) -> Result<Self> {
+    pub(in crate::http) async fn new(manner: impl Fn(Nth) -> Reply + Send + Sync + 'static) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let receiver = Self::at(listener.local_addr()?, manner);
         receiver.serve(listener);
@@ -85,14 +85,16 @@ impl Receiver {
     }
 
     /// One whose port is its own, but nobody listens there until the socket does.
-    pub(super) fn down(manner: impl Fn(Nth) -> Reply + Send + Sync + 'static) -> Result<(Self, TcpSocket)> {
+    pub(in crate::http) fn down(
+        manner: impl Fn(Nth) -> Reply + Send + Sync + 'static,
+    ) -> Result<(Self, TcpSocket)> {
         let socket = TcpSocket::new_v4()?;
         socket.bind("127.0.0.1:0".parse()?)?;
         Ok((Self::at(socket.local_addr()?, manner), socket))
     }
 
     /// One that closes every second connection as soon as it is asked something.
-    pub(super) async fn abrupt() -> Result<Self> {
+    pub(in crate::http) async fn abrupt() -> Result<Self> {
         let behind = Self::new(|_| Reply::Take).await?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let receiver = Self { address: listener.local_addr()?, ..behind.clone() };
@@ -119,7 +121,7 @@ impl Receiver {
     }
 
     /// Answers from now on.
-    pub(super) fn serve(&self, listener: TcpListener) {
+    pub(in crate::http) fn serve(&self, listener: TcpListener) {
         let router = Router::new().route("/hook", post(Self::take)).with_state(self.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
     }
@@ -155,20 +157,20 @@ impl Receiver {
         (StatusCode::OK, "thanks")
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(in crate::http) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    pub(super) fn taken(&self) -> Vec<Came> {
+    pub(in crate::http) fn taken(&self) -> Vec<Came> {
         self.seen.lock().map(|seen| seen.taken.clone()).unwrap_or_default()
     }
 
-    pub(super) fn asked(&self) -> usize {
+    pub(in crate::http) fn asked(&self) -> usize {
         self.seen.lock().map(|seen| seen.asked).unwrap_or_default()
     }
 
     /// Waits until so many different messages were taken.
-    pub(super) async fn wait(&self, count: usize) -> Result<Vec<Came>> {
+    pub(in crate::http) async fn wait(&self, count: usize) -> Result<Vec<Came>> {
         let begun = Instant::now();
         loop {
             let taken = self.taken();
@@ -183,14 +185,14 @@ impl Receiver {
 }
 
 /// Runs the workers of one process.
-pub(super) fn deliver(api: &Api) -> DropGuard {
+pub(in crate::http) fn deliver(api: &Api) -> DropGuard {
     let stop = CancellationToken::new();
     tokio::spawn(webhooks::run(api.made.app.clone(), stop.clone()));
     stop.drop_guard()
 }
 
 /// Makes a webhook to a receiver; gives its id.
-pub(super) async fn webhook(api: &Api, receiver: &Receiver, more: Value) -> Result<String> {
+pub(in crate::http) async fn webhook(api: &Api, receiver: &Receiver, more: Value) -> Result<String> {
     let mut body = json!({"name": "w", "url": receiver.url()});
     for (name, value) in more.as_object().cloned().unwrap_or_default() {
         body[name] = value;
@@ -200,7 +202,7 @@ pub(super) async fn webhook(api: &Api, receiver: &Receiver, more: Value) -> Resu
 }
 
 /// Changes the database behind the service: time goes by.
-pub(super) async fn execute(api: &Api, sql: &str) -> Result<()> {
+pub(in crate::http) async fn execute(api: &Api, sql: &str) -> Result<()> {
     match &api.made.app.db {
         Db::Pg(pool) => {
             sqlx::query(AssertSqlSafe(sql.to_owned())).execute(pool).await?;
@@ -213,7 +215,7 @@ pub(super) async fn execute(api: &Api, sql: &str) -> Result<()> {
 }
 
 /// Counts behind the service.
-pub(super) async fn count(api: &Api, sql: &str) -> Result<i64> {
+pub(in crate::http) async fn count(api: &Api, sql: &str) -> Result<i64> {
     let sql = AssertSqlSafe(sql.to_owned());
     Ok(match &api.made.app.db {
         Db::Pg(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
@@ -222,13 +224,13 @@ pub(super) async fn count(api: &Api, sql: &str) -> Result<i64> {
 }
 
 /// The deliveries of a webhook in a state.
-pub(super) async fn deliveries(api: &Api, id: &str, status: &str) -> Result<Vec<Value>> {
+pub(in crate::http) async fn deliveries(api: &Api, id: &str, status: &str) -> Result<Vec<Value>> {
     let uri = format!("/webhooks/{id}/deliveries?perPage=100&filter=status%3D{status}");
     Ok(serde_json::from_value(api.get(&uri).await?.json())?)
 }
 
 /// Waits until so many deliveries are in a state.
-pub(super) async fn until(api: &Api, id: &str, status: &str, count: usize) -> Result<Vec<Value>> {
+pub(in crate::http) async fn until(api: &Api, id: &str, status: &str, count: usize) -> Result<Vec<Value>> {
     let begun = Instant::now();
     loop {
         let found = deliveries(api, id, status).await?;
@@ -241,7 +243,7 @@ pub(super) async fn until(api: &Api, id: &str, status: &str, count: usize) -> Re
 }
 
 /// Waits until a webhook is in a state; gives it.
-pub(super) async fn until_is(api: &Api, id: &str, status: &str) -> Result<Value> {
+pub(in crate::http) async fn until_is(api: &Api, id: &str, status: &str) -> Result<Value> {
     let begun = Instant::now();
     loop {
         let read = api.get(&format!("/webhooks/{id}")).await?.json();
@@ -254,7 +256,7 @@ pub(super) async fn until_is(api: &Api, id: &str, status: &str) -> Result<Value>
 }
 
 /// The bytes of a secret as the API shows it.
-pub(super) fn secret_of(shown: &Value) -> Result<[u8; 32]> {
+pub(in crate::http) fn secret_of(shown: &Value) -> Result<[u8; 32]> {
     let text = shown["secret"].as_str().and_then(|text| text.strip_prefix("whsec_")).context("secret")?;
     BASE64_STANDARD.decode(text)?.try_into().map_err(|_| anyhow::anyhow!("32 bytes"))
 }

@@ -1,0 +1,63 @@
+//! An action that the platform creates by itself, inside of a transaction that does more.
+
+use serde_json::{Value, json};
+use shared::id::ActionId;
+
+use super::{Circumstances, Making};
+use crate::{
+    domain::{
+        access::Actor,
+        action_draft::ActionDraft,
+        permission::{Subject::Actions, Verb},
+    },
+    error::ServiceError,
+    service::{App, access::require},
+    store::{Tx, actions},
+};
+
+/// Creates an action that a reaction wants; no profile of scans takes it, as no customer made it.
+///
+/// # Errors
+/// As those of a request that creates one.
+pub async fn create(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    draft: &ActionDraft,
+) -> Result<ActionId, ServiceError> {
+    let grant = require(actor, Verb::Create, Actions)?;
+    let mut making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
+    let id = ActionId::new(making.now.0, app.random16()?);
+    let mut new = making.make(tx, id, None, None, draft).await?;
+    if let Value::Object(members) = &mut new.doc {
+        members.insert("createdByReaction".to_owned(), json!(actor.id));
+    }
+    actions::insert(tx, making.now, std::slice::from_ref(&new)).await?;
+    Ok(id)
+}
+
+/// Every fault of a draft, as far as the account tells.
+///
+/// # Errors
+/// The database failed.
+pub async fn check(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    draft: &ActionDraft,
+) -> Result<Vec<String>, ServiceError> {
+    let grant = require(actor, Verb::Create, Actions)?;
+    let mut making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
+    let template = making.template(tx, None, draft).await.map(|_| ());
+    // What names nothing is about what the event is about.
+    let target = if draft.names_something() { making.of_draft(tx, draft).await.map(|_| ()) } else { Ok(()) };
+    let mut faults = Vec::new();
+    for outcome in [template, target] {
+        match outcome {
+            Ok(()) => {}
+            Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(faults)
+}

@@ -1,0 +1,236 @@
+//! Reactions: made and read by operators, given their tasks from the log, carried out by workers (issue 9).
+
+pub mod carry_out;
+
+use shared::{id::ReactionId, problem::Code};
+use tokio::sync::Notify;
+use tracing::instrument;
+
+use super::{
+    App, access::require, action_creation::alone, named, properties, room::Rooms, scopes::project_in_reach,
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        grant::Grant,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject, Verb},
+        reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
+        redirection::Scopes,
+        resource::Stamp,
+        webhook::Webhook,
+    },
+    error::ServiceError,
+    metrics::ReactionMetrics,
+    store::{Tx, documents, event_log, reaction_tasks as tasks, reactions as table},
+};
+
+/// What the workers of reactions of a process share with others.
+#[derive(Debug, Default)]
+pub struct Reactions {
+    /// Told of when there is something to do.
+    pub wake: Notify,
+    /// What they counted.
+    pub metrics: ReactionMetrics,
+    /// How much more each account's reactions may have to do.
+    pub(super) rooms: Rooms<shared::id::AccountId>,
+}
+
+/// Most reactions of an account.
+const MAX_REACTIONS: u64 = 100;
+
+/// Most things that the reactions of an account have to do at once: what a job of a million actions leads to.
+pub(super) const MAX_TASKS: u64 = 1_000_000;
+
+/// Tasks that one transaction removes.
+const STEP: u32 = 2_000;
+
+/// Makes a reaction, in a project if `project` names one; it reacts to what happens from now on.
+///
+/// # Errors
+/// The key may not, a member or the project is wrong, there are too many, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    change: ReactionChange,
+    project: Option<&str>,
+) -> Result<Reaction, ServiceError> {
+    let grant = require(actor, Verb::Create, Subject::Reactions)?;
+    let (Some(name), Some(effect)) = (change.name.clone(), change.effect.clone()) else {
+        return Err(ServiceError::refused(Code::Invalid, "name and effect are required."));
+    };
+    let now = app.clock.now();
+    let mut tx = app.db.begin().await?;
+    let project = match project {
+        Some(text) => Some(project_in_reach(&mut tx, actor, &grant, text).await?),
+        None => None,
+    };
+    if table::count(&mut tx, actor.account).await? >= MAX_REACTIONS {
+        let fault = format!("An account has at most {MAX_REACTIONS} reactions; remove one.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let details =
+        ReactionDetails { common: change.common.clone(), types: Vec::new(), condition: None, effect };
+    let new = Reaction {
+        id: ReactionId::new(now.0, app.random16()?),
+        stamp: Stamp::new(now),
+        name,
+        project,
+        status: Status::Active,
+        outcome: Outcome::default(),
+        details,
+    };
+    let mut new = new.apply(change, now);
+    new.stamp = Stamp::new(now);
+    check(app, &mut tx, actor, &new).await?;
+    let reaction = documents::insert(&mut tx, actor.account, new).await?;
+    tasks::open(&mut tx, actor.account).await?;
+    let now = event_log::find_now(&mut tx).await?;
+    table::begin_at(&mut tx, reaction.stamp.seq, now).await?;
+    tx.commit().await?;
+    Ok(reaction)
+}
+
+/// Reads a reaction.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Reaction, ServiceError> {
+    let grant = require(actor, Verb::Read, Subject::Reactions)?;
+    let found = documents::find(&mut app.db.read().await?, actor.account, parse(id)?).await?;
+    admitted(found, &grant, id)
+}
+
+/// Lists reactions.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Reaction>, ServiceError> {
+    named::list(app, actor, request).await
+}
+
+/// Merges the members given into a reaction; what it has still to do stays what it was.
+///
+/// # Errors
+/// It is not there, a member is wrong, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    change: ReactionChange,
+) -> Result<Reaction, ServiceError> {
+    let grant = require(actor, Verb::Update, Subject::Reactions)?;
+    let mut tx = app.db.begin().await?;
+    let before = find_locked(&mut tx, actor, &grant, id).await?;
+    let (was, is_other) = (before.status, change.effect.is_some());
+    let reaction = before.apply(change, app.clock.now());
+    if is_other {
+        check(app, &mut tx, actor, &reaction).await?;
+    }
+    documents::update(&mut tx, actor.account, &reaction).await?;
+    if was == Status::Disabled && reaction.status == Status::Active {
+        let now = event_log::find_now(&mut tx).await?;
+        table::begin_at(&mut tx, reaction.stamp.seq, now).await?;
+    }
+    tx.commit().await?;
+    Ok(reaction)
+}
+
+/// Removes a reaction with what it had still to do.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Subject::Reactions)?;
+    let mut tx = app.db.begin().await?;
+    let reaction = find_locked(&mut tx, actor, &grant, id).await?;
+    documents::delete::<Reaction>(&mut tx, actor.account, reaction.id).await?;
+    tx.commit().await?;
+    // In steps; what a fall leaves is passed over by the workers.
+    loop {
+        let mut tx = app.db.begin().await?;
+        let gone = tasks::clear(&mut tx, reaction.stamp.seq, STEP).await?;
+        tx.commit().await?;
+        if gone == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Who a reaction is: it may do in its project what a trusted application may, and in the account what an operator
+/// may.
+pub(super) fn actor_of(
+    account: shared::id::AccountId,
+    id: ReactionId,
+    project: Option<shared::id::ProjectId>,
+) -> Actor {
+    let kind = if project.is_some() { ActorKind::TrustedApp } else { ActorKind::Operator };
+    Actor { account, kind, id: id.to_string(), project, app: None, enterprise: false }
+}
+
+/// Refuses an effect that could never be carried out: what it names must be there for the reaction.
+async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Result<(), ServiceError> {
+    let by = actor_of(actor.account, reaction.id, reaction.project);
+    let named = |member: &str, error: ServiceError| match error {
+        ServiceError::Refused { code: Code::NotFound | Code::Conflict, errors } => {
+            let errors = errors.into_iter().map(|error| format!("{member}: {error}")).collect();
+            ServiceError::Refused { code: Code::Invalid, errors }
+        }
+        error => error,
+    };
+    match &reaction.details.effect {
+        Effect::Webhook { webhook } => {
+            let found: Option<Webhook> = documents::find(tx, actor.account, *webhook).await?;
+            if found.is_some_and(|found| may_call(reaction.project, &found)) {
+                return Ok(());
+            }
+            Err(named("effect.webhook", ServiceError::not_found("webhook", webhook)))
+        }
+        Effect::Property { target, .. } => match target.fixed() {
+            Some((owner, reference)) => {
+                let found = properties::find_writable(tx, &by, (owner, reference)).await;
+                found.map(|_| ()).map_err(|error| named(&format!("effect.{}", owner.as_str()), error))
+            }
+            None => Ok(()),
+        },
+        Effect::Action { action } => {
+            let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
+            let draft = Deed::draft(action).map_err(invalid)?;
+            let faults = alone::check(app, tx, &by, &draft).await?;
+            if faults.is_empty() {
+                return Ok(());
+            }
+            Err(invalid(faults.iter().map(|fault| format!("effect.action.{fault}")).collect()))
+        }
+    }
+}
+
+/// Whether a reaction may send events to a webhook: those of the account must not get out to a project.
+pub(super) fn may_call(project: Option<shared::id::ProjectId>, webhook: &Webhook) -> bool {
+    webhook.project.is_none() || webhook.project == project
+}
+
+async fn find_locked(tx: &mut Tx, actor: &Actor, grant: &Grant, id: &str) -> Result<Reaction, ServiceError> {
+    let parsed = parse(id)?;
+    admitted(documents::find_locked(tx, actor.account, parsed).await?, grant, id)
+}
+
+fn admitted(found: Option<Reaction>, grant: &Grant, id: &str) -> Result<Reaction, ServiceError> {
+    let scopes = |reaction: &Reaction| {
+        reaction.project.map(|id| Scopes { users: Vec::new(), projects: vec![id.to_string()] })
+    };
+    found
+        .filter(|reaction| grant.admits(reaction.id.as_str(), scopes(reaction).as_ref()))
+        .ok_or_else(|| ServiceError::not_found("reaction", shorten(id)))
+}
+
+fn parse(id: &str) -> Result<ReactionId, ServiceError> {
+    id.parse().map_err(|_| ServiceError::not_found("reaction", shorten(id)))
+}

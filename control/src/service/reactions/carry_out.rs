@@ -1,0 +1,180 @@
+//! Carries out what reactions are to do: each task once, in the transaction that takes it off the queue.
+//!
+//! A task that is refused, as its Thng is gone or its value is wrong, is undone by itself and noted with its
+//! reaction. One that the database fails on takes the whole turn along, and is tried alone from then on.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use shared::{id::AccountId, problem::Code};
+
+use super::{actor_of, may_call};
+use crate::{
+    domain::{
+        access::Actor,
+        property::{NewPoint, Owner, PropertyKey},
+        reaction::Deed,
+        webhook::{Status, Webhook},
+    },
+    error::ServiceError,
+    service::{App, action_creation::alone, properties, webhooks::queue},
+    store::{
+        Tx, documents, events,
+        reaction_tasks::{self as tasks, Task},
+        reactions::{self as table, CameOf},
+        webhook_messages::New,
+    },
+};
+
+/// Tasks of one transaction: about 20 ms of the one writer of SQLite.
+const BATCH: u32 = 32;
+
+/// Tries of a task that the database fails on, each after a longer pause: some minutes together.
+const MAX_TRIES: i64 = 12;
+
+/// Shortest and longest pause of an account whose task the database failed on.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Longest reason that is kept.
+const MAX_REASON: usize = 1_000;
+
+/// One turn; gives whether there was something to do.
+///
+/// # Errors
+/// The database failed; nothing was done.
+pub async fn turn(app: &App) -> Result<bool, ServiceError> {
+    let mut tx = app.db.begin().await?;
+    let Some(account) = tasks::take_turn(&mut tx).await? else { return Ok(false) };
+    let next = tasks::list_next(&mut tx, account, BATCH).await?;
+    // One that was tried before goes alone: it takes nobody along.
+    let alone = next.iter().position(|task| task.attempts > 0);
+    let count = match alone {
+        Some(0) => 1,
+        Some(before) => before,
+        None => next.len(),
+    };
+    let next = &next[..count.min(next.len())];
+    let mut came: BTreeMap<i64, CameOf> = BTreeMap::new();
+    for task in next {
+        match carry_out(app, &mut tx, account, task).await {
+            Ok(()) if task.by.is_none() => {}
+            Ok(()) => came.entry(task.reaction).or_default().done += 1,
+            Err(ServiceError::Refused { errors, .. }) => {
+                let came = came.entry(task.reaction).or_default();
+                came.failed += 1;
+                let reason: String = errors.join(" ").chars().take(MAX_REASON).collect();
+                came.failure = Some((task.event.clone(), reason));
+            }
+            Err(error) => {
+                drop(tx);
+                return put_off(app, account, task, &error).await.map(|()| true);
+            }
+        }
+    }
+    let done: Vec<i64> = next.iter().map(|task| task.seq).collect();
+    tasks::delete(&mut tx, &done).await?;
+    let now = app.clock.now();
+    for (reaction, came) in &came {
+        table::note(&mut tx, *reaction, now.0, came).await?;
+    }
+    tx.commit().await?;
+    app.feed.wake();
+    app.webhooks.wake.notify_one();
+    let metrics = &app.reactions.metrics;
+    for task in next.iter().filter(|task| task.by.is_some()) {
+        let delay = now.0.saturating_sub(task.created_at.0).max(0);
+        metrics.delay_seconds.observe(delay as f64 / 1_000.0);
+    }
+    metrics.done.inc_by(came.values().map(|came| came.done.unsigned_abs()).sum());
+    metrics.failed.inc_by(came.values().map(|came| came.failed.unsigned_abs()).sum());
+    Ok(true)
+}
+
+async fn put_off(
+    app: &App,
+    account: AccountId,
+    task: &Task,
+    error: &ServiceError,
+) -> Result<(), ServiceError> {
+    tracing::warn!(%error, %account, attempts = task.attempts, "a reaction is tried again later");
+    app.reactions.metrics.put_off.inc();
+    let doublings = u32::try_from(task.attempts.clamp(0, 10)).unwrap_or_default();
+    let pause = (MIN_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE);
+    let mut tx = app.db.begin().await?;
+    tasks::put_off(&mut tx, account, task.seq, pause).await?;
+    Ok(tx.commit().await?)
+}
+
+/// One task; what is refused leaves no trace.
+async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> Result<(), ServiceError> {
+    // Its reaction is gone, or does nothing any more.
+    let Some((reaction, project)) = task.by else { return Ok(()) };
+    if task.attempts >= MAX_TRIES {
+        return Err(ServiceError::refused(Code::Invalid, "It failed again and again within the platform."));
+    }
+    let Some(deed) = &task.deed else {
+        return Err(ServiceError::Internal("a task of another release".to_owned()));
+    };
+    let actor = actor_of(account, reaction, project);
+    tx.savepoint().await?;
+    let done = events::with_cause(task.cause.clone(), carry_out_deed(app, tx, &actor, task, deed)).await;
+    match &done {
+        Ok(()) => tx.release_savepoint().await?,
+        Err(ServiceError::Refused { .. }) => tx.rollback_to_savepoint().await?,
+        // The whole turn is undone.
+        Err(ServiceError::Store(_) | ServiceError::Internal(_)) => {}
+    }
+    done
+}
+
+async fn carry_out_deed(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    task: &Task,
+    deed: &Deed,
+) -> Result<(), ServiceError> {
+    match deed {
+        Deed::Webhook { webhook, body } => {
+            let found: Option<Webhook> = documents::find(tx, actor.account, *webhook).await?;
+            let found = found.filter(|found| may_call(actor.project, found));
+            let found = found.ok_or_else(|| ServiceError::not_found("webhook", webhook))?;
+            if found.status == Status::Disabled {
+                return Err(ServiceError::refused(
+                    Code::Conflict,
+                    format!("The webhook {webhook} is disabled."),
+                ));
+            }
+            let message = New {
+                webhook: found.stamp.seq,
+                account: actor.account,
+                message_id: format!("{}_{}", task.event, actor.id),
+                kind: crate::domain::event_filter::REACTION.to_owned(),
+                body: body.clone(),
+            };
+            if queue::put(app, tx, vec![message]).await? > 0 {
+                return Err(ServiceError::refused(
+                    Code::Conflict,
+                    format!("The queue of {webhook} is full."),
+                ));
+            }
+            Ok(())
+        }
+        Deed::ThngProperty { thng, key, value } => {
+            let point =
+                NewPoint { key: PropertyKey::stored(key.clone()), value: value.clone(), timestamp: None };
+            properties::write_within(app, tx, actor, (Owner::Thng, thng), vec![point]).await
+        }
+        Deed::ProductProperty { product, key, value } => {
+            let point =
+                NewPoint { key: PropertyKey::stored(key.clone()), value: value.clone(), timestamp: None };
+            properties::write_within(app, tx, actor, (Owner::Product, product), vec![point]).await
+        }
+        Deed::Action { action } => {
+            let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
+            let draft = Deed::draft(action).map_err(invalid)?;
+            alone::create(app, tx, actor, &draft).await.map(|_| ())
+        }
+        Deed::Impossible { fault } => Err(ServiceError::refused(Code::Invalid, fault.clone())),
+    }
+}

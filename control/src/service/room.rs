@@ -1,0 +1,78 @@
+//! How much more a queue may take: looked at in the database now and then, and reckoned in between.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long what was looked at is reckoned with: what other processes put into a queue meanwhile is not seen.
+const LOOKED: Duration = Duration::from_secs(10);
+
+/// The same for a queue that is full: so soon is it seen that there is room again.
+const FULL: Duration = Duration::from_secs(1);
+
+/// Queues that are remembered; those beyond are looked at each time.
+const MOST: usize = 10_000;
+
+/// The queues that a process puts something into.
+#[derive(Debug)]
+pub struct Rooms<K>(Mutex<HashMap<K, (u64, Instant)>>);
+
+impl<K> Default for Rooms<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Copy + Eq + Hash> Rooms<K> {
+    /// How many of `wanted` may go into a queue; `None` when it must be looked at first, and [`Self::note`]d.
+    pub fn take(&self, queue: K, wanted: u64, now: Instant) -> Option<u64> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, at) = known.get_mut(&queue)?;
+        let age = now.saturating_duration_since(*at);
+        if age > LOOKED || (*left < wanted && age > FULL) {
+            return None;
+        }
+        let taken = wanted.min(*left);
+        *left -= taken;
+        Some(taken)
+    }
+
+    /// Notes how much room a queue has.
+    pub fn note(&self, queue: K, left: u64, now: Instant) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.retain(|_, (_, at)| now.saturating_duration_since(*at) <= LOOKED);
+        }
+        if known.len() < MOST || known.contains_key(&queue) {
+            known.insert(queue, (left, now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_looked_at_is_reckoned_with_for_a_while() {
+        let (rooms, begun) = (Rooms::default(), Instant::now());
+        let later = |seconds: u64| begun + Duration::from_secs(seconds);
+        assert_eq!(rooms.take(1, 5, begun), None, "nobody has looked");
+        rooms.note(1, 10, begun);
+        assert_eq!(rooms.take(1, 7, later(9)), Some(7));
+        assert_eq!(rooms.take(2, 7, later(9)), None, "another queue");
+        rooms.note(1, 3, later(9));
+        assert_eq!(rooms.take(1, 7, later(10)), Some(3), "what there is room for");
+        assert_eq!(rooms.take(1, 7, later(10)), Some(0), "full");
+        assert_eq!(rooms.take(1, 1, later(11)), None, "there may be room again");
+        rooms.note(1, 100, later(11));
+        assert_eq!(rooms.take(1, 1, later(22)), None, "too long ago");
+        for queue in 0..2 * MOST {
+            rooms.note(queue, 1, later(30));
+        }
+        assert!(rooms.0.lock().unwrap().len() <= MOST);
+    }
+}

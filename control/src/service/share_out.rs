@@ -1,0 +1,256 @@
+//! From the log to the queues of webhooks and reactions: each event once into each queue that wants it.
+//!
+//! The place in the log moves in the transaction that fills the queues, and its row is held meanwhile: however
+//! many processes share out, and whenever one dies, nothing is left out and nothing comes twice.
+
+use std::{collections::BTreeMap, collections::BTreeSet, time::Instant};
+
+use shared::id::AccountId;
+
+use crate::{
+    domain::{
+        event::{Cause, Event, Position, Recorded},
+        event_filter::{Condition, Types},
+        grant::Limit,
+    },
+    error::ServiceError,
+    publish::messages::{Message, expand},
+    service::{App, reactions::MAX_TASKS, webhooks::queue},
+    store::{
+        Conn, StoreError, Tx, event_log,
+        reaction_tasks::{self as tasks, New as Task},
+        reactions::{self, Reacting},
+        webhook_messages::New,
+        webhooks::{self, Receiver},
+    },
+};
+
+/// The name of the place; it is older than reactions.
+pub const PLACE: &str = "webhooks";
+
+/// Rows of the log that one transaction looks at, and messages after which it ends.
+const ROWS: u32 = 200;
+const MESSAGES: usize = 1_000;
+
+/// Whether there is anybody at all that something may be kept for.
+///
+/// # Errors
+/// The database failed.
+pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
+    Ok(webhooks::has_any(conn).await? || reactions::has_any(conn).await?)
+}
+
+/// Shares out once; gives whether there may be more.
+///
+/// # Errors
+/// The database failed; nothing was shared out.
+pub async fn step(app: &App) -> Result<bool, ServiceError> {
+    let mut tx = app.db.begin().await?;
+    let Some(after) = event_log::hold_place(&mut tx, PLACE).await? else { return Ok(false) };
+    let rows = event_log::list_after(&mut tx, after, None, ROWS).await?;
+    let Some((last, _)) = rows.last() else { return Ok(false) };
+    let (mut place, is_full) = (*last, rows.len() >= ROWS as usize);
+    let accounts: BTreeSet<String> =
+        rows.iter().filter_map(|(_, row)| row.as_ref()).map(|row| row.account.to_string()).collect();
+    let accounts: Vec<String> = accounts.into_iter().collect();
+    let receivers = webhooks::list_receivers(&mut tx, &accounts).await?;
+    let reacting = reactions::list_reacting(&mut tx, &accounts).await?;
+    let (mut shares, mut is_cut) = (Shares::default(), false);
+    for (at, recorded) in rows {
+        let Some(recorded) = recorded else { continue };
+        let wanted = Wanted::of(app, at, &recorded, &receivers, &reacting);
+        if wanted.is_empty() {
+            continue;
+        }
+        let is_begun = (at.xid, at.seq) == (after.xid, after.seq);
+        let mut next = if is_begun { usize::try_from(after.item.saturating_add(1)).ok() } else { Some(0) };
+        while let Some(from) = next {
+            let (messages, more) = expand(&mut tx, at, &recorded, from).await?;
+            for message in &messages {
+                wanted.share(message, &mut shares);
+            }
+            next = more;
+            if let Some(item) = more.filter(|_| shares.is_full()) {
+                place = Position { item: i64::try_from(item).unwrap_or(i64::MAX - 1) - 1, ..at };
+                is_cut = true;
+                break;
+            }
+        }
+        if !is_cut && shares.is_full() {
+            (place, is_cut) = (at, true);
+        }
+        if is_cut {
+            break;
+        }
+    }
+    finish(app, tx, place, shares).await?;
+    Ok(is_full || is_cut)
+}
+
+/// Moves the place to `head`, as nobody wants what lies before it; gives `false` when somebody else shares out.
+///
+/// The head must have been known before it was seen that there is nobody: what was written before one was made is
+/// not for it.
+///
+/// # Errors
+/// The database failed.
+pub async fn pass(app: &App, head: Position) -> Result<bool, StoreError> {
+    let mut tx = app.db.begin().await?;
+    if event_log::hold_place(&mut tx, PLACE).await?.is_none() {
+        return Ok(false);
+    }
+    event_log::move_place(&mut tx, PLACE, head).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+async fn finish(app: &App, mut tx: Tx, place: Position, shares: Shares) -> Result<(), ServiceError> {
+    let (has_messages, has_tasks) = (!shares.messages.is_empty(), !shares.tasks.is_empty());
+    queue::put(app, &mut tx, shares.messages).await?;
+    let mut of_accounts: BTreeMap<AccountId, Vec<Task>> = BTreeMap::new();
+    for task in shares.tasks {
+        of_accounts.entry(task.account).or_default().push(task);
+    }
+    for (account, tasks) in of_accounts {
+        put_tasks(app, &mut tx, account, tasks).await?;
+    }
+    event_log::move_place(&mut tx, PLACE, place).await?;
+    tx.commit().await?;
+    if has_messages {
+        app.webhooks.wake.notify_one();
+    }
+    if has_tasks {
+        app.reactions.wake.notify_one();
+    }
+    Ok(())
+}
+
+/// Puts what an account's reactions are to do into their queue, as far as there is room.
+async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task>) -> Result<(), StoreError> {
+    let wanted = new.len() as u64;
+    let rooms = &app.reactions.rooms;
+    let room = match rooms.take(account, wanted, Instant::now()) {
+        Some(room) => room,
+        None => {
+            let left = MAX_TASKS.saturating_sub(tasks::count(tx, account, MAX_TASKS).await?);
+            rooms.note(account, left, Instant::now());
+            rooms.take(account, wanted, Instant::now()).unwrap_or(left)
+        }
+    };
+    let fits = usize::try_from(room).unwrap_or(usize::MAX).min(new.len());
+    let mut dropped: BTreeMap<i64, u64> = BTreeMap::new();
+    for task in new.drain(fits..) {
+        *dropped.entry(task.reaction).or_default() += 1;
+    }
+    tasks::insert(tx, app.clock.now(), &new).await?;
+    for (reaction, count) in dropped {
+        tracing::warn!(%account, reaction, count, "what a reaction is to do finds no room");
+        app.reactions.metrics.dropped.inc_by(count);
+        reactions::count_dropped(tx, reaction, count).await?;
+    }
+    Ok(())
+}
+
+/// What goes into the queues.
+#[derive(Default)]
+struct Shares {
+    messages: Vec<New>,
+    tasks: Vec<Task>,
+}
+
+impl Shares {
+    const fn is_full(&self) -> bool {
+        self.messages.len() + self.tasks.len() >= MESSAGES
+    }
+}
+
+/// Who may want the events of a row.
+struct Wanted<'a> {
+    recorded: &'a Recorded,
+    receivers: Vec<&'a Receiver>,
+    reacting: Vec<(&'a Reacting, Cause)>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(
+        app: &App,
+        at: Position,
+        recorded: &'a Recorded,
+        receivers: &'a [Receiver],
+        reacting: &'a [Reacting],
+    ) -> Self {
+        let family = family(&recorded.event);
+        let may = |account: AccountId, since: Position, types: &Types| {
+            account == recorded.account && at > since && types.admit_family(family)
+        };
+        let receivers = receivers.iter().filter(|one| may(one.account, one.since, &one.types));
+        let reacting = reacting.iter().filter(|one| may(one.account, one.since, &one.types));
+        let caused = reacting.filter(|_| !recorded.quiet.reactions).filter_map(|one| {
+            let cause = recorded.cause.by(one.id);
+            if cause.is_none() {
+                app.reactions.metrics.cut.inc();
+            }
+            Some((one, cause?))
+        });
+        Self {
+            recorded,
+            receivers: receivers.filter(|_| !recorded.quiet.notifications).collect(),
+            reacting: caused.collect(),
+        }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.receivers.is_empty() && self.reacting.is_empty()
+    }
+
+    fn share(&self, message: &Message, shares: &mut Shares) {
+        let wanting = self.receivers.iter().filter(|receiver| {
+            wants(message, receiver.project.as_deref(), &receiver.types, receiver.condition.as_ref())
+        });
+        let wanting: Vec<&&Receiver> = wanting.collect();
+        let reacting = self.reacting.iter().filter(|(reaction, _)| {
+            wants(message, reaction.project.as_deref(), &reaction.types, reaction.condition.as_ref())
+        });
+        let reacting: Vec<&(&Reacting, Cause)> = reacting.collect();
+        if wanting.is_empty() && reacting.is_empty() {
+            return;
+        }
+        let event = message.body();
+        let body = event.to_string();
+        shares.messages.extend(wanting.into_iter().map(|receiver| New {
+            webhook: receiver.seq,
+            account: self.recorded.account,
+            message_id: message.id.clone(),
+            kind: message.kind.clone(),
+            body: body.clone(),
+        }));
+        shares.tasks.extend(reacting.into_iter().map(|(reaction, cause)| Task {
+            account: self.recorded.account,
+            reaction: reaction.seq,
+            event: message.id.clone(),
+            cause: cause.clone(),
+            deed: reaction.effect.about(reaction.id, &reaction.name, &message.facts, &event),
+        }));
+    }
+}
+
+const fn family(event: &Event) -> &'static str {
+    match event {
+        Event::Properties { .. } => "properties",
+        Event::Action(_) | Event::Actions { .. } => "action",
+        Event::Redirections { .. } => "redirection",
+        Event::Job { .. } => "job",
+    }
+}
+
+fn wants(message: &Message, project: Option<&str>, types: &Types, condition: Option<&Condition>) -> bool {
+    let limit = match project.map(str::parse) {
+        None => Limit::Account,
+        Some(Ok(project)) => Limit::Project(project),
+        // What is no project has no events.
+        Some(Err(_)) => return false,
+    };
+    types.admit(&message.kind)
+        && message.is_admitted(&limit)
+        && condition.is_none_or(|condition| condition.holds(&message.facts))
+}

@@ -1,0 +1,60 @@
+//! Puts events into the queues of webhooks, as far as there is room.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use crate::{
+    service::App,
+    store::{
+        StoreError, Tx,
+        webhook_messages::{self as messages, New},
+        webhooks as table,
+    },
+};
+
+/// Most messages that wait in the queue of one webhook: what a job of 100,000 actions makes of them. The later ones
+/// are dropped, so that a receiver that comes back has all from where it was.
+const MAX_WAITING: u64 = 100_000;
+
+/// Puts messages into the queues of their webhooks; gives how many found no room.
+///
+/// # Errors
+/// The database failed.
+pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreError> {
+    let mut wanted: BTreeMap<i64, u64> = BTreeMap::new();
+    for message in &new {
+        *wanted.entry(message.webhook).or_default() += 1;
+    }
+    let mut rooms: BTreeMap<i64, u64> = BTreeMap::new();
+    for (webhook, wanted) in &wanted {
+        rooms.insert(*webhook, room(app, tx, *webhook, *wanted).await?);
+    }
+    let mut dropped: BTreeMap<i64, u64> = BTreeMap::new();
+    let mut fits = |message: &New| {
+        let room = rooms.entry(message.webhook).or_default();
+        if *room == 0 {
+            *dropped.entry(message.webhook).or_default() += 1;
+            return false;
+        }
+        *room -= 1;
+        true
+    };
+    let new: Vec<New> = new.into_iter().filter(|message| fits(message)).collect();
+    messages::insert(tx, app.clock.now(), &new).await?;
+    for (webhook, count) in &dropped {
+        tracing::warn!(webhook, count, "the queue of a webhook is full");
+        table::count_dropped(tx, *webhook, *count).await?;
+        app.webhooks.metrics.dropped.inc_by(*count);
+    }
+    Ok(dropped.values().sum())
+}
+
+async fn room(app: &App, tx: &mut Tx, webhook: i64, wanted: u64) -> Result<u64, StoreError> {
+    let rooms = &app.webhooks.rooms;
+    if let Some(room) = rooms.take(webhook, wanted, Instant::now()) {
+        return Ok(room);
+    }
+    let waiting = messages::count_waiting(tx, webhook, MAX_WAITING).await?;
+    let left = MAX_WAITING.saturating_sub(waiting);
+    rooms.note(webhook, left, Instant::now());
+    Ok(rooms.take(webhook, wanted, Instant::now()).unwrap_or(left))
+}

@@ -1,0 +1,266 @@
+//! What reactions are to do, and whose turn it is.
+//!
+//! Accounts take turns: one that has much to do waits for each of the others. Whoever takes a turn holds the row
+//! until its transaction ends, so that nobody else does the same, and what one account wants done is done in order.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::{
+    id::{AccountId, ProjectId, ReactionId},
+    time::UnixMillis,
+};
+use sqlx::types::Json;
+
+use super::{
+    Conn, StoreError, Tx, dialect, events,
+    log::{signed, unsigned},
+    on_db, parse,
+    publishers::{pg_now, sqlite_now},
+};
+use crate::domain::{
+    event::Cause,
+    reaction::{Deed, Status},
+};
+
+const PG_INSERT: &str = "INSERT INTO reaction_tasks (account_id, reaction, event_id, cause, deed, created_at) \
+    SELECT account_id, reaction, event_id, cause, deed, $1 FROM \
+    UNNEST($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[]) WITH ORDINALITY \
+    AS t (account_id, reaction, event_id, cause, deed, place) ORDER BY place";
+const SQLITE_INSERT: &str = "INSERT INTO reaction_tasks (account_id, reaction, event_id, cause, deed, created_at) \
+    SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', $1 \
+    FROM json_each($2) ORDER BY key";
+const COUNT: &str = "SELECT COUNT(*) FROM (SELECT seq FROM reaction_tasks WHERE account_id = $1 LIMIT $2) t";
+const OPEN: &str = "INSERT INTO reaction_turns (account_id) VALUES ($1) ON CONFLICT (account_id) DO NOTHING";
+
+macro_rules! due {
+    ($now:expr) => {
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT t.account_id FROM reaction_turns t WHERE t.resume_at <= ",
+            $now,
+            " AND EXISTS (SELECT 1 FROM reaction_tasks k WHERE k.account_id = t.account_id) LIMIT 1) d"
+        )
+    };
+}
+macro_rules! turn {
+    ($now:expr, $lock:expr) => {
+        concat!(
+            "UPDATE reaction_turns SET served_at = ",
+            $now,
+            " WHERE account_id IN (SELECT t.account_id FROM reaction_turns t WHERE t.resume_at <= ",
+            $now,
+            " AND EXISTS (SELECT 1 FROM reaction_tasks k WHERE k.account_id = t.account_id) \
+             ORDER BY t.served_at, t.account_id LIMIT 1",
+            $lock,
+            ") RETURNING account_id"
+        )
+    };
+}
+macro_rules! rest {
+    ($now:expr) => {
+        concat!("UPDATE reaction_turns SET resume_at = $2 + ", $now, " WHERE account_id = $1")
+    };
+}
+const PG_DUE: &str = due!(pg_now!());
+const SQLITE_DUE: &str = due!(sqlite_now!());
+const PG_TURN: &str = turn!(pg_now!(), " FOR UPDATE SKIP LOCKED");
+const SQLITE_TURN: &str = turn!(sqlite_now!(), "");
+const PG_REST: &str = rest!(pg_now!());
+const SQLITE_REST: &str = rest!(sqlite_now!());
+const TRIED: &str = "UPDATE reaction_tasks SET attempts = attempts + 1 WHERE seq = $1 RETURNING attempts";
+const NEXT: &str = "SELECT k.seq, k.reaction, k.event_id, k.cause, k.deed, k.created_at, k.attempts, r.id, \
+    r.project_id, r.status FROM reaction_tasks k LEFT JOIN reactions r ON r.seq = k.reaction \
+    WHERE k.account_id = $1 ORDER BY k.seq LIMIT $2";
+const PG_DELETE: &str = "DELETE FROM reaction_tasks WHERE seq = ANY($1)";
+const SQLITE_DELETE: &str = "DELETE FROM reaction_tasks WHERE seq IN (SELECT value FROM json_each($1))";
+const CLEAR: &str = "DELETE FROM reaction_tasks WHERE seq IN \
+    (SELECT seq FROM reaction_tasks WHERE reaction = $1 ORDER BY seq LIMIT $2)";
+
+/// Something to be done.
+#[derive(Debug, Clone)]
+pub struct New {
+    /// The account.
+    pub account: AccountId,
+    /// The number of the reaction.
+    pub reaction: i64,
+    /// The id of the event.
+    pub event: String,
+    /// By which reactions what is done comes about.
+    pub cause: Cause,
+    /// What is to be done.
+    pub deed: Deed,
+}
+
+/// Adds what is to be done, in order.
+///
+/// # Errors
+/// The database failed.
+pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), StoreError> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let deed = |new: &New| {
+        serde_json::to_string(&new.deed).map_err(|error| StoreError::Row(format!("deed: {error}")))
+    };
+    let deeds: Vec<String> = new.iter().map(deed).collect::<Result<_, _>>()?;
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_INSERT)
+                .bind(at.0)
+                .bind(new.iter().map(|new| new.account.to_string()).collect::<Vec<_>>())
+                .bind(new.iter().map(|new| new.reaction).collect::<Vec<_>>())
+                .bind(new.iter().map(|new| new.event.as_str()).collect::<Vec<_>>())
+                .bind(new.iter().map(|new| new.cause.stored()).collect::<Vec<_>>())
+                .bind(deeds)
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let row = |(new, deed): (&New, &String)| {
+                json!([new.account, new.reaction, new.event, new.cause.stored(), deed])
+            };
+            let rows: Vec<Value> = new.iter().zip(&deeds).map(row).collect();
+            sqlx::query(SQLITE_INSERT).bind(at.0).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
+    Ok(())
+}
+
+/// How much an account's reactions have still to do, up to `most`.
+///
+/// # Errors
+/// The database failed.
+pub async fn count(conn: &mut Conn, account: AccountId, most: u64) -> Result<u64, StoreError> {
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).bind(signed(most)).fetch_one(c).await)?;
+    Ok(unsigned(count))
+}
+
+/// Lets an account take turns from now on.
+///
+/// # Errors
+/// The database failed.
+pub async fn open(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(account.as_str()).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Whether there is something to be done; cheap, and takes nothing.
+///
+/// # Errors
+/// The database failed.
+pub async fn is_due(conn: &mut Conn) -> Result<bool, StoreError> {
+    let sql = dialect::pick(conn, PG_DUE, SQLITE_DUE);
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    Ok(count > 0)
+}
+
+/// The account whose turn it is: that which had its last one longest ago. Nobody else has it until the
+/// transaction ends.
+///
+/// # Errors
+/// The database failed.
+pub async fn take_turn(tx: &mut Tx) -> Result<Option<AccountId>, StoreError> {
+    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
+    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
+    row.map(|(account,)| parse("account_id", &account)).transpose()
+}
+
+/// Notes that something could not be tried to the end, and lets its account rest; gives how often that was so.
+///
+/// # Errors
+/// The database failed.
+pub async fn put_off(
+    tx: &mut Tx,
+    account: AccountId,
+    task: i64,
+    pause: Duration,
+) -> Result<Option<i64>, StoreError> {
+    let sql = dialect::pick(tx, PG_REST, SQLITE_REST);
+    let pause = signed(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+    on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).bind(pause).execute(c).await.map(|_| ()))?;
+    let row: Option<(i64,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(TRIED).bind(task).fetch_optional(c).await)?;
+    Ok(row.map(|(attempts,)| attempts))
+}
+
+/// Something to be done, whose turn it is.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its number.
+    pub seq: i64,
+    /// The number of the reaction.
+    pub reaction: i64,
+    /// The id of the event.
+    pub event: String,
+    /// By which reactions what is done comes about.
+    pub cause: Cause,
+    /// What is to be done; `None` when it is of a newer release.
+    pub deed: Option<Deed>,
+    /// When its event was shared out.
+    pub created_at: UnixMillis,
+    /// How often it could not be tried to the end.
+    pub attempts: i64,
+    /// The reaction and its project, unless it is gone or disabled.
+    pub by: Option<(ReactionId, Option<ProjectId>)>,
+}
+
+type Row =
+    (i64, i64, String, Option<String>, String, i64, i64, Option<String>, Option<String>, Option<String>);
+
+/// The first `limit` things that an account's reactions have to do.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_next(conn: &mut Conn, account: AccountId, limit: u32) -> Result<Vec<Task>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(NEXT)
+        .bind(account.as_str())
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter()
+        .map(|(seq, reaction, event, cause, deed, created_at, attempts, id, project, status)| {
+            let id = id.filter(|_| status.as_deref() == Some(Status::Active.as_str()));
+            let project = project.map(|project| parse("project_id", &project)).transpose()?;
+            Ok(Task {
+                seq,
+                reaction,
+                event,
+                cause: events::read_cause(cause.as_deref())?,
+                deed: serde_json::from_str(&deed).ok(),
+                created_at: UnixMillis(created_at),
+                attempts,
+                by: id.map(|id| Ok::<_, StoreError>((parse("id", &id)?, project))).transpose()?,
+            })
+        })
+        .collect()
+}
+
+/// Removes what was done.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => sqlx::query(PG_DELETE).bind(seqs).execute(&mut **c).await.map(|_| ())?,
+        Conn::SqliteTx(c) => {
+            sqlx::query(SQLITE_DELETE).bind(Json(seqs)).execute(&mut **c).await.map(|_| ())?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
+    Ok(())
+}
+
+/// Removes up to `limit` things that a reaction has to do; gives how many.
+///
+/// # Errors
+/// The database failed.
+pub async fn clear(tx: &mut Tx, reaction: i64, limit: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
+        .bind(reaction)
+        .bind(i64::from(limit))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}

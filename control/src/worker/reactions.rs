@@ -1,0 +1,61 @@
+//! The workers of reactions: as many processes as wanted, each with a few lanes.
+//!
+//! A lane takes the account whose turn it is and does some of what its reactions are to do, in one transaction.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{task::JoinSet, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    error::ServiceError,
+    service::{App, reactions::carry_out},
+    store::{Db, reaction_tasks},
+};
+
+/// Accounts whose turn it is at once, of one process: on SQLite there is one writer anyhow.
+const PG_LANES: usize = 2;
+
+/// Time between two looks for something to do, where nobody tells of it.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Pause after a failure of the database.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Works until `stop`; what is under way then is undone, and done by whoever comes next.
+pub async fn run(app: Arc<App>, stop: CancellationToken) {
+    let lanes = match app.db {
+        Db::Pg(_) => PG_LANES,
+        Db::Sqlite { .. } => 1,
+    };
+    let mut all = JoinSet::new();
+    for _ in 0..lanes {
+        let (app, stop) = (app.clone(), stop.clone());
+        all.spawn(async move { stop.run_until_cancelled(lane(&app)).await });
+    }
+    while let Some(ended) = all.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a lane of reactions ended");
+        }
+    }
+}
+
+async fn lane(app: &App) {
+    loop {
+        match turn(app).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let _ = timeout(LOOK, app.reactions.wake.notified()).await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "reactions were not carried out and are tried again");
+                tokio::time::sleep(FAILURE_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn turn(app: &App) -> Result<bool, ServiceError> {
+    let is_due = reaction_tasks::is_due(&mut app.db.read().await?).await?;
+    if is_due { carry_out::turn(app).await } else { Ok(false) }
+}

@@ -1,0 +1,58 @@
+//! Shares the log out to the queues of webhooks and reactions.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    domain::event::Position,
+    error::ServiceError,
+    service::{App, share_out},
+    store::event_log,
+};
+
+/// Time between two looks for what other processes left.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Time between two notes of the place where there is nobody to share out to.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Pause after a failure of the database.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+
+/// Shares out for as long as it runs.
+pub(super) async fn run(app: &App) {
+    let mut settled = app.feed.settled();
+    let mut noted: Option<Instant> = None;
+    loop {
+        let head = *settled.borrow_and_update();
+        match share_once(app, head, &mut noted).await {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, "events were not shared out and are tried again");
+                tokio::time::sleep(FAILURE_PAUSE).await;
+            }
+        }
+        // The feed lives as long as the process; the floor is for what another process left.
+        let _ = timeout(LOOK, settled.changed()).await;
+    }
+}
+
+async fn share_once(app: &App, head: Position, noted: &mut Option<Instant>) -> Result<bool, ServiceError> {
+    let mut conn = app.db.read().await?;
+    let has_any = share_out::has_any(&mut conn).await?;
+    let place = event_log::find_place(&mut conn, share_out::PLACE).await?;
+    drop(conn);
+    if place.is_some_and(|place| place >= head) {
+        return Ok(false);
+    }
+    if has_any {
+        return share_out::step(app).await;
+    }
+    // Whoever is made later gets what happens later: nothing is lost if the place stays behind a little.
+    if noted.is_none_or(|at| at.elapsed() >= IDLE) && share_out::pass(app, head).await? {
+        *noted = Some(Instant::now());
+    }
+    Ok(false)
+}

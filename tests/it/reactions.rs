@@ -1,0 +1,108 @@
+//! Reactions of the real product, killed again and again: what they do within the platform is done once.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::{
+    db::Engine,
+    product::{Options, Product},
+};
+
+/// Longest wait without anything new.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Actions of the job, and how often the product is killed meanwhile; `WAYMARK_TEST_REACTION_ACTIONS` is another
+/// number of actions, with ten kills.
+const ACTIONS: usize = 600;
+const KILLS: usize = 3;
+const MANY_KILLS: usize = 10;
+
+/// Most actions of one job, so that its body keeps to the limit of bodies.
+const JOB: usize = 4_000;
+
+async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
+    let (status, made) = product.call(Method::POST, path, Some(body)).await?;
+    ensure!(status == 201, "{path}: {status}: {made}");
+    Ok(made["id"].as_str().unwrap_or_default().to_owned())
+}
+
+/// What came of a reaction so far; `None` while the product starts.
+async fn done(product: &Product, path: &str) -> Result<(usize, usize)> {
+    let (status, read) = product.call(Method::GET, path, None).await?;
+    ensure!(status == 200, "{status}: {read}");
+    let number = |name: &str| read["outcome"][name].as_u64().and_then(|n| usize::try_from(n).ok());
+    Ok((number("done").context("done")?, number("failed").context("failed")?))
+}
+
+/// Waits until a reaction was carried out so often.
+async fn wait(product: &Product, path: &str, count: usize) -> Result<()> {
+    let (mut since, mut last) = (Instant::now(), 0);
+    loop {
+        let (now, failed) = done(product, path).await?;
+        ensure!(failed == 0, "{failed} failed");
+        if now >= count {
+            return Ok(());
+        }
+        if now > last {
+            (since, last) = (Instant::now(), now);
+        }
+        ensure!(since.elapsed() < DEADLINE, "{now} of {count}, and no more");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// "Exactly once for effects inside the platform": an action and a value for each action of a job, whatever dies.
+async fn effects_are_there_once_whatever_dies(engine: Engine) -> Result<()> {
+    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
+    let thng = create(&product, "/thngs", json!({"name": "t"})).await?;
+    create(&product, "/actions", json!({"name": "_seen"})).await?;
+    let (count, kills): (usize, usize) = match std::env::var("WAYMARK_TEST_REACTION_ACTIONS") {
+        Ok(text) => (text.parse()?, MANY_KILLS),
+        Err(_) => (ACTIONS, KILLS),
+    };
+    let reaction = |effect: Value| json!({"name": "r", "types": ["action.scans"], "effect": effect});
+    let effect = json!({"type": "action", "action": {"type": "_seen"}});
+    let makes = format!("/reactions/{}", create(&product, "/reactions", reaction(effect)).await?);
+    let effect = json!({"type": "property", "key": "scan", "from": "id"});
+    let sets = format!("/reactions/{}", create(&product, "/reactions", reaction(effect)).await?);
+    for n in 0..count.div_ceil(JOB) {
+        let ids = vec![thng.as_str(); (count - n * JOB).min(JOB)];
+        let body = json!({"payload": {"type": "scans"}, "target": "THNGS",
+            "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": ids}});
+        let request = product.http.post(format!("{}/jobs/actions", product.api));
+        let answer = request.header("authorization", &product.key).json(&body).send().await?;
+        ensure!(answer.status() == 202, "{answer:?}");
+    }
+    for kill in 1..=kills {
+        // At some point of the way, each time another.
+        wait(&product, &makes, count * kill / (kills + 2)).await?;
+        product.kill()?;
+        product.start_again()?;
+    }
+    wait(&product, &makes, count).await?;
+    wait(&product, &sets, count).await?;
+    // Another that comes last: behind it nothing is left to be done twice.
+    create(&product, "/actions/scans", json!({"thng": thng})).await?;
+    wait(&product, &makes, count + 1).await?;
+    wait(&product, &sets, count + 1).await?;
+    let scans = product.list(&format!("/thngs/{thng}/actions/scans?perPage=100")).await?;
+    let made = product.list(&format!("/thngs/{thng}/actions/_seen?perPage=100")).await?;
+    let set = product.list(&format!("/thngs/{thng}/properties/scan?perPage=100")).await?;
+    ensure!(scans.len() == count + 1, "{} scans", scans.len());
+    ensure!(made.len() == count + 1, "{} actions of {} events", made.len(), count + 1);
+    let of = |all: &[Value], member: &str| -> Vec<String> {
+        let mut texts: Vec<String> = all.iter().map(|one| one[member].to_string()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        texts
+    };
+    // Values of one millisecond replace each other; none comes twice, and none is of no event.
+    let (events, values) = (of(&scans, "id"), of(&set, "value"));
+    ensure!(values.len() == set.len(), "a value was set twice");
+    ensure!(values.iter().all(|value| events.binary_search(value).is_ok()), "a value of no event");
+    Ok(())
+}
+
+crate::on_both_engines!(effects_are_there_once_whatever_dies);

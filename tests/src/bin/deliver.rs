@@ -1,0 +1,303 @@
+//! `cargo run --release -p tests --bin deliver [--smoke]`: from the commit of an action to a webhook's receiver on
+//! this machine, and what the log of events adds to the creation of an action. On the Postgres that
+//! `WAYMARK_TEST_DATABASE_URL` names.
+
+use std::{
+    collections::HashMap,
+    io::{Write, stdout},
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use control::{
+    domain::{
+        access::{Actor, ActorKind},
+        action_draft::ActionDraft,
+        resource_body::Purpose,
+        webhook::WebhookChange,
+    },
+    service::{
+        action_creation::{self, Circumstances},
+        actions::Scope,
+        webhooks,
+    },
+    store::{
+        Db,
+        actions::{self, NewAction},
+    },
+    worker,
+};
+use serde_json::json;
+use shared::{id::ActionId, time::UnixMillis};
+use tests::db::{Engine, TestApp, random16};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait for what is on its way.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// How much is measured.
+struct Form {
+    /// Actions one by one, and the pause between two.
+    single: usize,
+    pause: Duration,
+    /// Actions at once, and of these in one request.
+    bulk: usize,
+    step: usize,
+    /// Pairs of writes with and without the log.
+    pairs: usize,
+}
+
+const PLAIN: Form =
+    Form { single: 1_000, pause: Duration::from_millis(10), bulk: 20_000, step: 1_000, pairs: 2_000 };
+const SMOKE: Form = Form { single: 20, pause: Duration::ZERO, bulk: 400, step: 100, pairs: 20 };
+
+// The statement of the store, without what is recorded behind it.
+const PLAIN_INSERT: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
+    doc, facets) SELECT id, account_id, type, thng_id, product_id, timestamp, $1, doc, '{}' FROM \
+    UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::jsonb[]) \
+    AS t (id, account_id, type, thng_id, product_id, timestamp, doc)";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let form = match texts.as_slice() {
+        [] => PLAIN,
+        ["--smoke"] => SMOKE,
+        _ => return ExitCode::from(64),
+    };
+    match run(&form).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A closed stderr is no reason to fail in another way.
+            let _ = writeln!(std::io::stderr(), "deliver: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(form: &Form) -> Result<()> {
+    let made = TestApp::new(Engine::Postgres).await?;
+    let actor = Actor {
+        account: made.account,
+        kind: ActorKind::Operator,
+        id: made.operator.to_string(),
+        project: None,
+        app: None,
+        enterprise: true,
+    };
+    // Before anything is delivered: nobody reads the log meanwhile but to see its end.
+    let costs = costs(&made, &actor, form).await?;
+    let receiver = Receiver::start().await?;
+    let body = json!({"name": "deliver", "url": receiver.url, "types": ["action"]});
+    let change =
+        WebhookChange::parse(&body, Purpose::Create, true).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+    webhooks::create(&made.app, &actor, change, None).await?;
+    let stop = CancellationToken::new();
+    let _stop = stop.clone().drop_guard();
+    tokio::spawn(worker::webhooks::run(made.app.clone(), stop));
+
+    let mut committed = HashMap::new();
+    for _ in 0..form.single {
+        for id in create(&made, &actor, 1).await? {
+            committed.insert(id, Instant::now());
+        }
+        tokio::time::sleep(form.pause).await;
+    }
+    let came = receiver.wait(form.single).await?;
+    let mut delays: Vec<Duration> =
+        committed.iter().filter_map(|(id, at)| Some(came.get(id)?.saturating_duration_since(*at))).collect();
+    ensure!(delays.len() == form.single, "{} of {} came", delays.len(), form.single);
+    delays.sort_unstable();
+
+    let begun = Instant::now();
+    let mut left = form.bulk;
+    while left > 0 {
+        left -= create(&made, &actor, form.step.min(left)).await?.len();
+    }
+    let written = begun.elapsed();
+    receiver.wait(form.single + form.bulk).await?;
+    let delivered = begun.elapsed();
+
+    let at = |share: f64| delays[((delays.len() - 1) as f64 * share) as usize].as_secs_f64() * 1_000.0;
+    let rate = |took: Duration| form.bulk as f64 / took.as_secs_f64();
+    let mut out = stdout().lock();
+    writeln!(
+        out,
+        "commit to receiver: p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    )?;
+    writeln!(
+        out,
+        "{} at once: written {:.0}/s, delivered {:.0}/s",
+        form.bulk,
+        rate(written),
+        rate(delivered)
+    )?;
+    let Costs { create, with, without } = costs;
+    let added = with.saturating_sub(without);
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    writeln!(out, "an action, by the service: {:.0} us", micros(create))?;
+    writeln!(out, "the write of it: {:.0} us with the log, {:.0} us without", micros(with), micros(without))?;
+    let rest = create.saturating_sub(added);
+    writeln!(out, "the log adds {:.1} % to the service", 100.0 * added.as_secs_f64() / rest.as_secs_f64())?;
+    Ok(())
+}
+
+async fn create(made: &TestApp, actor: &Actor, count: usize) -> Result<Vec<String>> {
+    let drafts = vec![ActionDraft::default(); count];
+    let around = Circumstances::default();
+    let new = action_creation::create(&made.app, actor, Scope::Account, "scans", &drafts, around).await?;
+    Ok(new.into_iter().map(|action| action.id.to_string()).collect())
+}
+
+/// Medians of one action.
+struct Costs {
+    /// By the service, as a request creates it.
+    create: Duration,
+    /// The write and the commit, with what is recorded.
+    with: Duration,
+    /// The same statement and the commit, with nothing recorded.
+    without: Duration,
+}
+
+/// The three by turns, each first as often as last.
+async fn costs(made: &TestApp, actor: &Actor, form: &Form) -> Result<Costs> {
+    let mut took: [Vec<Duration>; 3] = Default::default();
+    for round in 0..form.pairs {
+        for turn in 0..3 {
+            let which = (round + turn) % 3;
+            let action = NewAction {
+                id: ActionId::new(1, random16()?),
+                account: actor.account,
+                kind: "scans".to_owned(),
+                thng: None,
+                product: None,
+                timestamp: UnixMillis(1),
+                doc: json!({"locationSource": "unknown", "context": {}, "reactions": []}),
+            };
+            let begun = Instant::now();
+            match which {
+                0 => {
+                    create(made, actor, 1).await?;
+                }
+                1 => {
+                    let mut tx = made.app.db.begin().await?;
+                    actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
+                    tx.commit().await?;
+                }
+                _ => insert_plainly(&made.app.db, &action).await?,
+            }
+            took[which].push(begun.elapsed());
+        }
+    }
+    let median = |mut all: Vec<Duration>| {
+        all.sort_unstable();
+        all.get(all.len() / 2).copied().unwrap_or_default()
+    };
+    let [create, with, without] = took.map(median);
+    Ok(Costs { create, with, without })
+}
+
+async fn insert_plainly(db: &Db, action: &NewAction) -> Result<()> {
+    let Db::Pg(pool) = db else { anyhow::bail!("Postgres is measured") };
+    let mut tx = pool.begin().await?;
+    sqlx::query(PLAIN_INSERT)
+        .bind(1_i64)
+        .bind(vec![action.id.to_string()])
+        .bind(vec![action.account.to_string()])
+        .bind(vec![action.kind.clone()])
+        .bind(vec![None::<String>])
+        .bind(vec![None::<String>])
+        .bind(vec![action.timestamp.0])
+        .bind(vec![sqlx::types::Json(action.doc.clone())])
+        .execute(&mut *tx)
+        .await?;
+    Ok(tx.commit().await?)
+}
+
+/// A server that takes every event, and notes when.
+struct Receiver {
+    url: String,
+    came: Arc<Came>,
+}
+
+#[derive(Default)]
+struct Came {
+    by_id: Mutex<HashMap<String, Instant>>,
+    more: Notify,
+}
+
+impl Receiver {
+    async fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/", listener.local_addr()?);
+        let came: Arc<Came> = Arc::default();
+        let kept = came.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let came = kept.clone();
+                // A connection that ends is made anew.
+                tokio::spawn(async move { take(stream, &came).await });
+            }
+        });
+        Ok(Self { url, came })
+    }
+
+    /// Waits until so many different events came.
+    async fn wait(&self, count: usize) -> Result<HashMap<String, Instant>> {
+        let all = async {
+            loop {
+                let told = self.came.more.notified();
+                let known = self.came.by_id.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if known.len() >= count {
+                    return known;
+                }
+                let _ = tokio::time::timeout(Duration::from_millis(100), told).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, all).await.context("not all events came")
+    }
+}
+
+/// Answers requests of one connection.
+async fn take(stream: TcpStream, came: &Came) -> Result<()> {
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    loop {
+        let (mut id, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line).await? == 0 {
+                return Ok(());
+            }
+            let line = line.trim_end();
+            if line.is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                match name.to_ascii_lowercase().as_str() {
+                    "webhook-id" => value.trim().clone_into(&mut id),
+                    "content-length" => length = value.trim().parse()?,
+                    _ => {}
+                }
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await?;
+        let at = Instant::now();
+        came.by_id.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_insert(at);
+        came.more.notify_waiters();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await?;
+        stream.flush().await?;
+    }
+}
