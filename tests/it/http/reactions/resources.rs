@@ -112,7 +112,7 @@ pub(super) async fn they_are_resources_as_others(engine: Engine) -> Result<()> {
     let unknown = "UKXAGyEf8SQ5eTDmVgGpHqAa";
     for (body, part) in [
         (json!([]), "JSON object"),
-        (json!({"name": "r", "effect": null, "match": "type="}), "match"),
+        (json!({"name": "r", "effect": null, "match": "type"}), "match"),
         (json!({"name": "", "effect": effect}), "name"),
         (json!({"name": "r", "effect": effect, "types": ["nothing"]}), "types"),
         (json!({"name": "r", "effect": effect, "types": ["reaction"]}), "types"),
