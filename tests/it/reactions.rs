@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Actions of the job, and how often the product is killed meanwhile; `WAYMARK_TEST_REACTION_ACTIONS` is another
 /// number of actions, with ten kills.
-const ACTIONS: usize = 600;
+const ACTIONS: usize = 240;
 const KILLS: usize = 3;
 const MANY_KILLS: usize = 10;
 

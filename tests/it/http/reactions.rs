@@ -210,13 +210,13 @@ pub(super) async fn the_options_of_jobs_hold(engine: Engine) -> Result<()> {
     quiet["options"] = json!([{"type": "SINGLE_RESOURCE_REACTIONS", "enabled": true}]);
     submit(&api, quiet).await?;
     until_done(&api, &ends, 1, 0).await?;
-    let mut loud = list("PLATFORM_IDS", &[item.as_str(); 700]);
+    let mut loud = list("PLATFORM_IDS", &[item.as_str(); 130]);
     loud["options"] = json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]);
     submit(&api, loud).await?;
     until_done(&api, &ends, 2, 0).await?;
-    until_done(&api, &each, 700, 0).await?;
+    until_done(&api, &each, 130, 0).await?;
     settle(&api).await?;
-    ensure!(count(&api, "SELECT COUNT(*) FROM actions WHERE type = '_seen'").await? == 700);
+    ensure!(count(&api, "SELECT COUNT(*) FROM actions WHERE type = '_seen'").await? == 130);
     Ok(())
 }
 
