@@ -254,10 +254,12 @@ impl Members {
             let is_old = member
                 .told
                 .is_some_and(|(_, _, seen)| member.seen.saturating_duration_since(seen) >= RENEW_AFTER);
-            if !has_news && !(is_old && renewals > 0) {
-                continue;
+            if !has_news {
+                if !is_old || renewals == 0 {
+                    continue;
+                }
+                renewals -= 1;
             }
-            renewals -= usize::from(!has_news);
             member.told = Some((member.applied, member.rejections, member.seen));
             due.push(Lease {
                 edge_id: edge_id.clone(),
