@@ -77,7 +77,8 @@ async fn settle(api: &Api) -> Result<()> {
         {"type": "webhook", "webhook": webhook_of_nobody(api).await?}}),
     )
     .await?;
-    api.create("/actions", json!({"name": "_mark"})).await.ok();
+    let kind = api.call(Method::POST, "/actions", Some(json!({"name": "_mark"}))).await?;
+    ensure!(matches!(kind.status.as_u16(), 201 | 409), "{kind:?}");
     api.create("/actions/_mark", json!({})).await?;
     // The queue is in order: what is behind all others is done last.
     until_done(api, &mark, 1, 0).await?;
