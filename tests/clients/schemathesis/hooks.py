@@ -7,6 +7,7 @@ names their `format`; here is how to make them. Nothing here weakens a check.
 
 import json
 import os
+import re
 import urllib.request
 
 import schemathesis
@@ -17,8 +18,7 @@ API = os.environ["WAYMARK_API_URL"].rstrip("/")
 KEY = os.environ["WAYMARK_OPERATOR_KEY"]
 DOMAIN = os.environ["WAYMARK_SHORT_DOMAIN"]
 NOWHERE = "U" * 24
-# The id in the document's examples, which no resource has.
-EXAMPLE = "UKXAGyEf8SQ5eTDmVgGpHqAa"
+ID = re.compile("[abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0-9]{24}")
 # The product in the document's examples of commissions: a request may have deleted who was made with it.
 EXAMPLE_PRODUCT = "gs1:01:09521234543213"
 
@@ -97,6 +97,21 @@ schemathesis.openapi.format("network", st.sampled_from(["192.0.2.0/24", "2001:db
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 
+# Members of bodies that name a resource, and its kind.
+NAMING = {kind: kind for kind in FIXTURES} | {"thngId": "thng", "platformId": "thng"}
+
+
+def name_what_is_there(body, kind=None):
+    """The body with ids of resources that are there: others may be of another kind, or deleted by now."""
+    if isinstance(body, dict):
+        return {key: name_what_is_there(value, NAMING.get(key)) for key, value in body.items()}
+    if isinstance(body, list):
+        return [name_what_is_there(item, kind) for item in body]
+    if kind and isinstance(body, str) and ID.fullmatch(body) and body not in FIXTURES.values():
+        return FIXTURES[kind]
+    return body
+
+
 def is_positive(case):
     meta = case.meta
     return meta is not None and meta.generation.mode == GenerationMode.POSITIVE
@@ -119,11 +134,15 @@ def before_call(context, case, kwargs):
         # Settings belong to one of them.
         if case.path.endswith("/authentication/settings") and "project" in query:
             query.pop("product", None)
+        # Members of a collection; else only what a member names.
+        last = case.path.rsplit("/", 1)[-1]
+        of_items = {"thngs": "thng", "collections": "collection"}.get(last) if isinstance(case.body, list) else None
+        case.body = name_what_is_there(case.body, of_items)
+        if isinstance(case.body, list) and all(isinstance(item, str) for item in case.body):
+            case.body = list(dict.fromkeys(case.body))
     if is_positive(case) and isinstance(case.body, dict):
         # What a schema cannot say: three forms of one point, and two bounds in order.
         location = case.body.get("location")
-        if isinstance(location, dict) and location.get("place") == EXAMPLE:
-            location["place"] = FIXTURES["place"]
         if case.body.get("product") == EXAMPLE_PRODUCT:
             case.body["product"] = FIXTURES["product"]
         if case.path.endswith("/authentication") and isinstance(location, dict):
@@ -132,11 +151,6 @@ def before_call(context, case, kwargs):
         if "/authentication/" in case.path and isinstance(of_settings, dict):
             of_settings.pop("suspectedPoints", None)
             of_settings.pop("duplicatePoints", None)
-    if isinstance(case.body, dict) and case.body.get("platformId") == EXAMPLE:
-        case.body["platformId"] = FIXTURES["thng"]
-    if isinstance(case.body, list) and EXAMPLE in case.body:
-        named = FIXTURES["thng" if case.path.endswith("/thngs") else "collection"]
-        case.body = [named if item == EXAMPLE else item for item in case.body]
     if case.method.upper() == "DELETE":
         for name, value in (case.path_parameters or {}).items():
             if value in FIXTURES.values():
