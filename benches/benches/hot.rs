@@ -75,7 +75,7 @@ fn link(n: usize, version: usize) -> Option<Redirect> {
 }
 
 fn edge(criterion: &mut Criterion) {
-    let Ok(domain) = ShortDomain::new(Scheme::Https, HOST) else { return };
+    let Ok(domain) = ShortDomain::new(Scheme::Https, HOST) else { panic!("{HOST} is no short domain") };
     let mut group = criterion.benchmark_group("edge");
     let next = AtomicUsize::new(0);
     // One after the other, in an order that no cache expects.
@@ -107,7 +107,7 @@ fn edge(criterion: &mut Criterion) {
 }
 
 fn push(criterion: &mut Criterion) {
-    let Some(link) = link(1, 1).map(Arc::new) else { return };
+    let Some(link) = link(1, 1).map(Arc::new) else { panic!("there is no link to push") };
     let mut group = criterion.benchmark_group("push");
     for items in [1, 100] {
         let items = (1..=items)
@@ -119,7 +119,7 @@ fn push(criterion: &mut Criterion) {
         let count = items.len();
         let message = ToEdge::Events(Arc::new(Events { prev: 0, last: count as u64, items }));
         group.bench_function(format!("write a frame of {count}"), |b| b.iter(|| encode(black_box(&message))));
-        let Ok(bytes) = encode(&message) else { return };
+        let Ok(bytes) = encode(&message) else { panic!("{count} events are no frame") };
         group.bench_function(format!("read a frame of {count}"), |b| {
             b.iter(|| {
                 let mut decoder = Decoder::<ToEdge>::default();
