@@ -14,6 +14,7 @@ mod event_log;
 mod events;
 mod export;
 mod files;
+mod followers;
 mod idempotency;
 mod job_purge;
 mod jobs;

@@ -1,6 +1,6 @@
 //! What named resources have in common: an id, a stamp, a name, and the rest as one document.
 
-use std::{collections::BTreeMap, fmt::Display, str::FromStr};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Display, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -15,6 +15,7 @@ use super::{
     place::{Place, PlaceDetails},
     project::{Application, ApplicationDetails, Project, ProjectDetails},
     reaction::{Reaction, ReactionDetails},
+    redirection::Scopes,
     resource::{Common, Product, ProductDetails, Stamp, Thng, ThngDetails},
     webhook::{Webhook, WebhookDetails},
 };
@@ -43,6 +44,10 @@ pub trait Named: Sized + Send + Sync {
     fn details(&self) -> &Self::Details;
     /// The part of it that all have.
     fn common(&self) -> &Common;
+    /// Who may see and change it.
+    fn scopes(&self) -> Option<Cow<'_, Scopes>> {
+        self.common().scopes.as_ref().map(Cow::Borrowed)
+    }
     /// The latest values of its properties, if it has such.
     fn properties(&mut self) -> Option<&mut BTreeMap<String, Value>> {
         None
@@ -50,7 +55,7 @@ pub trait Named: Sized + Send + Sync {
 }
 
 macro_rules! named {
-    ($($type:ident: $id:ty, $details:ty, $kind:literal, $subject:ident $(, $properties:ident)?;)*) => {$(
+    ($($type:ident: $id:ty, $details:ty, $kind:literal, $subject:ident $(, $properties:ident)? $(of $project:ident)?;)*) => {$(
         impl Named for $type {
             type Id = $id;
             type Details = $details;
@@ -85,6 +90,10 @@ macro_rules! named {
             $(fn properties(&mut self) -> Option<&mut BTreeMap<String, Value>> {
                 Some(&mut self.$properties)
             })?
+
+            $(fn scopes(&self) -> Option<Cow<'_, Scopes>> {
+                self.$project.map(|id| Cow::Owned(Scopes { users: Vec::new(), projects: vec![id.to_string()] }))
+            })?
         }
     )*};
 }
@@ -97,6 +106,6 @@ named! {
     Place: PlaceId, PlaceDetails, "place", Places;
     Collection: CollectionId, CollectionDetails, "collection", Collections;
     File: FileId, FileDetails, "file", Files;
-    Webhook: WebhookId, WebhookDetails, "webhook", Webhooks;
-    Reaction: ReactionId, ReactionDetails, "reaction", Reactions;
+    Webhook: WebhookId, WebhookDetails, "webhook", Webhooks of project;
+    Reaction: ReactionId, ReactionDetails, "reaction", Reactions of project;
 }

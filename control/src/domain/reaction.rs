@@ -12,7 +12,8 @@ use shared::{
 
 pub use super::reaction_effect::{Deed, Effect};
 use super::{
-    event_filter::{Condition, Types},
+    event_filter::Types,
+    hears::{Hears, HearsChange},
     members::Members,
     resource::{Common, Stamp},
     resource_body::{Purpose, common, name},
@@ -51,11 +52,9 @@ pub struct ReactionDetails {
     /// What all resources have.
     #[serde(flatten)]
     pub common: Common,
-    /// Types of events; none for all.
-    pub types: Vec<String>,
-    /// What an event must meet.
-    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
-    pub condition: Option<String>,
+    /// To which events it reacts.
+    #[serde(flatten)]
+    pub hears: Hears,
     /// What is done.
     pub effect: Effect,
 }
@@ -112,10 +111,8 @@ pub struct ReactionChange {
     pub name: Option<String>,
     /// What all resources have.
     pub common: Common,
-    /// Types of events.
-    pub types: Option<Vec<String>>,
-    /// What an event must meet; an empty text takes it away.
-    pub condition: Option<String>,
+    /// To which events it reacts.
+    pub hears: HearsChange,
     /// What is done; required on create.
     pub effect: Option<Effect>,
     /// Whether it does something.
@@ -133,20 +130,7 @@ impl ReactionChange {
         let mut common = common(&mut members);
         // Who may see a reaction follows from its project.
         common.scopes = None;
-        let types = members.texts("types").map(|types| types.into_iter().map(str::to_owned).collect());
-        let types = types.and_then(|types: Vec<String>| match Types::new(types.clone()) {
-            Ok(_) => Some(types),
-            Err(fault) => {
-                members.fault(format!("types: {fault}."));
-                None
-            }
-        });
-        let condition = members.text("match").map(str::to_owned);
-        if let Some(text) = condition.as_deref().filter(|text| !text.is_empty())
-            && let Err(fault) = Condition::parse(text)
-        {
-            members.fault(fault);
-        }
+        let hears = HearsChange::of(&mut members, Types::new);
         let effect = match members.raw("effect").map(Effect::parse) {
             Some(Ok(effect)) => Some(effect),
             Some(Err(faults)) => {
@@ -167,7 +151,7 @@ impl ReactionChange {
             }
             status
         });
-        members.finish(Some(Self { name, common, types, condition, effect, status }))
+        members.finish(Some(Self { name, common, hears, effect, status }))
     }
 }
 
@@ -178,11 +162,7 @@ impl Reaction {
         let old = self.details;
         let details = ReactionDetails {
             common: old.common.merge(change.common),
-            types: change.types.unwrap_or(old.types),
-            condition: match change.condition {
-                None => old.condition,
-                Some(text) => Some(text).filter(|text| !text.is_empty()),
-            },
+            hears: old.hears.merge(change.hears),
             effect: change.effect.unwrap_or(old.effect),
         };
         let (name, status) = (change.name.unwrap_or(self.name), change.status.unwrap_or(self.status));

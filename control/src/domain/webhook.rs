@@ -11,7 +11,8 @@ use shared::{
 };
 
 use super::{
-    event_filter::{Condition, MAX_TYPES, Types},
+    event_filter::{MAX_TYPES, Types},
+    hears::{Hears, HearsChange},
     limits::MAX_URL,
     members::Members,
     outward::check_url,
@@ -79,11 +80,9 @@ pub struct WebhookDetails {
     pub common: Common,
     /// Where to.
     pub url: String,
-    /// Types of events; none for all.
-    pub types: Vec<String>,
-    /// What an event must meet.
-    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
-    pub condition: Option<String>,
+    /// Which events it gets.
+    #[serde(flatten)]
+    pub hears: Hears,
     /// Whether each event waits for the one before it.
     pub ordered: bool,
     /// The secrets, newest first.
@@ -120,10 +119,8 @@ pub struct WebhookChange {
     pub common: Common,
     /// Where to; required on create.
     pub url: Option<String>,
-    /// Types of events.
-    pub types: Option<Vec<String>>,
-    /// What an event must meet; an empty text takes it away.
-    pub condition: Option<String>,
+    /// Which events it gets.
+    pub hears: HearsChange,
     /// Whether each event waits for the one before it.
     pub ordered: Option<bool>,
     /// Whether it is sent to.
@@ -156,20 +153,7 @@ impl WebhookChange {
                 None
             }
         };
-        let types = members.texts("types").map(|types| types.into_iter().map(str::to_owned).collect());
-        let types = types.and_then(|types: Vec<String>| match Types::of_webhook(types.clone()) {
-            Ok(_) => Some(types),
-            Err(fault) => {
-                members.fault(format!("types: {fault}."));
-                None
-            }
-        });
-        let condition = members.text("match").map(str::to_owned);
-        if let Some(text) = condition.as_deref().filter(|text| !text.is_empty())
-            && let Err(fault) = Condition::parse(text)
-        {
-            members.fault(fault);
-        }
+        let hears = HearsChange::of(&mut members, Types::of_webhook);
         let ordered = members.boolean("ordered");
         let status = members.text("status").and_then(|text| match Status::parse(text) {
             Some(status) => Some(status),
@@ -178,7 +162,7 @@ impl WebhookChange {
                 None
             }
         });
-        members.finish(Some(Self { name, common, url, types, condition, ordered, status }))
+        members.finish(Some(Self { name, common, url, hears, ordered, status }))
     }
 }
 
@@ -193,11 +177,7 @@ impl Webhook {
         let details = WebhookDetails {
             common: old.common.merge(change.common),
             url: change.url.unwrap_or(old.url),
-            types: change.types.unwrap_or(old.types),
-            condition: match change.condition {
-                None => old.condition,
-                Some(text) => Some(text).filter(|text| !text.is_empty()),
-            },
+            hears: old.hears.merge(change.hears),
             ordered: change.ordered.unwrap_or(old.ordered),
             secrets: old.secrets,
         };
@@ -348,11 +328,14 @@ mod tests {
         let paused = Webhook {
             status: Status::Paused,
             reason: Some("r".to_owned()),
-            details: WebhookDetails { condition: Some("type=a".to_owned()), ..WebhookDetails::default() },
+            details: WebhookDetails {
+                hears: Hears { types: Vec::new(), condition: Some("type=a".to_owned()) },
+                ..WebhookDetails::default()
+            },
             ..webhook()
         };
         let kept = paused.clone().apply(WebhookChange::default(), UnixMillis(5));
-        assert_eq!((kept.status, kept.details.condition.as_deref()), (Status::Paused, Some("type=a")));
+        assert_eq!((kept.status, kept.details.hears.condition.as_deref()), (Status::Paused, Some("type=a")));
         let pause = WebhookChange { status: Some(Status::Paused), ..WebhookChange::default() };
         let again = paused.clone().apply(pause.clone(), UnixMillis(5));
         assert_eq!((again.status, again.reason.as_deref()), (Status::Paused, Some("r")));
@@ -360,10 +343,13 @@ mod tests {
         assert_eq!((by_hand.status, by_hand.reason), (Status::Paused, None));
         let change = WebhookChange {
             status: Some(Status::Active),
-            condition: Some(String::new()),
+            hears: HearsChange { types: None, condition: Some(String::new()) },
             ..WebhookChange::default()
         };
         let resumed = paused.apply(change, UnixMillis(5));
-        assert_eq!((resumed.status, resumed.reason, resumed.details.condition), (Status::Active, None, None));
+        assert_eq!(
+            (resumed.status, resumed.reason, resumed.details.hears),
+            (Status::Active, None, Hears::default())
+        );
     }
 }

@@ -17,7 +17,7 @@ use crate::{
         resource::Common,
     },
     error::ServiceError,
-    store::{StoreError, action_types},
+    store::{StoreError, accounts, action_types},
 };
 
 /// Most types that an account makes: they are listed from memory.
@@ -76,6 +76,7 @@ pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<Custom
     new.details.scopes = grant.scopes_of_new(new.details.scopes);
     let name = new.name.clone();
     let mut tx = app.db.begin().await?;
+    accounts::lock(&mut tx, actor.account).await?;
     if action_types::count(&mut tx, actor.account).await? >= MAX_TYPES {
         let fault = format!("An account has at most {MAX_TYPES} types of actions of its own.");
         return Err(ServiceError::refused(Code::Conflict, fault));

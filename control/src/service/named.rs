@@ -74,7 +74,7 @@ pub(super) fn admitted<D: Named>(
 
 /// Whether a resource exists for the caller.
 pub(super) fn is_seen<D: Named>(found: &D, grant: &Grant) -> bool {
-    grant.admits(&found.id().to_string(), found.common().scopes.as_ref())
+    grant.admits(&found.id().to_string(), found.scopes().as_deref())
 }
 
 /// Puts the latest values of their properties into resources that have such.

@@ -6,25 +6,21 @@ use shared::{id::ReactionId, problem::Code};
 use tokio::sync::Notify;
 use tracing::instrument;
 
-use super::{
-    App, access::require, action_creation::alone, named, properties, room::Rooms, scopes::project_in_reach,
-};
+use super::{App, access::require, action_creation::alone, followers, named, properties, room::Rooms};
 use crate::{
     domain::{
         access::{Actor, ActorKind},
-        grant::Grant,
-        limits::shorten,
+        hears::Hears,
         listing::ListRequest,
         page::Page,
         permission::{Subject, Verb},
         reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
-        redirection::Scopes,
         resource::Stamp,
         webhook::Webhook,
     },
     error::ServiceError,
     metrics::ReactionMetrics,
-    store::{Tx, documents, event_log, reaction_tasks as tasks, reactions as table},
+    store::{Tx, documents, reaction_tasks as tasks},
 };
 
 /// What the workers of reactions of a process share with others.
@@ -38,14 +34,8 @@ pub struct Reactions {
     pub(super) rooms: Rooms<shared::id::AccountId>,
 }
 
-/// Most reactions of an account.
-const MAX_REACTIONS: u64 = 100;
-
 /// Most things that the reactions of an account have to do at once: what a job of a million actions leads to.
 pub(super) const MAX_TASKS: u64 = 1_000_000;
-
-/// Tasks that one transaction removes.
-const STEP: u32 = 2_000;
 
 /// Makes a reaction, in a project if `project` names one; it reacts to what happens from now on.
 ///
@@ -64,16 +54,8 @@ pub async fn create(
     };
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
-    let project = match project {
-        Some(text) => Some(project_in_reach(&mut tx, actor, &grant, text).await?),
-        None => None,
-    };
-    if table::count(&mut tx, actor.account).await? >= MAX_REACTIONS {
-        let fault = format!("An account has at most {MAX_REACTIONS} reactions; remove one.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
-    }
-    let details =
-        ReactionDetails { common: change.common.clone(), types: Vec::new(), condition: None, effect };
+    let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
+    let details = ReactionDetails { common: change.common.clone(), hears: Hears::default(), effect };
     let new = Reaction {
         id: ReactionId::new(now.0, app.random16()?),
         stamp: Stamp::new(now),
@@ -86,10 +68,8 @@ pub async fn create(
     let mut new = new.apply(change, now);
     new.stamp = Stamp::new(now);
     check(app, &mut tx, actor, &new).await?;
-    let reaction = documents::insert(&mut tx, actor.account, new).await?;
+    let reaction = followers::add(&mut tx, actor.account, new).await?;
     tasks::open(&mut tx, actor.account).await?;
-    let now = event_log::find_now(&mut tx).await?;
-    table::begin_at(&mut tx, reaction.stamp.seq, now).await?;
     tx.commit().await?;
     Ok(reaction)
 }
@@ -100,9 +80,7 @@ pub async fn create(
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Reaction, ServiceError> {
-    let grant = require(actor, Verb::Read, Subject::Reactions)?;
-    let found = documents::find(&mut app.db.read().await?, actor.account, parse(id)?).await?;
-    admitted(found, &grant, id)
+    named::read(app, actor, id).await
 }
 
 /// Lists reactions.
@@ -127,17 +105,13 @@ pub async fn update(
 ) -> Result<Reaction, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Reactions)?;
     let mut tx = app.db.begin().await?;
-    let before = find_locked(&mut tx, actor, &grant, id).await?;
-    let (was, is_other) = (before.status, change.effect.is_some());
+    let before: Reaction = named::find_locked(&mut tx, actor, &grant, id).await?;
+    let (was_disabled, is_other) = (before.status == Status::Disabled, change.effect.is_some());
     let reaction = before.apply(change, app.clock.now());
     if is_other {
         check(app, &mut tx, actor, &reaction).await?;
     }
-    documents::update(&mut tx, actor.account, &reaction).await?;
-    if was == Status::Disabled && reaction.status == Status::Active {
-        let now = event_log::find_now(&mut tx).await?;
-        table::begin_at(&mut tx, reaction.stamp.seq, now).await?;
-    }
+    followers::save(&mut tx, actor.account, was_disabled, &reaction).await?;
     tx.commit().await?;
     Ok(reaction)
 }
@@ -148,20 +122,7 @@ pub async fn update(
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Subject::Reactions)?;
-    let mut tx = app.db.begin().await?;
-    let reaction = find_locked(&mut tx, actor, &grant, id).await?;
-    documents::delete::<Reaction>(&mut tx, actor.account, reaction.id).await?;
-    tx.commit().await?;
-    // In steps; what a fall leaves is passed over by the workers.
-    loop {
-        let mut tx = app.db.begin().await?;
-        let gone = tasks::clear(&mut tx, reaction.stamp.seq, STEP).await?;
-        tx.commit().await?;
-        if gone == 0 {
-            return Ok(());
-        }
-    }
+    followers::delete::<Reaction>(app, actor, id).await
 }
 
 /// Who a reaction is: it may do in its project what a trusted application may, and in the account what an operator
@@ -215,22 +176,4 @@ async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Re
 /// Whether a reaction may send events to a webhook: those of the account must not get out to a project.
 pub(super) fn may_call(project: Option<shared::id::ProjectId>, webhook: &Webhook) -> bool {
     webhook.project.is_none() || webhook.project == project
-}
-
-async fn find_locked(tx: &mut Tx, actor: &Actor, grant: &Grant, id: &str) -> Result<Reaction, ServiceError> {
-    let parsed = parse(id)?;
-    admitted(documents::find_locked(tx, actor.account, parsed).await?, grant, id)
-}
-
-fn admitted(found: Option<Reaction>, grant: &Grant, id: &str) -> Result<Reaction, ServiceError> {
-    let scopes = |reaction: &Reaction| {
-        reaction.project.map(|id| Scopes { users: Vec::new(), projects: vec![id.to_string()] })
-    };
-    found
-        .filter(|reaction| grant.admits(reaction.id.as_str(), scopes(reaction).as_ref()))
-        .ok_or_else(|| ServiceError::not_found("reaction", shorten(id)))
-}
-
-fn parse(id: &str) -> Result<ReactionId, ServiceError> {
-    id.parse().map_err(|_| ServiceError::not_found("reaction", shorten(id)))
 }

@@ -40,15 +40,17 @@ impl<K: Copy + Eq + Hash> Rooms<K> {
         Some(taken)
     }
 
-    /// Notes how much room a queue has.
-    pub fn note(&self, queue: K, left: u64, now: Instant) {
+    /// Notes how much room a queue has, and gives how many of `wanted` may go into it.
+    pub fn note(&self, queue: K, left: u64, wanted: u64, now: Instant) -> u64 {
+        let taken = wanted.min(left);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.retain(|_, (_, at)| now.saturating_duration_since(*at) <= LOOKED);
         }
         if known.len() < MOST || known.contains_key(&queue) {
-            known.insert(queue, (left, now));
+            known.insert(queue, (left - taken, now));
         }
+        taken
     }
 }
 
@@ -61,17 +63,18 @@ mod tests {
         let (rooms, begun) = (Rooms::default(), Instant::now());
         let later = |seconds: u64| begun + Duration::from_secs(seconds);
         assert_eq!(rooms.take(1, 5, begun), None, "nobody has looked");
-        rooms.note(1, 10, begun);
+        assert_eq!(rooms.note(1, 13, 3, begun), 3);
         assert_eq!(rooms.take(1, 7, later(9)), Some(7));
         assert_eq!(rooms.take(2, 7, later(9)), None, "another queue");
-        rooms.note(1, 3, later(9));
+        assert_eq!(rooms.note(1, 3, 0, later(9)), 0);
         assert_eq!(rooms.take(1, 7, later(10)), Some(3), "what there is room for");
         assert_eq!(rooms.take(1, 7, later(10)), Some(0), "full");
         assert_eq!(rooms.take(1, 1, later(11)), None, "there may be room again");
-        rooms.note(1, 100, later(11));
+        assert_eq!(rooms.note(1, 100, 0, later(11)), 0);
+        assert_eq!(rooms.note(3, 1, 2, later(11)), 1, "no more than there is room");
         assert_eq!(rooms.take(1, 1, later(22)), None, "too long ago");
         for queue in 0..2 * MOST {
-            rooms.note(queue, 1, later(30));
+            assert_eq!(rooms.note(queue, 1, 1, later(30)), 1);
         }
         assert!(rooms.0.lock().unwrap().len() <= MOST);
     }

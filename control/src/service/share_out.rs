@@ -10,18 +10,18 @@ use shared::id::AccountId;
 use crate::{
     domain::{
         event::{Cause, Event, Position, Recorded},
-        event_filter::{Condition, Types},
         grant::Limit,
+        reaction::Reaction,
+        webhook::Webhook,
     },
     error::ServiceError,
     publish::messages::{Message, expand},
     service::{App, reactions::MAX_TASKS, webhooks::queue},
     store::{
         Conn, StoreError, Tx, event_log,
+        followers::{self, Follower, Following},
         reaction_tasks::{self as tasks, New as Task},
-        reactions::{self, Reacting},
         webhook_messages::New,
-        webhooks::{self, Receiver},
     },
 };
 
@@ -37,7 +37,7 @@ const MESSAGES: usize = 1_000;
 /// # Errors
 /// The database failed.
 pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
-    Ok(webhooks::has_any(conn).await? || reactions::has_any(conn).await?)
+    Ok(followers::has_any::<Webhook>(conn).await? || followers::has_any::<Reaction>(conn).await?)
 }
 
 /// Shares out once; gives whether there may be more.
@@ -53,8 +53,8 @@ pub async fn step(app: &App) -> Result<bool, ServiceError> {
     let accounts: BTreeSet<String> =
         rows.iter().filter_map(|(_, row)| row.as_ref()).map(|row| row.account.to_string()).collect();
     let accounts: Vec<String> = accounts.into_iter().collect();
-    let receivers = webhooks::list_receivers(&mut tx, &accounts).await?;
-    let reacting = reactions::list_reacting(&mut tx, &accounts).await?;
+    let receivers = followers::list::<Webhook>(&mut tx, &accounts).await?;
+    let reacting = followers::list::<Reaction>(&mut tx, &accounts).await?;
     let (mut shares, mut is_cut) = (Shares::default(), false);
     for (at, recorded) in rows {
         let Some(recorded) = recorded else { continue };
@@ -132,9 +132,8 @@ async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task
     let room = match rooms.take(account, wanted, Instant::now()) {
         Some(room) => room,
         None => {
-            let left = MAX_TASKS.saturating_sub(tasks::count(tx, account, MAX_TASKS).await?);
-            rooms.note(account, left, Instant::now());
-            rooms.take(account, wanted, Instant::now()).unwrap_or(left)
+            let waiting = tasks::count(tx, account, MAX_TASKS).await?;
+            rooms.note(account, MAX_TASKS.saturating_sub(waiting), wanted, Instant::now())
         }
     };
     let fits = usize::try_from(room).unwrap_or(usize::MAX).min(new.len());
@@ -146,7 +145,7 @@ async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task
     for (reaction, count) in dropped {
         tracing::warn!(%account, reaction, count, "what a reaction is to do finds no room");
         app.reactions.metrics.dropped.inc_by(count);
-        reactions::count_dropped(tx, reaction, count).await?;
+        followers::count_dropped::<Reaction>(tx, reaction, count).await?;
     }
     Ok(())
 }
@@ -167,8 +166,8 @@ impl Shares {
 /// Who may want the events of a row.
 struct Wanted<'a> {
     recorded: &'a Recorded,
-    receivers: Vec<&'a Receiver>,
-    reacting: Vec<(&'a Reacting, Cause)>,
+    receivers: Vec<&'a Following<Webhook>>,
+    reacting: Vec<(&'a Following<Reaction>, Cause)>,
 }
 
 impl<'a> Wanted<'a> {
@@ -176,15 +175,11 @@ impl<'a> Wanted<'a> {
         app: &App,
         at: Position,
         recorded: &'a Recorded,
-        receivers: &'a [Receiver],
-        reacting: &'a [Reacting],
+        receivers: &'a [Following<Webhook>],
+        reacting: &'a [Following<Reaction>],
     ) -> Self {
-        let family = family(&recorded.event);
-        let may = |account: AccountId, since: Position, types: &Types| {
-            account == recorded.account && at > since && types.admit_family(family)
-        };
-        let receivers = receivers.iter().filter(|one| may(one.account, one.since, &one.types));
-        let reacting = reacting.iter().filter(|one| may(one.account, one.since, &one.types));
+        let receivers = receivers.iter().filter(|one| may_want(at, recorded, one));
+        let reacting = reacting.iter().filter(|one| may_want(at, recorded, one));
         let caused = reacting.filter(|_| !recorded.quiet.reactions).filter_map(|one| {
             let cause = recorded.cause.by(one.id);
             if cause.is_none() {
@@ -204,14 +199,9 @@ impl<'a> Wanted<'a> {
     }
 
     fn share(&self, message: &Message, shares: &mut Shares) {
-        let wanting = self.receivers.iter().filter(|receiver| {
-            wants(message, receiver.project.as_deref(), &receiver.types, receiver.condition.as_ref())
-        });
-        let wanting: Vec<&&Receiver> = wanting.collect();
-        let reacting = self.reacting.iter().filter(|(reaction, _)| {
-            wants(message, reaction.project.as_deref(), &reaction.types, reaction.condition.as_ref())
-        });
-        let reacting: Vec<&(&Reacting, Cause)> = reacting.collect();
+        let wanting: Vec<_> = self.receivers.iter().filter(|receiver| wants(message, receiver)).collect();
+        let reacting: Vec<_> =
+            self.reacting.iter().filter(|(reaction, _)| wants(message, reaction)).collect();
         if wanting.is_empty() && reacting.is_empty() {
             return;
         }
@@ -229,7 +219,7 @@ impl<'a> Wanted<'a> {
             reaction: reaction.seq,
             event: message.id.clone(),
             cause: cause.clone(),
-            deed: reaction.effect.about(reaction.id, &reaction.name, &message.facts, &event),
+            deed: reaction.details.effect.about(reaction.id, &reaction.name, &message.facts, &event),
         }));
     }
 }
@@ -243,14 +233,19 @@ const fn family(event: &Event) -> &'static str {
     }
 }
 
-fn wants(message: &Message, project: Option<&str>, types: &Types, condition: Option<&Condition>) -> bool {
-    let limit = match project.map(str::parse) {
+/// Whether somebody may want what a row tells of: before it is read.
+fn may_want<F: Follower>(at: Position, recorded: &Recorded, by: &Following<F>) -> bool {
+    by.account == recorded.account && at > by.since && by.types.admit_family(family(&recorded.event))
+}
+
+fn wants<F: Follower>(message: &Message, by: &Following<F>) -> bool {
+    let limit = match by.project.as_deref().map(str::parse) {
         None => Limit::Account,
         Some(Ok(project)) => Limit::Project(project),
         // What is no project has no events.
         Some(Err(_)) => return false,
     };
-    types.admit(&message.kind)
+    by.types.admit(&message.kind)
         && message.is_admitted(&limit)
-        && condition.is_none_or(|condition| condition.holds(&message.facts))
+        && by.condition.as_ref().is_none_or(|condition| condition.holds(&message.facts))
 }

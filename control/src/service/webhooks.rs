@@ -8,16 +8,20 @@ use shared::{id::WebhookId, problem::Code, time::UnixMillis};
 use tokio::sync::{Notify, Semaphore};
 use tracing::instrument;
 
-use super::{App, access::require, named, room::Rooms, scopes::project_in_reach};
+use super::{
+    App,
+    access::require,
+    followers::{self, STEP},
+    named,
+    room::Rooms,
+};
 use crate::{
     domain::{
         access::Actor,
-        grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject, Verb},
-        redirection::Scopes,
         resource::Stamp,
         webhook::{
             MAX_OVERLAP_MS, OVERLAP_MS, SecretVersion, Status, Webhook, WebhookChange, WebhookDetails,
@@ -28,7 +32,7 @@ use crate::{
     metrics::WebhookMetrics,
     publish::outward::Answer,
     store::{
-        Conn, Tx, documents, event_log,
+        documents,
         listing::Selection,
         webhook_messages::{self as messages, Delivery, Range},
         webhooks as table,
@@ -57,12 +61,6 @@ impl Default for Webhooks {
 /// Test events that are on their way from one process at once; each takes 15 s at most.
 const MAX_PINGS: usize = 16;
 
-/// Most webhooks of an account.
-const MAX_WEBHOOKS: u64 = 100;
-
-/// Messages that one transaction changes or removes.
-const STEP: u32 = 2_000;
-
 /// Makes a webhook, in a project if `project` names one; it gets what happens from now on.
 ///
 /// # Errors
@@ -77,14 +75,7 @@ pub async fn create(
     let grant = require(actor, Verb::Create, Subject::Webhooks)?;
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
-    let project = match project {
-        Some(text) => Some(project_in_reach(&mut tx, actor, &grant, text).await?),
-        None => None,
-    };
-    if table::count(&mut tx, actor.account).await? >= MAX_WEBHOOKS {
-        let fault = format!("An account has at most {MAX_WEBHOOKS} webhooks; remove one.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
-    }
+    let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
     let new = Webhook {
         id: WebhookId::new(now.0, app.random16()?),
         stamp: Stamp::new(now),
@@ -97,9 +88,7 @@ pub async fn create(
     };
     let mut new = new.rotate(now, now).apply(change, now);
     new.stamp = Stamp::new(now);
-    let webhook = documents::insert(&mut tx, actor.account, new).await?;
-    let now = event_log::find_now(&mut tx).await?;
-    table::begin_at(&mut tx, webhook.stamp.seq, now).await?;
+    let webhook = followers::add(&mut tx, actor.account, new).await?;
     tx.commit().await?;
     Ok(webhook)
 }
@@ -110,8 +99,7 @@ pub async fn create(
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Webhook, ServiceError> {
-    let grant = require(actor, Verb::Read, Subject::Webhooks)?;
-    find(&mut app.db.read().await?, actor, &grant, id).await
+    named::read(app, actor, id).await
 }
 
 /// Lists webhooks.
@@ -137,14 +125,11 @@ pub async fn update(
 ) -> Result<Webhook, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
     let mut tx = app.db.begin().await?;
-    let before = find_locked(&mut tx, actor, &grant, id).await?;
-    let (was, is_resumed) = (before.status, change.status == Some(Status::Active));
+    let before: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
+    let (was_disabled, is_resumed) =
+        (before.status == Status::Disabled, change.status == Some(Status::Active));
     let webhook = before.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &webhook).await?;
-    if was == Status::Disabled && webhook.status != Status::Disabled {
-        let now = event_log::find_now(&mut tx).await?;
-        table::begin_at(&mut tx, webhook.stamp.seq, now).await?;
-    }
+    followers::save(&mut tx, actor.account, was_disabled, &webhook).await?;
     if is_resumed {
         table::resume(&mut tx, webhook.stamp.seq).await?;
     }
@@ -165,20 +150,7 @@ pub async fn update(
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Subject::Webhooks)?;
-    let mut tx = app.db.begin().await?;
-    let webhook = find_locked(&mut tx, actor, &grant, id).await?;
-    documents::delete::<Webhook>(&mut tx, actor.account, webhook.id).await?;
-    tx.commit().await?;
-    // In steps; what a fall leaves goes with its age.
-    loop {
-        let mut tx = app.db.begin().await?;
-        let gone = messages::clear(&mut tx, webhook.stamp.seq, STEP).await?;
-        tx.commit().await?;
-        if gone == 0 {
-            return Ok(());
-        }
-    }
+    followers::delete::<Webhook>(app, actor, id).await
 }
 
 /// A secret with its value.
@@ -198,7 +170,7 @@ pub struct Secret {
 pub async fn list_secrets(app: &App, actor: &Actor, id: &str) -> Result<Vec<Secret>, ServiceError> {
     // Whoever may change a webhook may know what it signs with.
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook = find(&mut app.db.read().await?, actor, &grant, id).await?;
+    let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
     Ok(secrets(app, &webhook))
 }
 
@@ -221,7 +193,7 @@ pub async fn rotate(
     }
     let now = app.clock.now();
     let mut tx = app.db.begin().await?;
-    let webhook = find_locked(&mut tx, actor, &grant, id).await?;
+    let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
     let webhook = webhook.rotate(now, UnixMillis(now.0.saturating_add(overlap)));
     documents::update(&mut tx, actor.account, &webhook).await?;
     tx.commit().await?;
@@ -243,7 +215,7 @@ fn secrets(app: &App, webhook: &Webhook) -> Vec<Secret> {
 #[instrument(skip_all)]
 pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, String>, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook = find(&mut app.db.read().await?, actor, &grant, id).await?;
+    let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
     let Ok(_turn) = app.webhooks.pings.try_acquire() else {
         return Err(ServiceError::refused(Code::TooManyRequests, "Too many test events are on their way."));
     };
@@ -266,7 +238,7 @@ pub async fn deliveries(
 ) -> Result<Page<Delivery>, ServiceError> {
     let grant = require(actor, Verb::Read, Subject::Webhooks)?;
     let mut conn = app.db.read().await?;
-    let webhook = find(&mut conn, actor, &grant, id).await?;
+    let webhook: Webhook = named::find(&mut conn, actor, &grant, id).await?;
     let within = messages::within(&webhook.id);
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
     Ok(messages::list(&mut conn, &selection).await?)
@@ -280,7 +252,7 @@ pub async fn deliveries(
 pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
     let mut tx = app.db.begin().await?;
-    let webhook = find_locked(&mut tx, actor, &grant, id).await?;
+    let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
     if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
         return Err(ServiceError::not_found("delivery", shorten(message)));
     }
@@ -301,7 +273,7 @@ pub async fn send_range_again(
     range: &Range,
 ) -> Result<u64, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook = find(&mut app.db.read().await?, actor, &grant, id).await?;
+    let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
     let (mut all, mut after) = (0, 0);
     loop {
         let mut tx = app.db.begin().await?;
@@ -314,27 +286,4 @@ pub async fn send_range_again(
             return Ok(all);
         }
     }
-}
-
-async fn find(conn: &mut Conn, actor: &Actor, grant: &Grant, id: &str) -> Result<Webhook, ServiceError> {
-    let parsed = parse(id)?;
-    admitted(documents::find(conn, actor.account, parsed).await?, grant, id)
-}
-
-async fn find_locked(tx: &mut Tx, actor: &Actor, grant: &Grant, id: &str) -> Result<Webhook, ServiceError> {
-    let parsed = parse(id)?;
-    admitted(documents::find_locked(tx, actor.account, parsed).await?, grant, id)
-}
-
-fn admitted(found: Option<Webhook>, grant: &Grant, id: &str) -> Result<Webhook, ServiceError> {
-    let scopes = |webhook: &Webhook| {
-        webhook.project.map(|id| Scopes { users: Vec::new(), projects: vec![id.to_string()] })
-    };
-    found
-        .filter(|webhook| grant.admits(webhook.id.as_str(), scopes(webhook).as_ref()))
-        .ok_or_else(|| ServiceError::not_found("webhook", shorten(id)))
-}
-
-fn parse(id: &str) -> Result<WebhookId, ServiceError> {
-    id.parse().map_err(|_| ServiceError::not_found("webhook", shorten(id)))
 }

@@ -5,12 +5,15 @@ use shared::{
     short_url::ShortDomain,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, on_db, parse};
 
 const INSERT: &str =
     "INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)";
 const FIRST: &str = "SELECT id FROM accounts ORDER BY seq LIMIT 1";
 const IDS: &str = "SELECT id FROM accounts ORDER BY created_at, id";
+// Beside the shared locks that rows of the account take by their foreign keys.
+const PG_LOCK: &str = "SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
+const LOCK: &str = "SELECT id FROM accounts WHERE id = $1";
 const EXISTS: &str = "SELECT 1 FROM accounts WHERE id = $1";
 const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, first_name, last_name, created_at, \
     updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)";
@@ -42,6 +45,18 @@ pub async fn insert(
         .execute(c)
         .await
         .map(|_| ()))?;
+    Ok(())
+}
+
+/// Keeps others that ask for the same from the account until the transaction ends: what two at once would not see
+/// of each other, such as how many there are of something, holds then.
+///
+/// # Errors
+/// The database failed.
+pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
+    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
+    let _: Option<(String,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
     Ok(())
 }
 

@@ -36,10 +36,6 @@ const PG_BELOW: &str = "SELECT DISTINCT member_id FROM collection_collections WH
 const SQLITE_BELOW: &str = "SELECT DISTINCT member_id FROM collection_collections WHERE account_id = $1 \
     AND collection_id IN (SELECT value FROM json_each($2))";
 
-// Beside the shared locks that rows of the account take by their foreign keys.
-const PG_LOCK_NESTING: &str = "SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
-const SQLITE_LOCK_NESTING: &str = "SELECT id FROM accounts WHERE id = $1";
-
 /// Which way to look from a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -104,7 +100,7 @@ pub async fn forget_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Resul
     execute(tx, FORGET_THNG, [account.as_str(), thng.as_str()], None).await.map(|_| ())
 }
 
-/// Adds those of some ids that are collections of the account; see [`lock_nesting`].
+/// Adds those of some ids that are collections of the account; [`super::accounts::lock`] first.
 ///
 /// # Errors
 /// The database failed.
@@ -164,18 +160,6 @@ pub async fn forget_collection(
     remove_thngs(tx, account, collection).await?;
     remove_collections(tx, account, collection).await?;
     execute(tx, FORGET_COLLECTION, [account.as_str(), collection.as_str()], None).await.map(|_| ())
-}
-
-/// Keeps others from nesting collections of the account until the transaction ends: two that nest at once
-/// could make a cycle that neither sees.
-///
-/// # Errors
-/// The database failed.
-pub async fn lock_nesting(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK_NESTING, SQLITE_LOCK_NESTING);
-    let _: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
-    Ok(())
 }
 
 /// The next level from some collections.

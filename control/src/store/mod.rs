@@ -40,6 +40,7 @@ pub mod event_log;
 pub mod events;
 mod facets;
 pub mod files;
+pub mod followers;
 pub mod idempotency;
 pub mod identifiers;
 pub mod job_chunks;

@@ -73,8 +73,6 @@ const NEXT: &str = "SELECT k.seq, k.reaction, k.event_id, k.cause, k.deed, k.cre
     WHERE k.account_id = $1 ORDER BY k.seq LIMIT $2";
 const PG_DELETE: &str = "DELETE FROM reaction_tasks WHERE seq = ANY($1)";
 const SQLITE_DELETE: &str = "DELETE FROM reaction_tasks WHERE seq IN (SELECT value FROM json_each($1))";
-const CLEAR: &str = "DELETE FROM reaction_tasks WHERE seq IN \
-    (SELECT seq FROM reaction_tasks WHERE reaction = $1 ORDER BY seq LIMIT $2)";
 
 /// Something to be done.
 #[derive(Debug, Clone)]
@@ -250,17 +248,4 @@ pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<(), StoreError> {
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
     Ok(())
-}
-
-/// Removes up to `limit` things that a reaction has to do; gives how many.
-///
-/// # Errors
-/// The database failed.
-pub async fn clear(tx: &mut Tx, reaction: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(reaction)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
 }

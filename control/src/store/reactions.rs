@@ -1,20 +1,18 @@
 //! The table of reactions.
 
-use shared::id::{AccountId, ReactionId};
-use sqlx::types::Json;
+use shared::{id::ReactionId, time::UnixMillis};
 
 use super::{
-    Conn, StoreError, Tx,
-    dialect::fetch_in_list,
+    StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
+    followers::{Follower, Follows, follows},
     listing::{Column, Table},
-    log::unsigned,
     on_db, parse,
 };
 use crate::domain::{
-    event::Position,
-    event_filter::{Condition, Types},
-    reaction::{Effect, Failure, Outcome, Reaction, ReactionDetails, Status},
+    event_filter::Types,
+    hears::Hears,
+    reaction::{Failure, Outcome, Reaction, ReactionDetails, Status},
     resource::Stamp,
 };
 
@@ -46,14 +44,7 @@ const LIST: Table = Table {
     itself: "t.id",
 };
 
-const ANY: &str = "SELECT COUNT(*) FROM (SELECT seq FROM reactions WHERE status <> 'disabled' LIMIT 1) t";
-const BEGIN_AT: &str = "UPDATE reactions SET since_xid = $2, since_seq = $3 WHERE seq = $1";
-const COUNT: &str = "SELECT COUNT(*) FROM reactions WHERE account_id = $1";
-const PG_REACTING: &str = "SELECT seq, id, account_id, project_id, name, doc, since_xid, since_seq FROM reactions \
-    WHERE status <> $1 AND account_id = ANY($2) ORDER BY seq";
-const SQLITE_REACTING: &str = "SELECT seq, id, account_id, project_id, name, doc, since_xid, since_seq FROM \
-    reactions WHERE status <> $1 AND account_id IN (SELECT value FROM json_each($2)) ORDER BY seq";
-const DROPPED: &str = "UPDATE reactions SET dropped = dropped + $2 WHERE seq = $1";
+const FOLLOWS: Follows = follows!("reactions", "reaction_tasks", "reaction");
 const CAME_OF: &str = "UPDATE reactions SET done = done + $2, failed = failed + $3, last_at = $4, \
     failure = COALESCE($5, failure), failure_event = COALESCE($6, failure_event), \
     failure_at = CASE WHEN $5 IS NULL THEN failure_at ELSE $4 END WHERE seq = $1";
@@ -78,7 +69,6 @@ impl Document for Reaction {
     const TABLE: &'static Statements = &STATEMENTS;
 
     fn build(id: ReactionId, stamp: Stamp, row: Base<Self>, own: Own) -> Result<Self, StoreError> {
-        use shared::time::UnixMillis;
         let project = own.project_id.as_deref().map(|id| parse("project_id", id)).transpose()?;
         let status = Status::parse(&own.status).ok_or_else(|| StoreError::Row(own.status.clone()))?;
         let failure = own.failure_at.zip(own.failure).map(|(at, reason)| Failure {
@@ -104,103 +94,20 @@ impl Document for Reaction {
     }
 }
 
-/// How many reactions an account has.
-///
-/// # Errors
-/// The database failed.
-pub async fn count(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).fetch_one(c).await)?;
-    Ok(unsigned(count))
-}
+impl Follower for Reaction {
+    const FOLLOWS: &'static Follows = &FOLLOWS;
 
-/// Whether there is a reaction at all that may do something.
-///
-/// # Errors
-/// The database failed.
-pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(ANY).fetch_one(c).await)?;
-    Ok(count > 0)
-}
+    fn hears(details: &ReactionDetails) -> &Hears {
+        &details.hears
+    }
 
-/// Says from which place in the log on a reaction reacts.
-///
-/// # Errors
-/// The database failed.
-pub async fn begin_at(tx: &mut Tx, seq: i64, place: Position) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(BEGIN_AT)
-        .bind(seq)
-        .bind(place.xid)
-        .bind(place.seq)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    Ok(())
-}
+    fn types(names: Vec<String>) -> Result<Types, String> {
+        Types::new(names)
+    }
 
-/// A reaction as the log is shared out to it.
-#[derive(Debug, Clone)]
-pub struct Reacting {
-    /// Its number.
-    pub seq: i64,
-    /// Its id.
-    pub id: ReactionId,
-    /// The account.
-    pub account: AccountId,
-    /// The project to whose events it reacts.
-    pub project: Option<String>,
-    /// Its name.
-    pub name: String,
-    /// The types to which it reacts.
-    pub types: Types,
-    /// What an event must meet.
-    pub condition: Option<Condition>,
-    /// What it does.
-    pub effect: Effect,
-    /// The place behind which it reacts.
-    pub since: Position,
-}
-
-type ReactingRow = (i64, String, String, Option<String>, String, Json<ReactionDetails>, i64, i64);
-
-/// The reactions of some accounts that do something.
-///
-/// # Errors
-/// The database failed.
-pub async fn list_reacting(conn: &mut Conn, accounts: &[String]) -> Result<Vec<Reacting>, StoreError> {
-    let rows: Vec<ReactingRow> = fetch_in_list!(
-        conn,
-        ReactingRow,
-        PG_REACTING,
-        SQLITE_REACTING,
-        [Status::Disabled.as_str()],
-        accounts
-    )?;
-    rows.into_iter()
-        .map(|(seq, id, account, project, name, Json(details), xid, since)| {
-            let unread = |fault: String| StoreError::Row(format!("reaction {seq}: {fault}"));
-            Ok(Reacting {
-                seq,
-                id: parse("id", &id)?,
-                account: parse("account_id", &account)?,
-                project,
-                name,
-                types: Types::new(details.types).map_err(unread)?,
-                condition: details.condition.as_deref().map(Condition::parse).transpose().map_err(unread)?,
-                effect: details.effect,
-                since: Position::behind(xid, since),
-            })
-        })
-        .collect()
-}
-
-/// Counts events that found no room in the queue of a reaction.
-///
-/// # Errors
-/// The database failed.
-pub async fn count_dropped(tx: &mut Tx, seq: i64, count: u64) -> Result<(), StoreError> {
-    let count = super::log::signed(count);
-    on_db!(&mut **tx, |c| sqlx::query(DROPPED).bind(seq).bind(count).execute(c).await.map(|_| ()))?;
-    Ok(())
+    fn is_disabled(&self) -> bool {
+        self.status == Status::Disabled
+    }
 }
 
 /// What came of one reaction in a turn.

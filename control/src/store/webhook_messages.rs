@@ -90,8 +90,6 @@ const AGAIN: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0
 const RANGE: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL WHERE seq IN \
     (SELECT seq FROM webhook_messages WHERE webhook = $1 AND created_at >= $2 AND created_at <= $3 \
     AND status <> 'pending' AND ($4 = '' OR status = $4) AND seq > $5 ORDER BY seq LIMIT $6) RETURNING seq";
-const CLEAR: &str = "DELETE FROM webhook_messages WHERE seq IN \
-    (SELECT seq FROM webhook_messages WHERE webhook = $1 ORDER BY seq LIMIT $2)";
 const PURGE: &str = "DELETE FROM webhook_messages WHERE seq IN (SELECT seq FROM \
     (SELECT seq, created_at FROM webhook_messages ORDER BY seq LIMIT $2) t WHERE created_at < $1) RETURNING status";
 const LIST: Table = Table {
@@ -332,19 +330,6 @@ pub async fn send_range_again(
         .fetch_all(c)
         .await)?;
     Ok((seqs.len() as u64, seqs.iter().map(|(seq,)| *seq).max().unwrap_or(after)))
-}
-
-/// Removes up to `limit` messages of a webhook; gives how many.
-///
-/// # Errors
-/// The database failed.
-pub async fn clear(tx: &mut Tx, webhook: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(webhook)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
 }
 
 /// Removes the oldest of up to `limit` messages, as far as they are from before a time; gives how many, and how

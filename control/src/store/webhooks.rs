@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use shared::id::{AccountId, WebhookId};
-use sqlx::types::Json;
 
 use super::{
     Conn, Db, StoreError, Tx, dialect,
     dialect::fetch_in_list,
     documents::{Base, Cell, Document, Statements, statements},
+    followers::{Follower, Follows, follows},
     listing::{Column, Table},
-    log::{signed, unsigned},
+    log::signed,
     on_db, parse,
     publishers::{pg_now, sqlite_now},
 };
 use crate::domain::{
-    event::Position,
-    event_filter::{Condition, Types},
+    event_filter::Types,
+    hears::Hears,
     resource::Stamp,
     webhook::{Status, Webhook, WebhookDetails},
     webhook_tries::{Health, Verdict},
@@ -49,15 +49,8 @@ const LIST: Table = Table {
     itself: "t.id",
 };
 
-const ANY: &str = "SELECT COUNT(*) FROM (SELECT seq FROM webhooks WHERE status <> 'disabled' LIMIT 1) t";
-const BEGIN_AT: &str = "UPDATE webhooks SET since_xid = $2, since_seq = $3 WHERE seq = $1";
+const FOLLOWS: Follows = follows!("webhooks", "webhook_messages", "webhook");
 const RESUME: &str = "UPDATE webhooks SET failures = 0, failing_since = NULL, next_at = 0 WHERE seq = $1";
-const DROPPED: &str = "UPDATE webhooks SET dropped = dropped + $2 WHERE seq = $1";
-const COUNT: &str = "SELECT COUNT(*) FROM webhooks WHERE account_id = $1";
-const PG_RECEIVERS: &str = "SELECT seq, account_id, project_id, doc, since_xid, since_seq FROM webhooks \
-    WHERE status <> $1 AND account_id = ANY($2) ORDER BY seq";
-const SQLITE_RECEIVERS: &str = "SELECT seq, account_id, project_id, doc, since_xid, since_seq FROM webhooks \
-    WHERE status <> $1 AND account_id IN (SELECT value FROM json_each($2)) ORDER BY seq";
 
 macro_rules! claim {
     ($now:expr, $full:expr, $lock:expr) => {
@@ -151,47 +144,20 @@ impl Document for Webhook {
     }
 }
 
-/// How many webhooks an account has.
-///
-/// # Errors
-/// The database failed.
-pub async fn count(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).fetch_one(c).await)?;
-    Ok(unsigned(count))
-}
+impl Follower for Webhook {
+    const FOLLOWS: &'static Follows = &FOLLOWS;
 
-/// Whether there is a webhook at all that something may be kept for.
-///
-/// # Errors
-/// The database failed.
-pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(ANY).fetch_one(c).await)?;
-    Ok(count > 0)
-}
+    fn hears(details: &WebhookDetails) -> &Hears {
+        &details.hears
+    }
 
-/// Says from which place in the log on a webhook is sent to.
-///
-/// # Errors
-/// The database failed.
-pub async fn begin_at(tx: &mut Tx, seq: i64, place: Position) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(BEGIN_AT)
-        .bind(seq)
-        .bind(place.xid)
-        .bind(place.seq)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    Ok(())
-}
+    fn types(names: Vec<String>) -> Result<Types, String> {
+        Types::of_webhook(names)
+    }
 
-/// Counts events that found the queue of a webhook full.
-///
-/// # Errors
-/// The database failed.
-pub async fn count_dropped(tx: &mut Tx, seq: i64, count: u64) -> Result<(), StoreError> {
-    let count = signed(count);
-    on_db!(&mut **tx, |c| sqlx::query(DROPPED).bind(seq).bind(count).execute(c).await.map(|_| ()))?;
-    Ok(())
+    fn is_disabled(&self) -> bool {
+        self.status == Status::Disabled
+    }
 }
 
 /// Forgets how a receiver did: somebody says that it is there again.
@@ -201,53 +167,6 @@ pub async fn count_dropped(tx: &mut Tx, seq: i64, count: u64) -> Result<(), Stor
 pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(RESUME).bind(seq).execute(c).await.map(|_| ()))?;
     Ok(())
-}
-
-/// A webhook as the log is shared out to it.
-#[derive(Debug, Clone)]
-pub struct Receiver {
-    /// Its number.
-    pub seq: i64,
-    /// The account.
-    pub account: AccountId,
-    /// The project whose events it gets.
-    pub project: Option<String>,
-    /// The types that it gets.
-    pub types: Types,
-    /// What an event must meet.
-    pub condition: Option<Condition>,
-    /// The place behind which it gets them.
-    pub since: Position,
-}
-
-type ReceiverRow = (i64, String, Option<String>, Json<WebhookDetails>, i64, i64);
-
-/// The webhooks of some accounts that something is kept for.
-///
-/// # Errors
-/// The database failed.
-pub async fn list_receivers(conn: &mut Conn, accounts: &[String]) -> Result<Vec<Receiver>, StoreError> {
-    let rows: Vec<ReceiverRow> = fetch_in_list!(
-        conn,
-        ReceiverRow,
-        PG_RECEIVERS,
-        SQLITE_RECEIVERS,
-        [Status::Disabled.as_str()],
-        accounts
-    )?;
-    rows.into_iter()
-        .map(|(seq, account, project, Json(details), xid, since)| {
-            let unread = |fault: String| StoreError::Row(format!("webhook {seq}: {fault}"));
-            Ok(Receiver {
-                seq,
-                account: parse("account_id", &account)?,
-                project,
-                types: Types::of_webhook(details.types).map_err(unread)?,
-                condition: details.condition.as_deref().map(Condition::parse).transpose().map_err(unread)?,
-                since: Position::behind(xid, since),
-            })
-        })
-        .collect()
 }
 
 /// Frees what a process before held, where there can be one process only: on SQLite.

@@ -29,7 +29,7 @@ use crate::{
         named::{self, is_seen, show_properties},
     },
     store::{
-        Conn, Tx,
+        Conn, Tx, accounts,
         collection_members::{self as members, Direction},
         collections, documents,
         listing::Selection,
@@ -150,7 +150,8 @@ pub async fn add_collections(
     let grant = require(actor, Verb::Update, Collections)?;
     let readable = require(actor, Verb::Read, Collections)?;
     let mut tx = app.db.begin().await?;
-    members::lock_nesting(&mut tx, actor.account).await?;
+    // Two that nest at once could make a cycle that neither sees.
+    accounts::lock(&mut tx, actor.account).await?;
     let outer = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let known = known_collections(&mut tx, actor, &readable, ids).await?;
     check_known("collection", ids, &known)?;

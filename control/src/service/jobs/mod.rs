@@ -82,6 +82,7 @@ pub async fn submit(
     let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else {
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     };
+    accounts::lock(&mut tx, actor.account).await?;
     if jobs::count_open(&mut tx, actor.account).await? >= MAX_OPEN {
         let fault = format!("{MAX_OPEN} jobs are under way; wait until one has ended.");
         return Err(ServiceError::refused(Code::TooManyRequests, fault));

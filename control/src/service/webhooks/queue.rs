@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use crate::{
+    domain::webhook::Webhook,
     service::App,
     store::{
-        StoreError, Tx,
+        StoreError, Tx, followers,
         webhook_messages::{self as messages, New},
-        webhooks as table,
     },
 };
 
@@ -42,7 +42,7 @@ pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreErro
     messages::insert(tx, app.clock.now(), &new).await?;
     for (webhook, count) in &dropped {
         tracing::warn!(webhook, count, "the queue of a webhook is full");
-        table::count_dropped(tx, *webhook, *count).await?;
+        followers::count_dropped::<Webhook>(tx, *webhook, *count).await?;
         app.webhooks.metrics.dropped.inc_by(*count);
     }
     Ok(dropped.values().sum())
@@ -54,7 +54,5 @@ async fn room(app: &App, tx: &mut Tx, webhook: i64, wanted: u64) -> Result<u64, 
         return Ok(room);
     }
     let waiting = messages::count_waiting(tx, webhook, MAX_WAITING).await?;
-    let left = MAX_WAITING.saturating_sub(waiting);
-    rooms.note(webhook, left, Instant::now());
-    Ok(rooms.take(webhook, wanted, Instant::now()).unwrap_or(left))
+    Ok(rooms.note(webhook, MAX_WAITING.saturating_sub(waiting), wanted, Instant::now()))
 }

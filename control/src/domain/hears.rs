@@ -1,0 +1,63 @@
+//! Which events a webhook or a reaction hears of: by type, and by what they say.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    event_filter::{Condition, Types},
+    members::Members,
+};
+
+/// What is heard of; stored in the document of whoever hears.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hears {
+    /// Types of events; none for all.
+    pub types: Vec<String>,
+    /// What an event must meet.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+}
+
+/// What a create or update says of it; `None` is not said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HearsChange {
+    /// Types of events.
+    pub types: Option<Vec<String>>,
+    /// What an event must meet; an empty text takes it away.
+    pub condition: Option<String>,
+}
+
+impl HearsChange {
+    /// Takes `types` and `match` out of a body; `check` tells which types may be named.
+    pub fn of(members: &mut Members<'_>, check: fn(Vec<String>) -> Result<Types, String>) -> Self {
+        let types = members.texts("types").map(|types| types.into_iter().map(str::to_owned).collect());
+        let types = types.and_then(|types: Vec<String>| match check(types.clone()) {
+            Ok(_) => Some(types),
+            Err(fault) => {
+                members.fault(format!("types: {fault}."));
+                None
+            }
+        });
+        let condition = members.text("match").map(str::to_owned);
+        if let Some(text) = condition.as_deref().filter(|text| !text.is_empty())
+            && let Err(fault) = Condition::parse(text)
+        {
+            members.fault(fault);
+        }
+        Self { types, condition }
+    }
+}
+
+impl Hears {
+    /// What is heard of after a change.
+    #[must_use]
+    pub fn merge(self, change: HearsChange) -> Self {
+        Self {
+            types: change.types.unwrap_or(self.types),
+            condition: match change.condition {
+                None => self.condition,
+                Some(text) => Some(text).filter(|text| !text.is_empty()),
+            },
+        }
+    }
+}

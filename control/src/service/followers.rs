@@ -1,0 +1,88 @@
+//! What is done alike with all that follows the log of events: webhooks and reactions.
+
+use shared::{
+    id::{AccountId, ProjectId},
+    problem::Code,
+};
+
+use super::{App, access::require, named, scopes::project_in_reach};
+use crate::{
+    domain::{access::Actor, grant::Grant, permission::Verb},
+    error::ServiceError,
+    store::{
+        Tx, accounts, documents, event_log,
+        followers::{self, Follower},
+    },
+};
+
+/// Most of a kind that an account has.
+const MOST: u64 = 100;
+
+/// What one transaction changes in a queue, or removes from it.
+pub(super) const STEP: u32 = 2_000;
+
+/// The project that `?project=` names for a new one, if it does.
+pub(super) async fn project_of_new(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    project: Option<&str>,
+) -> Result<Option<ProjectId>, ServiceError> {
+    match project {
+        Some(text) => project_in_reach(tx, actor, grant, text).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Adds one to those of an account; it hears what happens from now on.
+pub(super) async fn add<F: Follower>(tx: &mut Tx, account: AccountId, new: F) -> Result<F, ServiceError> {
+    accounts::lock(tx, account).await?;
+    if followers::count::<F>(tx, account).await? >= MOST {
+        let fault = format!("An account has at most {MOST} {}s; remove one.", F::KIND);
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let added = documents::insert(tx, account, new).await?;
+    begin::<F>(tx, &added).await?;
+    Ok(added)
+}
+
+/// Writes one that was changed; if it was disabled and is not any more, it hears what happens from now on.
+pub(super) async fn save<F: Follower>(
+    tx: &mut Tx,
+    account: AccountId,
+    was_disabled: bool,
+    changed: &F,
+) -> Result<(), ServiceError> {
+    documents::update(tx, account, changed).await?;
+    if was_disabled && !changed.is_disabled() {
+        begin(tx, changed).await?;
+    }
+    Ok(())
+}
+
+/// Removes one with what waits in its queue.
+pub(super) async fn delete<F: Follower>(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, F::SUBJECT)?;
+    let mut tx = app.db.begin().await?;
+    let gone: F = named::find_locked(&mut tx, actor, &grant, reference).await?;
+    documents::delete::<F>(&mut tx, actor.account, gone.id()).await?;
+    tx.commit().await?;
+    // In steps; what a fall leaves is passed over by the workers, or goes with its age.
+    loop {
+        let mut tx = app.db.begin().await?;
+        let cleared = followers::clear::<F>(&mut tx, gone.stamp().seq, STEP).await?;
+        tx.commit().await?;
+        if cleared == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn begin<F: Follower>(tx: &mut Tx, follower: &F) -> Result<(), ServiceError> {
+    let now = event_log::find_now(tx).await?;
+    Ok(followers::begin_at::<F>(tx, follower.stamp().seq, now).await?)
+}
