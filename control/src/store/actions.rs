@@ -5,8 +5,7 @@ use shared::{
     id::{AccountId, ActionId, ProductId, ThngId},
     time::UnixMillis,
 };
-
-use sqlx::types::Json;
+use sqlx::{Postgres, postgres::PgArguments, query::Query, types::Json};
 
 use super::{Conn, StoreError, Tx, dialect, events, facets::ACTIONS, on_db};
 use crate::domain::{
@@ -37,6 +36,29 @@ pub struct NewAction {
     /// The members that no query goes by: `customFields`, `tags`, `context`, `location`, `locationSource`, …
     pub doc: Value,
 }
+
+macro_rules! pg_insert {
+    () => {
+        "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets) \
+         SELECT id, account_id, type, thng_id, product_id, ts, $1, doc, \
+         ARRAY(SELECT jsonb_array_elements_text(facets)) FROM UNNEST($2::text[], $3::text[], $4::text[], \
+         $5::text[], $6::text[], $7::bigint[], $8::jsonb[], $9::jsonb[]) \
+         AS t (id, account_id, type, thng_id, product_id, ts, doc, facets)"
+    };
+}
+const PG_INSERT: &str = pg_insert!();
+// The way to the database and back once for both. The count is taken before an event gets its number, and there is
+// none before all actions are written: the order that `events::record` asks for.
+const PG_INSERT_RECORDED: &str = concat!(
+    "WITH made AS (",
+    pg_insert!(),
+    " RETURNING 1) INSERT INTO events (at, account_id, kind, origin, cause, body) \
+     SELECT $1, account_id, kind, $10, $11, body FROM UNNEST($3::text[], $12::text[], $13::text[]) \
+     WITH ORDINALITY AS e (account_id, kind, body, n) WHERE (SELECT COUNT(*) FROM made) > 0 ORDER BY n"
+);
+const SQLITE_INSERT: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
+    doc, facets) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
+    value ->> '$[5]', $1, value -> '$[6]', value -> '$[7]' FROM json_each($2)";
 
 // Documents travel once, however many actions have the same one. The join would give the rows in any order.
 const PG_ALIKE: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, \
@@ -94,7 +116,7 @@ pub async fn insert_alike(
     if actions.docs.len() <= MAX_SHARED {
         insert_shared(tx, created_at, actions).await?;
     } else {
-        dialect::insert_actions(tx, created_at.0, &apart(actions)).await?;
+        insert_apart(tx, created_at, &apart(actions)).await?;
     }
     let ids = actions.rows.iter().map(|row| row.id).collect();
     let event = Event::Actions { kind: actions.kind.clone(), ids };
@@ -165,10 +187,59 @@ async fn insert_shared(
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
 pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
-    dialect::insert_actions(tx, created_at.0, actions).await?;
+    if actions.is_empty() {
+        return Ok(());
+    }
     let happened: Vec<(AccountId, Event)> =
         actions.iter().map(|action| (action.account, event(action))).collect();
-    events::record(tx, created_at, &happened).await
+    let Conn::PgTx(c) = &mut **tx else {
+        insert_apart(tx, created_at, actions).await?;
+        return events::record(tx, created_at, &happened).await;
+    };
+    let (origin, cause) = events::around();
+    bind(sqlx::query(PG_INSERT_RECORDED), created_at, actions)
+        .bind(origin)
+        .bind(cause)
+        .bind(happened.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
+        .bind(happened.iter().map(|(_, event)| event.to_body().to_string()).collect::<Vec<_>>())
+        .execute(&mut **c)
+        .await?;
+    Ok(())
+}
+
+/// Adds actions, each with a document of its own, and records nothing.
+async fn insert_apart(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            bind(sqlx::query(PG_INSERT), created_at, actions).execute(&mut **c).await?;
+        }
+        Conn::SqliteTx(c) => {
+            let row = |a: &NewAction| {
+                let facets = facets::of(&a.doc, ACTIONS);
+                json!([a.id, a.account, a.kind, a.thng, a.product, a.timestamp, a.doc, facets])
+            };
+            let rows: Vec<Value> = actions.iter().map(row).collect();
+            sqlx::query(SQLITE_INSERT).bind(created_at.0).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
+    Ok(())
+}
+
+type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
+
+/// Binds what `pg_insert!` asks for.
+fn bind<'q>(query: PgQuery<'q>, created_at: UnixMillis, actions: &'q [NewAction]) -> PgQuery<'q> {
+    query
+        .bind(created_at.0)
+        .bind(actions.iter().map(|a| a.id.to_string()).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| a.account.to_string()).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| a.kind.clone()).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| a.thng.map(|id| id.to_string())).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| a.product.map(|id| id.to_string())).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| a.timestamp.0).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| Json(&a.doc)).collect::<Vec<_>>())
+        .bind(actions.iter().map(|a| Json(facets::of(&a.doc, ACTIONS))).collect::<Vec<_>>())
 }
 
 fn event(action: &NewAction) -> Event {

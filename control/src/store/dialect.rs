@@ -12,8 +12,8 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, actions::NewAction, facets::ACTIONS, log::signed, redirections::NewRow};
-use crate::domain::{facets, property::Point, redirection::Redirection};
+use super::{Conn, StoreError, Tx, log::signed, redirections::NewRow};
+use crate::domain::{property::Point, redirection::Redirection};
 
 const PG_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
     SELECT rev, $2, change FROM UNNEST($1::bigint[], $3::jsonb[]) AS t (rev, change)";
@@ -245,47 +245,6 @@ pub(super) async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) 
         }
         Conn::SqliteTx(c) => {
             sqlx::query(SQLITE_HITS).bind(domain).bind(Json(counts)).execute(&mut **c).await?;
-        }
-        Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
-    }
-    Ok(())
-}
-
-const PG_ACTIONS: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
-    doc, facets) SELECT id, account_id, type, thng_id, product_id, ts, $1, doc, \
-    ARRAY(SELECT jsonb_array_elements_text(facets)) FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], \
-    $6::text[], $7::bigint[], $8::jsonb[], $9::jsonb[]) \
-    AS t (id, account_id, type, thng_id, product_id, ts, doc, facets)";
-const SQLITE_ACTIONS: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
-    doc, facets) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
-    value ->> '$[5]', $1, value -> '$[6]', value -> '$[7]' FROM json_each($2)";
-
-/// Adds actions.
-pub(super) async fn insert_actions(tx: &mut Tx, at_ms: i64, actions: &[NewAction]) -> Result<(), StoreError> {
-    match &mut **tx {
-        Conn::PgTx(c) => {
-            sqlx::query(PG_ACTIONS)
-                .bind(at_ms)
-                .bind(actions.iter().map(|a| a.id.to_string()).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| a.account.to_string()).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| a.kind.clone()).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| a.thng.map(|id| id.to_string())).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| a.product.map(|id| id.to_string())).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| a.timestamp.0).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| Json(&a.doc)).collect::<Vec<_>>())
-                .bind(actions.iter().map(|a| Json(facets::of(&a.doc, ACTIONS))).collect::<Vec<_>>())
-                .execute(&mut **c)
-                .await?;
-        }
-        Conn::SqliteTx(c) => {
-            let rows: Vec<Value> = actions
-                .iter()
-                .map(|a| {
-                    let facets = facets::of(&a.doc, ACTIONS);
-                    json!([a.id, a.account, a.kind, a.thng, a.product, a.timestamp, a.doc, facets])
-                })
-                .collect();
-            sqlx::query(SQLITE_ACTIONS).bind(at_ms).bind(Json(rows)).execute(&mut **c).await?;
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
     }

@@ -72,8 +72,7 @@ pub async fn record_quietly(
     if events.is_empty() {
         return Ok(());
     }
-    let origin = origin();
-    let cause = CAUSE.try_with(Cause::stored).ok().flatten();
+    let (origin, cause) = around();
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_RECORD)
@@ -106,6 +105,11 @@ pub async fn record_quietly(
         }
     }
     Ok(())
+}
+
+/// From which connection, and by which reactions, what is being done comes about.
+pub(super) fn around() -> (Option<String>, Option<String>) {
+    (origin(), CAUSE.try_with(Cause::stored).ok().flatten())
 }
 
 /// Which transactions of Postgres are over: all below `oldest`; none from `next` on has begun.
