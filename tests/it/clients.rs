@@ -79,7 +79,8 @@ async fn run(engine: Engine, script: &[&str]) -> Result<Output> {
         folder.join("node_modules").is_dir(),
         "tests/clients/node_modules is missing: run the tests by tests/run, or `npm ci` in tests/clients"
     );
-    let product = Product::start(Options { engine, dev_tls: true, domains: "tn.gg" }).await?;
+    let product =
+        Product::start(Options { engine, dev_tls: true, domains: "tn.gg", ..Options::default() }).await?;
     let edge = product.edge_tls.as_deref().context("no TLS at the edge")?;
     Command::new("node")
         .args(script)

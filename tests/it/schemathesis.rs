@@ -41,7 +41,8 @@ pub(crate) fn install(folder: &Path, name: &str) -> Result<std::path::PathBuf> {
 }
 
 async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
-    let product = Product::start(Options { engine, dev_tls: false, domains: DOMAIN }).await?;
+    let product =
+        Product::start(Options { engine, dev_tls: false, domains: DOMAIN, ..Options::default() }).await?;
     let long = std::env::var("WAYMARK_TEST_FUZZ_SECONDS").ok();
     let mut command = Command::new(tool);
     command

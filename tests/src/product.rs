@@ -31,11 +31,13 @@ pub struct Options {
     pub dev_tls: bool,
     /// Short domains; empty means the edge's own address.
     pub domains: &'static str,
+    /// A key may make as many requests as it can.
+    pub unlimited: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { engine: Engine::Sqlite, dev_tls: false, domains: "" }
+        Self { engine: Engine::Sqlite, dev_tls: false, domains: "", unlimited: false }
     }
 }
 
@@ -86,13 +88,12 @@ pub fn binary() -> Result<PathBuf> {
 /// # Errors
 /// It was not built.
 pub fn built(name: &str) -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let folder = test.ancestors().nth(2).context("no target folder")?;
-    let path = folder.join(name);
-    if !path.exists() {
-        bail!("{} is not built: run the tests by tests/run", path.display());
-    }
-    Ok(path)
+    let own = std::env::current_exe()?;
+    // Tests lie one folder deeper than programs.
+    let mut beside = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
+    beside
+        .find(|path| path.is_file())
+        .with_context(|| format!("{name} is not built beside {}: run the tests by tests/run", own.display()))
 }
 
 /// A key of 80 random characters.
@@ -374,6 +375,9 @@ fn spawn(
     }
     if options.dev_tls {
         command.env("WAYMARK_DEV_TLS", "1");
+    }
+    if options.unlimited {
+        command.env("WAYMARK_REQUESTS_PER_KEY", "0");
     }
     if let Some(Location::Postgres(url, schema)) = db.map(|db| &db.location) {
         command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));

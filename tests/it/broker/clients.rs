@@ -22,7 +22,8 @@ struct Subject {
 
 impl Subject {
     async fn new(engine: Engine) -> Result<Self> {
-        let product = Product::start(Options { engine, dev_tls: true, domains: "tn.gg" }).await?;
+        let product =
+            Product::start(Options { engine, dev_tls: true, domains: "tn.gg", ..Options::default() }).await?;
         let (_, made) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
         let thng = made["id"].as_str().context("no id")?.to_owned();
         Ok(Self { product, thng })

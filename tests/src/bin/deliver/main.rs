@@ -1,6 +1,8 @@
 //! `cargo run --release -p tests --bin deliver [--smoke]`: from the commit of an action to a webhook's receiver on
-//! this machine, and what the log of events adds to the creation of an action. On the Postgres that
-//! `WAYMARK_TEST_DATABASE_URL` names.
+//! this machine, and what the log of events adds to `POST /actions`. On the Postgres that
+//! `WAYMARK_TEST_DATABASE_URL` names, with the `waymark` that is built beside this program.
+
+mod cost;
 
 use std::{
     collections::HashMap,
@@ -23,15 +25,10 @@ use control::{
         actions::Scope,
         webhooks,
     },
-    store::{
-        Db,
-        actions::{self, NewAction},
-    },
     worker,
 };
 use serde_json::json;
-use shared::{id::ActionId, time::UnixMillis};
-use tests::db::{Engine, TestApp, random16};
+use tests::db::{Engine, TestApp};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -50,19 +47,34 @@ struct Form {
     /// Actions at once, and of these in one request.
     bulk: usize,
     step: usize,
-    /// Pairs of writes with and without the log.
-    pairs: usize,
+    /// What the log adds.
+    cost: cost::Form,
 }
 
-const PLAIN: Form =
-    Form { single: 1_000, pause: Duration::from_millis(10), bulk: 20_000, step: 1_000, pairs: 2_000 };
-const SMOKE: Form = Form { single: 20, pause: Duration::ZERO, bulk: 400, step: 100, pairs: 20 };
-
-// The statement of the store, without what is recorded behind it.
-const PLAIN_INSERT: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
-    doc, facets) SELECT id, account_id, type, thng_id, product_id, timestamp, $1, doc, '{}' FROM \
-    UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::jsonb[]) \
-    AS t (id, account_id, type, thng_id, product_id, timestamp, doc)";
+const PLAIN: Form = Form {
+    single: 1_000,
+    pause: Duration::from_millis(10),
+    bulk: 20_000,
+    step: 1_000,
+    cost: cost::Form {
+        clients: 16,
+        rounds: 7,
+        settle: Duration::from_millis(500),
+        round: Duration::from_secs(5),
+    },
+};
+const SMOKE: Form = Form {
+    single: 20,
+    pause: Duration::ZERO,
+    bulk: 400,
+    step: 100,
+    cost: cost::Form {
+        clients: 4,
+        rounds: 1,
+        settle: Duration::from_millis(50),
+        round: Duration::from_millis(250),
+    },
+};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -84,6 +96,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run(form: &Form) -> Result<()> {
+    // Before anything is delivered: nobody reads the log meanwhile but to see its end.
+    for line in cost::measure(&form.cost).await? {
+        writeln!(stdout(), "{line}")?;
+    }
     let made = TestApp::new(Engine::Postgres).await?;
     let actor = Actor {
         account: made.account,
@@ -93,8 +109,6 @@ async fn run(form: &Form) -> Result<()> {
         app: None,
         enterprise: true,
     };
-    // Before anything is delivered: nobody reads the log meanwhile but to see its end.
-    let costs = costs(&made, &actor, form).await?;
     let receiver = Receiver::start().await?;
     let body = json!({"name": "deliver", "url": receiver.url, "types": ["action"]});
     let change =
@@ -143,13 +157,6 @@ async fn run(form: &Form) -> Result<()> {
         rate(written),
         rate(delivered)
     )?;
-    let Costs { create, with, without } = costs;
-    let added = with.saturating_sub(without);
-    let micros = |time: Duration| time.as_secs_f64() * 1e6;
-    writeln!(out, "an action, by the service: {:.0} us", micros(create))?;
-    writeln!(out, "the write of it: {:.0} us with the log, {:.0} us without", micros(with), micros(without))?;
-    let rest = create.saturating_sub(added);
-    writeln!(out, "the log adds {:.1} % to the service", 100.0 * added.as_secs_f64() / rest.as_secs_f64())?;
     Ok(())
 }
 
@@ -158,71 +165,6 @@ async fn create(made: &TestApp, actor: &Actor, count: usize) -> Result<Vec<Strin
     let around = Circumstances::default();
     let new = action_creation::create(&made.app, actor, Scope::Account, "scans", &drafts, around).await?;
     Ok(new.into_iter().map(|action| action.id.to_string()).collect())
-}
-
-/// Medians of one action.
-struct Costs {
-    /// By the service, as a request creates it.
-    create: Duration,
-    /// The write and the commit, with what is recorded.
-    with: Duration,
-    /// The same statement and the commit, with nothing recorded.
-    without: Duration,
-}
-
-/// The three by turns, each first as often as last.
-async fn costs(made: &TestApp, actor: &Actor, form: &Form) -> Result<Costs> {
-    let mut took: [Vec<Duration>; 3] = Default::default();
-    for round in 0..form.pairs {
-        for turn in 0..3 {
-            let which = (round + turn) % 3;
-            let action = NewAction {
-                id: ActionId::new(1, random16()?),
-                account: actor.account,
-                kind: "scans".to_owned(),
-                thng: None,
-                product: None,
-                timestamp: UnixMillis(1),
-                doc: json!({"locationSource": "unknown", "context": {}, "reactions": []}),
-            };
-            let begun = Instant::now();
-            match which {
-                0 => {
-                    create(made, actor, 1).await?;
-                }
-                1 => {
-                    let mut tx = made.app.db.begin().await?;
-                    actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
-                    tx.commit().await?;
-                }
-                _ => insert_plainly(&made.app.db, &action).await?,
-            }
-            took[which].push(begun.elapsed());
-        }
-    }
-    let median = |mut all: Vec<Duration>| {
-        all.sort_unstable();
-        all.get(all.len() / 2).copied().unwrap_or_default()
-    };
-    let [create, with, without] = took.map(median);
-    Ok(Costs { create, with, without })
-}
-
-async fn insert_plainly(db: &Db, action: &NewAction) -> Result<()> {
-    let Db::Pg(pool) = db else { anyhow::bail!("Postgres is measured") };
-    let mut tx = pool.begin().await?;
-    sqlx::query(PLAIN_INSERT)
-        .bind(1_i64)
-        .bind(vec![action.id.to_string()])
-        .bind(vec![action.account.to_string()])
-        .bind(vec![action.kind.clone()])
-        .bind(vec![None::<String>])
-        .bind(vec![None::<String>])
-        .bind(vec![action.timestamp.0])
-        .bind(vec![sqlx::types::Json(action.doc.clone())])
-        .execute(&mut *tx)
-        .await?;
-    Ok(tx.commit().await?)
 }
 
 /// A server that takes every event, and notes when.

@@ -1,0 +1,279 @@
+//! What the log of events adds to `POST /actions`: the real product, asked by clients that keep their connections, in
+//! rounds with the log and without it by turns.
+//!
+//! Without it, a trigger of this database alone takes each row away before it is written. What is left of the log in
+//! those rounds is counted on the wrong side: the parameters of the row, the call of the trigger, and the looks of the
+//! readers that each commit wakes.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use reqwest::Method;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tests::{
+    db::{Engine, Location},
+    product::{Options, Product},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+/// How much is measured.
+pub(super) struct Form {
+    /// Clients that ask at once, each on a connection of its own.
+    pub(super) clients: usize,
+    /// Rounds of either kind.
+    pub(super) rounds: usize,
+    /// What goes by after the log was switched, before a round is counted.
+    pub(super) settle: Duration,
+    /// How long a round is.
+    pub(super) round: Duration,
+}
+
+const MAKE_SWITCH: &str =
+    "CREATE FUNCTION no_events() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'";
+const WITHOUT: &str =
+    "CREATE TRIGGER no_events BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION no_events()";
+const WITH: &str = "DROP TRIGGER no_events ON events";
+const COUNT: &str = "SELECT (SELECT COUNT(*) FROM actions), (SELECT COUNT(*) FROM events)";
+
+/// How Linux counts the time of processes, a second.
+const TICKS: f64 = 100.0;
+
+/// Measures an action about nothing, of which the log is the greatest part, and one about a Thng.
+pub(super) async fn measure(form: &Form) -> Result<Vec<String>> {
+    let options = Options { engine: Engine::Postgres, unlimited: true, ..Options::default() };
+    let product = Product::start(options).await?;
+    let Location::Postgres(url, schema) = product.location() else { anyhow::bail!("Postgres is measured") };
+    let mut conn = PgConnection::connect(&url).await?;
+    sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
+    sqlx::raw_sql(MAKE_SWITCH).execute(&mut conn).await?;
+    let postgres = postmaster(&mut conn).await?;
+    let (status, thng) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
+    ensure!(status == 201, "{status}: {thng}");
+    let mut lines = Vec::new();
+    for (what, body) in [("nothing", json!({})), ("a Thng", json!({"thng": thng["id"]}))] {
+        let clients = Clients::start(&product, form.clients, &body.to_string()).await?;
+        let mut rounds: [Vec<Round>; 2] = Default::default();
+        for _ in 0..form.rounds {
+            rounds[0].push(round(&clients, &product, postgres, form).await?);
+            let before = count(&mut conn).await?;
+            sqlx::raw_sql(WITHOUT).execute(&mut conn).await?;
+            let between = count(&mut conn).await?;
+            rounds[1].push(round(&clients, &product, postgres, form).await?);
+            let after = count(&mut conn).await?;
+            sqlx::raw_sql(WITH).execute(&mut conn).await?;
+            ensure!(before.1 > 0, "nothing is recorded with the log");
+            ensure!(after.0 > between.0 && after.1 == between.1, "something is recorded without the log");
+        }
+        clients.stop().await?;
+        lines.extend(report(what, &rounds));
+    }
+    Ok(lines)
+}
+
+async fn count(conn: &mut PgConnection) -> Result<(i64, i64)> {
+    Ok(sqlx::query_as(COUNT).fetch_one(conn).await?)
+}
+
+fn report(what: &str, rounds: &[Vec<Round>; 2]) -> Vec<String> {
+    let medians = rounds.each_ref().map(|all| {
+        let of = |value: fn(&Round) -> f64| median(all.iter().map(value).collect());
+        (of(|one| one.rate), of(|one| one.own_us), of(|one| one.postgres_us))
+    });
+    let mut lines = Vec::new();
+    for (name, (rate, own, postgres), all) in
+        [("with the log", medians[0], &rounds[0]), ("without it", medians[1], &rounds[1])]
+    {
+        let rates: Vec<String> = all.iter().map(|one| format!("{:.0}", one.rate)).collect();
+        lines.push(format!(
+            "an action about {what}, {name}: {rate:.0} requests/s ({}), {own:.0} us of CPU each in waymark and \
+             {postgres:.0} us in Postgres",
+            rates.join(" ")
+        ));
+    }
+    let [(rate, own, postgres), (bare_rate, bare_own, bare_postgres)] = medians;
+    let ratios = rounds[0].iter().zip(&rounds[1]).map(|(with, without)| without.rate / with.rate).collect();
+    lines.push(format!(
+        "an action about {what}: the log adds {:.1} % to the time of a request ({:.1} % by pairs of rounds) and \
+         {:.1} % to its CPU",
+        100.0 * (bare_rate / rate - 1.0),
+        100.0 * (median(ratios) - 1.0),
+        100.0 * ((own + postgres) / (bare_own + bare_postgres) - 1.0)
+    ));
+    lines
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+/// What a round gave.
+struct Round {
+    /// Requests a second.
+    rate: f64,
+    /// CPU of the product for one, in microseconds.
+    own_us: f64,
+    /// CPU of Postgres for one; nothing where it runs on another machine.
+    postgres_us: f64,
+}
+
+async fn round(clients: &Clients, product: &Product, postgres: Option<u32>, form: &Form) -> Result<Round> {
+    tokio::time::sleep(form.settle).await;
+    let look = || -> Result<(u64, f64, f64, Instant)> {
+        let of_postgres = postgres.map(cpu_of_server).transpose()?.unwrap_or_default();
+        let own = stat(product.pid())?.context("waymark is gone")?.own;
+        Ok((clients.done.load(Ordering::Relaxed), own, of_postgres, Instant::now()))
+    };
+    let before = look()?;
+    tokio::time::sleep(form.round).await;
+    let after = look()?;
+    ensure!(!clients.has_failed.load(Ordering::Relaxed), "a client was refused");
+    let requests = (after.0 - before.0) as f64;
+    ensure!(requests > 0.0, "nothing was answered");
+    Ok(Round {
+        rate: requests / (after.3 - before.3).as_secs_f64(),
+        own_us: (after.1 - before.1) * 1e6 / requests,
+        postgres_us: (after.2 - before.2) * 1e6 / requests,
+    })
+}
+
+/// The process that has begun all others of the server, if it is of this machine.
+async fn postmaster(conn: &mut PgConnection) -> Result<Option<u32>> {
+    let (pid,): (i32,) = sqlx::query_as("SELECT pg_backend_pid()").fetch_one(conn).await?;
+    let Some(backend) = stat(u32::try_from(pid)?)?.filter(|found| found.name.contains("postgres")) else {
+        return Ok(None);
+    };
+    Ok(Some(backend.parent))
+}
+
+/// CPU seconds of a server: of its first process, of those that have ended, and of those that run.
+fn cpu_of_server(first: u32) -> Result<f64> {
+    let mut sum = stat(first)?.map_or(0.0, |found| found.own + found.ended);
+    for entry in fs::read_dir("/proc")? {
+        if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok())
+            && let Some(found) = stat(pid)?.filter(|found| found.parent == first)
+        {
+            sum += found.own + found.ended;
+        }
+    }
+    Ok(sum)
+}
+
+/// A process as Linux shows it.
+struct Process {
+    name: String,
+    parent: u32,
+    /// CPU seconds.
+    own: f64,
+    /// Those of the processes that it has begun and that have ended.
+    ended: f64,
+}
+
+fn stat(pid: u32) -> Result<Option<Process>> {
+    let text = match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(text) => text,
+        // It has ended meanwhile.
+        Err(error) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(3) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // A name may hold anything.
+    let (name, rest) = text.rsplit_once(')').context("stat")?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |at: usize| -> Result<f64> { Ok(fields.get(at).context("stat")?.parse::<f64>()? / TICKS) };
+    Ok(Some(Process {
+        name: name.to_owned(),
+        parent: fields.get(1).context("stat")?.parse()?,
+        own: number(11)? + number(12)?,
+        ended: number(13)? + number(14)?,
+    }))
+}
+
+/// Clients that ask as soon as they were answered.
+struct Clients {
+    done: Arc<AtomicU64>,
+    has_failed: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
+    tasks: JoinSet<Result<()>>,
+}
+
+impl Clients {
+    async fn start(product: &Product, count: usize, body: &str) -> Result<Self> {
+        let host = product.api.trim_start_matches("http://").to_owned();
+        let request: Arc<[u8]> = format!(
+            "POST /actions/scans HTTP/1.1\r\nhost: {host}\r\nauthorization: {}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            product.key,
+            body.len()
+        )
+        .into_bytes()
+        .into();
+        let (done, has_failed, is_over) = (Arc::default(), Arc::default(), Arc::default());
+        let mut clients = Self { done, has_failed, is_over, tasks: JoinSet::new() };
+        for _ in 0..count {
+            let stream = TcpStream::connect(&host).await?;
+            stream.set_nodelay(true)?;
+            let (done, has_failed, is_over) =
+                (clients.done.clone(), clients.has_failed.clone(), clients.is_over.clone());
+            let request = request.clone();
+            clients.tasks.spawn(async move {
+                let mut stream = BufReader::new(stream);
+                while !is_over.load(Ordering::Relaxed) {
+                    let asked = ask(&mut stream, &request).await;
+                    if asked.is_err() {
+                        has_failed.store(true, Ordering::Relaxed);
+                    }
+                    asked?;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(())
+            });
+        }
+        Ok(clients)
+    }
+
+    async fn stop(mut self) -> Result<()> {
+        self.is_over.store(true, Ordering::Relaxed);
+        while let Some(ended) = self.tasks.join_next().await {
+            ended??;
+        }
+        Ok(())
+    }
+}
+
+async fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> Result<()> {
+    stream.write_all(request).await?;
+    let (mut head, mut length) = (String::new(), None);
+    stream.read_line(&mut head).await?;
+    ensure!(head.starts_with("HTTP/1.1 201 "), "{head:?}");
+    loop {
+        let mut line = String::new();
+        ensure!(stream.read_line(&mut line).await? > 0, "the answer ends in its head");
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = Some(value.trim().parse::<usize>()?);
+        }
+    }
+    let mut body = vec![0; length.context("content-length")?];
+    stream.read_exact(&mut body).await?;
+    Ok(())
+}
