@@ -138,8 +138,8 @@ async fn submit(product: &Product, ids: &[String], count: usize) -> Result<Expec
     Ok(Expected { path, entries: count as u64, bad })
 }
 
-/// Uploads a file, and asks twice for a job on it, which is one job; gives its path.
-async fn submit_file(product: &Product, format: &str, content: Vec<u8>) -> Result<String> {
+/// Uploads a file, and asks twice for a job that makes a scan of each line, which is one job; gives its path.
+pub(crate) async fn submit_file(product: &Product, format: &str, content: Vec<u8>) -> Result<String> {
     let (_, file) = product.call(Method::POST, "/files", Some(json!({"name": "ids.csv"}))).await?;
     let upload = file["uploadUrl"].as_str().context("uploadUrl")?;
     product.http.put(upload).body(content).send().await?.error_for_status()?;

@@ -10,6 +10,8 @@ use tests::{
     product::{Options, Product},
 };
 
+use crate::jobs::submit_file;
+
 /// Longest wait without anything new.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -18,9 +20,6 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const ACTIONS: usize = 240;
 const KILLS: usize = 3;
 const MANY_KILLS: usize = 10;
-
-/// Most actions of one job, so that its body keeps to the limit of bodies.
-const JOB: usize = 4_000;
 
 async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
     let (status, made) = product.call(Method::POST, path, Some(body)).await?;
@@ -67,14 +66,8 @@ async fn effects_are_there_once_whatever_dies(engine: Engine) -> Result<()> {
     let makes = format!("/reactions/{}", create(&product, "/reactions", reaction(effect)).await?);
     let effect = json!({"type": "property", "key": "scan", "from": "id"});
     let sets = format!("/reactions/{}", create(&product, "/reactions", reaction(effect)).await?);
-    for n in 0..count.div_ceil(JOB) {
-        let ids = vec![thng.as_str(); (count - n * JOB).min(JOB)];
-        let body = json!({"payload": {"type": "scans"}, "target": "THNGS",
-            "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": ids}});
-        let request = product.http.post(format!("{}/jobs/actions", product.api));
-        let answer = request.header("authorization", &product.key).json(&body).send().await?;
-        ensure!(answer.status() == 202, "{answer:?}");
-    }
+    let lines = format!("thng\r\n{}", format!("{thng}\r\n").repeat(count));
+    submit_file(&product, "CSV", lines.into_bytes()).await?;
     for kill in 1..=kills {
         // At some point of the way, each time another.
         wait(&product, &makes, count * kill / (kills + 2)).await?;

@@ -1,5 +1,5 @@
 //! Webhooks against the npm package `standardwebhooks`: a table of signatures, and the real product, killed again
-//! and again, to a receiver that verifies with it and answers 500 or not at all now and then.
+//! and again, to a receiver that verifies with it and is as unreliable as can be.
 
 use std::{
     collections::BTreeSet,
@@ -19,17 +19,20 @@ use tests::{
     product::{Options, Product, root},
 };
 
+use crate::jobs::submit_file;
+
 /// Longest wait without anything new: on Postgres what a dead worker held is free when its lease has run out.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Actions of the jobs in the gate, and how often the product is killed meanwhile; `WAYMARK_TEST_WEBHOOK_ACTIONS`
-/// is another number of actions, with ten kills.
-const ACTIONS: usize = 2_000;
-const KILLS: usize = 3;
-const MANY_KILLS: usize = 10;
+/// Actions of the job, how often the product is killed meanwhile, and how often the receiver hangs, each of which
+/// takes 15 s.
+const GATE: (usize, usize, usize) = (2_000, 3, 0);
 
-/// Most actions of one job, so that its body keeps to the limit of bodies.
-const JOB: usize = 4_000;
+/// The same with `WAYMARK_TEST_WEBHOOK_ACTIONS`, which is the number of actions.
+const MANY: (usize, usize) = (10, 3);
+
+/// How long the receiver is down.
+const DOWN: Duration = Duration::from_secs(2);
 
 /// What is signed in the table.
 const BODY: &str = r#"{"type":"action.scans","timestamp":1,"data":{"name":"ä €"}}"#;
@@ -114,9 +117,13 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    fn start() -> Result<Self> {
-        let mut child =
-            Command::new("node").arg("webhook.mjs").current_dir(clients()?).stdout(Stdio::piped()).spawn()?;
+    /// Starts it; it leaves the first try of some events without any answer.
+    fn start(hangs: usize) -> Result<Self> {
+        let mut child = Command::new("node")
+            .args(["webhook.mjs", &hangs.to_string()])
+            .current_dir(clients()?)
+            .stdout(Stdio::piped())
+            .spawn()?;
         let mut said = BufReader::new(child.stdout.take().context("stdout")?);
         let mut first = String::new();
         said.read_line(&mut first)?;
@@ -136,6 +143,10 @@ impl Receiver {
             }
         });
         Ok(Self { child, port, taken })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// How many different scans it took; fails when it could not verify one.
@@ -162,40 +173,46 @@ impl Receiver {
     }
 }
 
-/// "Gets every event of a job at least once and none that the options exclude … control is killed with -9 ten
-/// times meanwhile."
-async fn every_event_of_a_job_arrives_whatever_dies(engine: Engine) -> Result<()> {
-    let receiver = Receiver::start()?;
-    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
-    let url = format!("http://127.0.0.1:{}/hook", receiver.port);
+async fn webhook(product: &Product, url: String) -> Result<String> {
     let body = json!({"name": "w", "url": url, "types": ["action"]});
     let (status, webhook) = product.call(Method::POST, "/webhooks", Some(body)).await?;
     ensure!(status == 201, "{status}: {webhook}");
-    let id = webhook["id"].as_str().context("id")?.to_owned();
+    Ok(webhook["id"].as_str().context("id")?.to_owned())
+}
+
+/// "Gets every event of a 100,000-action job at least once and none that the options exclude; a receiver that is
+/// down for a while, answers 500, hangs, answers slowly or closes early loses nothing and delays nobody else; control
+/// is killed with -9 ten times meanwhile."
+async fn every_event_of_a_job_arrives_whatever_dies(engine: Engine) -> Result<()> {
+    let (count, kills, hangs) = match std::env::var("WAYMARK_TEST_WEBHOOK_ACTIONS") {
+        Ok(text) => (text.parse()?, MANY.0, MANY.1),
+        Err(_) => GATE,
+    };
+    let receiver = Receiver::start(hangs)?;
+    let mut product = Product::start(Options { engine, ..Options::default() }).await?;
+    let id = webhook(&product, receiver.url("/hook")).await?;
+    // It gets the same, and never answers.
+    let never = webhook(&product, receiver.url("/never")).await?;
     let (_, secrets) = product.call(Method::GET, &format!("/webhooks/{id}/secrets"), None).await?;
     let secret = secrets[0]["secret"].as_str().context("secret")?.to_owned();
-    product.http.post(format!("http://127.0.0.1:{}/secret", receiver.port)).body(secret).send().await?;
+    product.http.post(receiver.url("/secret")).body(secret).send().await?.error_for_status()?;
 
     let (_, thng) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
     let thng = thng["id"].as_str().context("thng")?.to_owned();
-    let (count, kills): (usize, usize) = match std::env::var("WAYMARK_TEST_WEBHOOK_ACTIONS") {
-        Ok(text) => (text.parse()?, MANY_KILLS),
-        Err(_) => (ACTIONS, KILLS),
-    };
-    let job = |kind: &str, count: usize, options: Value| {
-        json!({"payload": {"type": kind}, "target": "THNGS", "options": options,
-            "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng.as_str(); count]}})
-    };
-    let quiet = json!([{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]);
-    let parts = (0..count.div_ceil(JOB)).map(|n| job("scans", (count - n * JOB).min(JOB), json!([])));
-    for body in std::iter::once(job("checkins", 100, quiet)).chain(parts) {
-        let request = product.http.post(format!("{}/jobs/actions", product.api));
-        let answer = request.header("authorization", &product.key).json(&body).send().await?;
-        ensure!(answer.status() == 202, "{answer:?}");
-    }
+    let quiet = json!({"payload": {"type": "checkins"}, "target": "THNGS",
+        "options": [{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}],
+        "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng.as_str(); 100]}});
+    let (status, said) = product.call(Method::POST, "/jobs/actions", Some(quiet)).await?;
+    ensure!(status == 202, "{status}: {said}");
+    let lines = format!("thng\r\n{}", format!("{thng}\r\n").repeat(count));
+    submit_file(&product, "CSV", lines.into_bytes()).await?;
     for kill in 1..=kills {
         // At some point of the way, each time another.
         receiver.wait(count * kill / (kills + 2)).await?;
+        if kill == kills / 2 {
+            let down = product.http.post(receiver.url("/down")).body(DOWN.as_millis().to_string());
+            down.send().await?.error_for_status()?;
+        }
         product.kill()?;
         product.start_again()?;
     }
@@ -208,6 +225,10 @@ async fn every_event_of_a_job_arrives_whatever_dies(engine: Engine) -> Result<()
             ensure!(begun.elapsed() < DEADLINE, "some are {status}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+    for webhook in [&id, &never] {
+        let (_, read) = product.call(Method::GET, &format!("/webhooks/{webhook}"), None).await?;
+        ensure!(read["dropped"] == 0 && read["status"] == "active", "{read}");
     }
     let checkins = product.list("/actions/checkins?perPage=100").await?;
     ensure!(checkins.len() == 100, "{} actions of which nobody hears", checkins.len());
