@@ -1,6 +1,11 @@
-//! DuckDB reads exports, and counts what the API counts.
+//! DuckDB reads exports, and counts what the API counts; be the files of days in a folder or in a bucket.
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -61,19 +66,29 @@ async fn fill(product: &Product) -> Result<Vec<Value>> {
     }
 }
 
-/// The files of days: each day that is over, once; those that are there are passed over.
-async fn days(programs: &Path, product: &Product, url: &str, schema: &str, folder: &Path) -> Result<()> {
+/// Makes two days of the actions that are over, and leaves a few that are of today; gives the first.
+async fn age(product: &Product, url: &str, schema: &str) -> Result<Vec<Value>> {
     let mut conn = sqlx::PgConnection::connect(url).await?;
     sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
     // Two days of them are over, and a few are of today.
     let past = "UPDATE actions SET created_at = ((SELECT MAX(created_at) FROM actions) / 86400000 - \
         CASE WHEN seq % 5 < 3 THEN 2 ELSE 5 END) * 86400000 + seq WHERE seq % 5 > 0";
     sqlx::raw_sql(past).execute(&mut conn).await?;
-    let database = format!("{url}?options[search_path]={schema}");
+    let all = product.list("/actions/all?perPage=100").await?;
+    let today = all.iter().filter_map(|action| action["createdAt"].as_i64()).max().context("today")?;
+    let start = today - today.rem_euclid(86_400_000);
+    let over: Vec<Value> =
+        all.into_iter().filter(|action| action["createdAt"].as_i64().unwrap_or_default() < start).collect();
+    ensure!(over.len() > COUNT / 2, "{}", over.len());
+    Ok(over)
+}
+
+/// The files of days: each day that is over, once; those that are there are passed over.
+fn days(database: &str, into: &str, settings: &[(&str, &str)]) -> Result<()> {
     let export = |more: &[&str]| -> Result<String> {
         let mut command = Command::new(built("control")?);
-        command.args(["export", "--into"]).arg(folder).args(["--database-url", &database]).args(more);
-        let output = command.output()?;
+        command.args(["export", "--into", into, "--database-url", database]).args(more);
+        let output = command.envs(settings.iter().copied()).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     };
@@ -81,14 +96,80 @@ async fn days(programs: &Path, product: &Product, url: &str, schema: &str, folde
     ensure!(said.ends_with("2 files written.\n"), "{said}");
     ensure!(export(&[])?.ends_with("0 files written.\n"), "what is there is passed over");
     ensure!(export(&["--again"])?.ends_with("2 files written.\n"));
-    let all = product.list("/actions/all?perPage=100").await?;
-    let today = all.iter().filter_map(|action| action["createdAt"].as_i64()).max().context("today")?;
-    let start = today - today.rem_euclid(86_400_000);
-    let over: Vec<Value> =
-        all.into_iter().filter(|action| action["createdAt"].as_i64().unwrap_or_default() < start).collect();
-    ensure!(over.len() > COUNT / 2, "{}", over.len());
-    let found = duckdb(programs, &format!("{}/*/*.ndjson.gz", folder.display()))?;
-    ensure!(found == counted(&over), "{found:?} and {:?}", counted(&over));
+    Ok(())
+}
+
+/// An S3 server with one bucket; it ends with this.
+struct Bucket {
+    child: Child,
+    ask: ChildStdin,
+    said: BufReader<ChildStdout>,
+    url: String,
+}
+
+impl Drop for Bucket {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Bucket {
+    fn start(programs: &Path) -> Result<Self> {
+        let mut child = Command::new(programs.join("python"))
+            .arg(root().join("tests/clients/moto/serve.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let ask = child.stdin.take().context("stdin")?;
+        let said = BufReader::new(child.stdout.take().context("stdout")?);
+        let mut bucket = Self { child, ask, said, url: String::new() };
+        let line = bucket.line()?;
+        let port = line.strip_prefix("listening ").with_context(|| line.clone())?;
+        bucket.url = format!("http://127.0.0.1:{port}");
+        Ok(bucket)
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        ensure!(self.said.read_line(&mut line)? > 0, "the S3 server has ended");
+        Ok(line.trim().to_owned())
+    }
+
+    /// Reads every object into a folder with AWS's client; gives their keys.
+    fn read_into(&mut self, folder: &Path) -> Result<Vec<String>> {
+        writeln!(self.ask, "{}", folder.display())?;
+        let mut keys = Vec::new();
+        loop {
+            let line = self.line()?;
+            match line.split(' ').collect::<Vec<_>>().as_slice() {
+                ["object", key, _] => keys.push((*key).to_owned()),
+                ["read", _] => return Ok(keys),
+                _ => anyhow::bail!("{line}"),
+            }
+        }
+    }
+}
+
+/// What is in a bucket is what DuckDB counts as the API does; a bucket that is not there is no success.
+fn bucket(scratch: &Path, programs: &Path, database: &str, over: &[Value]) -> Result<()> {
+    let mut bucket = Bucket::start(&install(&scratch.join("moto"), "moto")?)?;
+    let url = bucket.url.clone();
+    let settings = [
+        ("AWS_ENDPOINT_URL", url.as_str()),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    days(database, "s3://bucket/some/days", &settings)?;
+    let folder = scratch.join("bucket");
+    let keys = bucket.read_into(&folder)?;
+    ensure!(keys.len() == 2 && keys.iter().all(|key| key.starts_with("some/days/")), "{keys:?}");
+    let found = duckdb(programs, &format!("{}/some/days/*/*.ndjson.gz", folder.display()))?;
+    ensure!(found == counted(over), "{found:?} and {:?}", counted(over));
+    ensure!(days(database, "s3://another/days", &settings).is_err(), "there is no such bucket");
     Ok(())
 }
 
@@ -106,7 +187,13 @@ async fn duckdb_counts_what_the_api_counts() -> Result<()> {
         let found = duckdb(&programs, &file.display().to_string())?;
         ensure!(found == counted(&actions), "{found:?} and {:?}", counted(&actions));
         if let Location::Postgres(url, schema) = product.location() {
-            days(&programs, &product, &url, &schema, &scratch.path().join("days")).await?;
+            let over = age(&product, &url, &schema).await?;
+            let (database, folder) =
+                (format!("{url}?options[search_path]={schema}"), scratch.path().join("days"));
+            days(&database, &folder.display().to_string(), &[])?;
+            let found = duckdb(&programs, &format!("{}/*/*.ndjson.gz", folder.display()))?;
+            ensure!(found == counted(&over), "{found:?} and {:?}", counted(&over));
+            bucket(scratch.path(), &programs, &database, &over)?;
         }
     }
     Ok(())
