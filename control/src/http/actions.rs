@@ -50,7 +50,7 @@ pub(super) struct ActionDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<ScopesDocument>,
     /// `collection`, `customFields`, `tags`, `identifiers`, `location`, `locationSource`, `user`,
-    /// `createdByProject`, `createdByApp`, `reactions`; `context` with `context=true`.
+    /// `createdByProject`, `createdByApp`, `createdByReaction`, `reactions`; `context` with `context=true`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     members: Map<String, Value>,
