@@ -6,7 +6,7 @@
 use std::{
     fmt,
     future::Future,
-    io::{IsTerminal as _, stderr},
+    io::{IsTerminal, stderr},
     pin::Pin,
     time::Duration,
 };
@@ -70,8 +70,7 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
             lines::layer().json().flatten_event(true).with_writer(stderr).with_filter(filter).boxed()
         }
         LogFormat::Text => {
-            let colours = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-            lines::layer().with_ansi(colours).with_writer(stderr).with_filter(filter).boxed()
+            lines::layer().with_ansi(wants_colours(&stderr())).with_writer(stderr).with_filter(filter).boxed()
         }
     };
     let spans = provider.as_ref().map(|provider| {
@@ -82,6 +81,12 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
     // A subscriber that stands already is the test's.
     let _ = tracing_subscriber::registry().with(log).with(spans).try_init();
     Ok(Telemetry(provider))
+}
+
+/// Whether a stream leads to a terminal whose owner has nothing against colours.
+#[must_use]
+pub fn wants_colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 fn provider(url: &str, service: &'static str) -> Result<SdkTracerProvider, ConfigError> {

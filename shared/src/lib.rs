@@ -15,6 +15,7 @@ pub mod problem;
 pub mod qr;
 pub mod redirect;
 pub mod rules;
+pub mod settings;
 pub mod short_id;
 pub mod short_url;
 pub mod standing;

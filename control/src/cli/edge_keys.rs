@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use shared::settings::{ConfigError, name};
 
 use super::{connect, failed, say};
 use crate::{
-    config::{ConfigError, MAX_NAME, Place, is_name, parse},
+    config::{Place, parse},
     error::ServiceError,
     failure::Failure,
     service::edge_keys,
@@ -56,10 +57,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     let db = match args.command {
         Command::Create { edge, key, place } => {
-            if !is_name(&edge) {
-                let reason = format!("a name has 1 to {MAX_NAME} letters, digits and . _ -");
-                return Err(ConfigError::new("EDGE", reason).into());
-            }
+            let edge = name("EDGE", &edge)?;
             let given = parse::operator_key(key.filter(|key| !key.is_empty()))
                 .map_err(|error| ConfigError::new("WAYMARK_EDGE_KEY", error.reason))?;
             let db = connect(place).await?;

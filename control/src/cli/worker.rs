@@ -7,13 +7,16 @@ use std::{
     time::Duration,
 };
 
-use shared::client_address::TrustedProxies;
+use shared::{
+    client_address::TrustedProxies,
+    settings::{check_plain, listen_or_off, log_format},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{connect, failed, stop_on_signal};
 use crate::{
     app::{Parts, compose},
-    config::{Place, parse},
+    config::Place,
     failure::Failure,
     http::{WorkerAdmin, run_admin},
     publish::outward::{Outward, SystemLookup},
@@ -49,11 +52,11 @@ pub(super) struct Args {
 /// Works until it is asked to stop; what is under way is let go of, and others go on.
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let files = args.place.files(args.files_url)?;
-    let format = parse::log_format(args.log_format.as_deref())?;
+    let format = log_format(args.log_format.as_deref())?;
     let key = "WAYMARK_WORKER_ADMIN_LISTEN";
-    let admin = parse::listen_or_off(key, args.admin_listen.as_deref(), None)?;
+    let admin = listen_or_off(key, args.admin_listen.as_deref(), None)?;
     if let Some(address) = admin {
-        parse::check_plain(key, address, false)?;
+        check_plain(key, address, false)?;
     }
     let admin = admin.map(|address| serve::bind(key, address)).transpose()?;
     let telemetry = telemetry::start(&telemetry::Settings {

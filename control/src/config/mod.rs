@@ -4,37 +4,24 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use shared::{
     client_address::TrustedProxies,
+    settings::{
+        check_plain, listen, listen_or_off, log_format, loopback, name, number, trusted_proxies, truth,
+    },
     short_url::Scheme,
-    wire::redis_url::{InvalidRedisUrl, RedisUrl},
+    wire::{
+        redis_url::{InvalidRedisUrl, RedisUrl},
+        view::MAX_SHARDS,
+    },
 };
 
-use self::parse::{
-    check_certificates, check_geoip, check_plain, check_twins, file_store, jobs_kept, limits, listen,
-    listen_or_off, log_format, loopback, trusted_proxies, truth,
-};
+use self::parse::{check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
 use crate::service::limiter::Limits;
 
 pub mod parse;
 mod settings;
 
 pub use settings::{Place, Settings};
-
-/// A setting that cannot be used: which one, and what is allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {reason}")]
-pub struct ConfigError {
-    /// The variable that holds the setting.
-    pub key: &'static str,
-    /// What is wrong and what is allowed, in one line.
-    pub reason: String,
-}
-
-impl ConfigError {
-    /// A setting and what is wrong with it.
-    pub fn new(key: &'static str, reason: impl Into<String>) -> Self {
-        Self { key, reason: reason.into() }
-    }
-}
+pub use shared::settings::{ConfigError, LogFormat};
 
 /// Where the content of files is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +39,6 @@ pub struct DomainSetting {
     pub scheme: Option<Scheme>,
     /// The host, with a port where one was given.
     pub host: String,
-}
-
-/// Form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// Where the view of a region is kept.
@@ -167,7 +145,7 @@ impl Config {
             database_url: database_url(settings.database_url)?,
             migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,
             redis: redis(settings.redis_url, settings.redis_ca, settings.redis_shards.as_deref())?,
-            region: region(settings.region)?,
+            region: name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?.into(),
             files: files(settings.files_url.as_deref())?,
             log: settings.log.unwrap_or_else(|| "info".to_owned()),
             log_format: log_format(settings.log_format.as_deref())?,
@@ -242,33 +220,8 @@ fn redis(
             ConfigError::new("WAYMARK_REDIS_CA", format!("{path} cannot be read: {error}; give a PEM file"))
         })
     });
-    let shards = shards.unwrap_or("1");
-    let max = shared::wire::view::MAX_SHARDS;
-    let count = shards.parse().ok().filter(|count| (1..=max).contains(count)).ok_or_else(|| {
-        ConfigError::new("WAYMARK_REDIS_SHARDS", format!("{shards:?} is no whole number from 1 to {max}"))
-    })?;
-    Ok(RedisSettings { url, ca: ca.transpose()?, shards: count })
-}
-
-fn region(text: Option<String>) -> Result<Arc<str>, ConfigError> {
-    let text = text.unwrap_or_else(|| "main".to_owned());
-    if is_name(&text) {
-        return Ok(text.into());
-    }
-    Err(ConfigError::new(
-        "WAYMARK_REGION",
-        format!("{text:?} is no name: give 1 to {MAX_NAME} letters, digits and . _ -"),
-    ))
-}
-
-/// Longest name of an edge or a region, in characters.
-pub const MAX_NAME: usize = 64;
-
-/// Whether a text may be the name of an edge or a region.
-#[must_use]
-pub fn is_name(text: &str) -> bool {
-    (1..=MAX_NAME).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+    let shards = number("WAYMARK_REDIS_SHARDS", shards, 1, 1..=MAX_SHARDS)?;
+    Ok(RedisSettings { url, ca: ca.transpose()?, shards })
 }
 
 fn public_url(text: Option<String>) -> Result<Option<String>, ConfigError> {

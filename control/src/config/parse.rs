@@ -1,32 +1,14 @@
-//! From text to what settings mean; every error names the setting and what is allowed.
+//! From text to what the settings of control alone mean, and whether they fit; the rest is in [`shared::settings`].
 
-use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::Path,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
-use figment::{
-    Figment,
-    providers::{Format, Toml},
-};
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, DeserializeOwned},
-};
 use shared::{
-    client_address::TrustedProxies,
+    settings::{ConfigError, number},
     short_url::{Scheme, ShortDomain},
 };
 
-use super::{ConfigError, DomainSetting, FileStore, LogFormat};
+use super::{DomainSetting, FileStore};
 use crate::{domain::access, service::limiter::Limits};
-
-/// An address of this machine alone.
-#[must_use]
-pub const fn loopback(port: u16) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
-}
 
 /// Whether a folder has a certificate with its key.
 #[must_use]
@@ -36,57 +18,6 @@ pub fn holds_certificate(dir: &Path) -> bool {
             path.extension().is_some_and(|end| end == "pem") && path.with_extension("key").is_file()
         })
     })
-}
-
-/// An address to listen on.
-///
-/// # Errors
-/// It is none.
-pub fn listen(
-    key: &'static str,
-    text: Option<String>,
-    default: SocketAddr,
-) -> Result<SocketAddr, ConfigError> {
-    let Some(text) = text else { return Ok(default) };
-    text.parse().map_err(|_| {
-        ConfigError::new(
-            key,
-            format!("{text:?} is not an address: give an IP and a port, such as {default} or [::1]:8080"),
-        )
-    })
-}
-
-/// An address to listen on, or `off`.
-///
-/// # Errors
-/// It is neither.
-pub fn listen_or_off(
-    key: &'static str,
-    text: Option<&str>,
-    default: Option<SocketAddr>,
-) -> Result<Option<SocketAddr>, ConfigError> {
-    match text {
-        None => Ok(default),
-        Some("off") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            ConfigError::new(
-                key,
-                format!("{text:?} is not an address: give an IP and a port, such as 127.0.0.1:8443, or off"),
-            )
-        }),
-    }
-}
-
-/// A truth value; unset is false.
-///
-/// # Errors
-/// It is none.
-pub fn truth(key: &'static str, text: Option<&str>) -> Result<bool, ConfigError> {
-    match text.map(str::to_ascii_lowercase).as_deref() {
-        None | Some("0" | "false" | "no" | "off") => Ok(false),
-        Some("1" | "true" | "yes" | "on") => Ok(true),
-        Some(other) => Err(ConfigError::new(key, format!("{other:?} is neither 1 (true) nor 0 (false)"))),
-    }
 }
 
 /// Hosts of short URLs, separated by commas.
@@ -121,19 +52,6 @@ pub fn count(key: &'static str, text: Option<&str>, default: u32) -> Result<u32,
     let Some(text) = text else { return Ok(default) };
     let wrong = || ConfigError::new(key, format!("{text:?} is no whole number from 0 (off) to {MAX}"));
     text.parse().ok().filter(|count| *count <= MAX).ok_or_else(wrong)
-}
-
-/// Addresses and networks of proxies.
-///
-/// # Errors
-/// One is none.
-pub fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
-    text.parse().map_err(|error| {
-        ConfigError::new(
-            "WAYMARK_TRUSTED_PROXIES",
-            format!("{error}: give addresses and networks, with commas"),
-        )
-    })
 }
 
 fn bad_domain(entry: &str) -> ConfigError {
@@ -184,20 +102,6 @@ pub fn file_store(text: Option<&str>) -> Result<Option<FileStore>, ConfigError> 
     ))
 }
 
-/// The form of the log; unset is text.
-///
-/// # Errors
-/// It is unknown.
-pub fn log_format(text: Option<&str>) -> Result<LogFormat, ConfigError> {
-    match text {
-        None | Some("text") => Ok(LogFormat::Text),
-        Some("json") => Ok(LogFormat::Json),
-        Some(other) => {
-            Err(ConfigError::new("WAYMARK_LOG_FORMAT", format!("{other:?} is neither text nor json")))
-        }
-    }
-}
-
 /// How many requests keys and addresses may make: a key, refusals and logins of an address.
 ///
 /// # Errors
@@ -228,36 +132,9 @@ pub const JOBS_KEPT: Duration = Duration::from_secs(30 * DAY_SECONDS);
 pub fn jobs_kept(days: Option<&str>) -> Result<Option<Duration>, ConfigError> {
     /// A hundred years.
     const MAX_DAYS: u64 = 36_500;
-    let Some(text) = days else { return Ok(Some(JOBS_KEPT)) };
-    match text.parse() {
-        Ok(0) => Ok(None),
-        Ok(days @ 1..=MAX_DAYS) => Ok(Some(Duration::from_secs(days * DAY_SECONDS))),
-        Ok(_) | Err(_) => {
-            let reason = format!("{text:?} is no whole number from 0 to {MAX_DAYS}");
-            Err(ConfigError::new("WAYMARK_JOBS_KEPT_DAYS", reason))
-        }
-    }
-}
-
-/// A listener without TLS stays on this machine, unless a TLS proxy stands in front.
-///
-/// # Errors
-/// It is reachable from outside.
-pub fn check_plain(
-    key: &'static str,
-    address: SocketAddr,
-    behind_tls_proxy: bool,
-) -> Result<(), ConfigError> {
-    if address.ip().is_loopback() || behind_tls_proxy {
-        return Ok(());
-    }
-    Err(ConfigError::new(
-        key,
-        format!(
-            "{address} is reachable from outside without TLS: listen on 127.0.0.1 or [::1], use the TLS listener, \
-             or say WAYMARK_BEHIND_TLS_PROXY=1 when a TLS proxy stands in front"
-        ),
-    ))
+    let default = JOBS_KEPT.as_secs() / DAY_SECONDS;
+    let days = number("WAYMARK_JOBS_KEPT_DAYS", days, default, 0..=MAX_DAYS)?;
+    Ok((days > 0).then(|| Duration::from_secs(days * DAY_SECONDS)))
 }
 
 /// No two listeners share an address.
@@ -299,50 +176,5 @@ pub fn check_geoip(file: Option<&Path>) -> Result<(), ConfigError> {
             format!("{} is not a file: give a city database (.mmdb) or leave it unset", file.display()),
         )),
         Some(_) | None => Ok(()),
-    }
-}
-
-/// What a TOML file says.
-///
-/// # Errors
-/// It cannot be read, is not TOML, or has a key that is unknown.
-pub fn read_file<T: DeserializeOwned>(path: &str) -> Result<T, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ConfigError::new("WAYMARK_CONFIG", format!("cannot read {path}: {error}")))?;
-    Figment::from(Toml::string(&text)).extract().map_err(|error| {
-        // One line: the parser draws the place over several.
-        let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
-        ConfigError::new("WAYMARK_CONFIG", format!("{path}: {}", words.join(" ")))
-    })
-}
-
-/// Takes what flag or variable say, else what the file says; an empty text counts as unset, as compose files
-/// write it.
-#[must_use]
-pub fn first_of(here: Option<String>, file: Option<String>) -> Option<String> {
-    here.filter(|text| !text.trim().is_empty())
-        .or(file.filter(|text| !text.trim().is_empty()))
-        .map(|text| text.trim().to_owned())
-}
-
-/// Reads a text, a number, a truth value or a list (joined by commas) as text.
-///
-/// # Errors
-/// It is something else.
-pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Value {
-        Bool(bool),
-        Number(i64),
-        Text(String),
-        List(Vec<String>),
-    }
-    match Value::deserialize(deserializer) {
-        Ok(Value::Bool(value)) => Ok(Some(value.to_string())),
-        Ok(Value::Number(value)) => Ok(Some(value.to_string())),
-        Ok(Value::Text(value)) => Ok(Some(value)),
-        Ok(Value::List(values)) => Ok(Some(values.join(","))),
-        Err(_) => Err(de::Error::custom("a text, a number, true or false, or a list of texts is expected")),
     }
 }

@@ -1,11 +1,9 @@
 //! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
 
 use serde::Deserialize;
+use shared::settings::{first_of, text, toml};
 
-use super::{
-    ConfigError, FileStore,
-    parse::{first_of, read_file, text},
-};
+use super::{ConfigError, FileStore};
 
 /// Every setting of `control serve`; flags win over variables, and both over the TOML file.
 ///
@@ -180,7 +178,7 @@ impl Settings {
     /// The file cannot be read, is not TOML, or has a key that is unknown.
     pub(super) fn with_file(mut self) -> Result<Self, ConfigError> {
         let file = match self.config.take().filter(|path| !path.is_empty()) {
-            Some(path) => read_file(&path)?,
+            Some(path) => toml(&path, std::fs::read_to_string(&path))?,
             None => Self::default(),
         };
         let or = first_of;

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, FromRedisValue, IntoConnectionInfo,
-    RedisConnectionInfo, RedisError, RedisResult, Script, ServerErrorKind, TlsCertificates, TlsMode, Value,
+    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind,
+    Value,
     aio::{ConnectionLike, MultiplexedConnection},
-    cluster::ClusterClient,
     cluster_async::ClusterConnection,
     cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo},
-    sentinel::{SentinelClientBuilder, SentinelServerType},
 };
-use shared::wire::redis_url::{Form, RedisUrl};
+use shared::wire::{
+    redis_client::{Patience, RedisClient},
+    redis_url::RedisUrl,
+};
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -43,67 +44,24 @@ impl Link {
     /// # Errors
     /// Nothing answers, or refuses the user.
     pub(super) async fn connect(url: &RedisUrl, ca: Option<&[u8]>) -> RedisResult<Self> {
-        let tls = || TlsCertificates { client_tls: None, root_cert: ca.map(<[u8]>::to_vec) };
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        let addresses = url.nodes.iter().map(|(host, port)| address(host, *port, url.is_tls));
-        match &url.form {
-            Form::Single => {
-                let first = addresses.into_iter().next().ok_or_else(|| {
-                    RedisError::from((ErrorKind::InvalidClientConfig, "no server is named"))
-                })?;
-                let info = first.into_connection_info()?.set_redis_settings(settings(url));
-                let client =
-                    if url.is_tls { Client::build_with_tls(info, tls())? } else { Client::open(info)? };
-                Ok(Self::One(client.get_multiplexed_async_connection_with_config(&config).await?))
-            }
-            Form::Sentinel(service) => {
-                let mut builder = SentinelClientBuilder::new(addresses, service, SentinelServerType::Master)?
-                    .set_client_to_redis_db(url.db.into());
-                if let Some(user) = &url.user {
-                    builder = builder.set_client_to_redis_username(user);
+        let patience = Patience { connect: CONNECT_TIMEOUT, response: RESPONSE_TIMEOUT, retries: 3 };
+        let client = RedisClient::new(url, ca, patience)?;
+        let connect = async {
+            Ok(match client {
+                RedisClient::Single(client) => {
+                    Self::One(client.get_multiplexed_async_connection_with_config(&config).await?)
                 }
-                if let Some(password) = &url.password {
-                    builder = builder.set_client_to_redis_password(password);
+                RedisClient::Sentinel(mut client) => {
+                    Self::One(client.get_async_connection_with_config(&config).await?)
                 }
-                if url.is_tls {
-                    builder = builder
-                        .set_client_to_redis_tls_mode(TlsMode::Secure)
-                        .set_client_to_redis_certificates(tls())
-                        .set_client_to_sentinel_certificates(tls());
-                }
-                let connect = async {
-                    let mut client = builder.build()?;
-                    client.get_async_connection_with_config(&config).await
-                };
-                // The sentinels are asked without a limit of their own.
-                let connected = tokio::time::timeout(CONNECT_TIMEOUT * 2, connect).await;
-                Ok(Self::One(connected.map_err(|_| late())??))
-            }
-            Form::Cluster => {
-                let infos = addresses
-                    .map(|address| Ok(address.into_connection_info()?.set_redis_settings(settings(url))))
-                    .collect::<RedisResult<Vec<_>>>()?;
-                let mut builder = ClusterClient::builder(infos)
-                    .connection_timeout(CONNECT_TIMEOUT)
-                    .response_timeout(RESPONSE_TIMEOUT)
-                    .retries(3);
-                if let Some(user) = &url.user {
-                    builder = builder.username(user);
-                }
-                if let Some(password) = &url.password {
-                    builder = builder.password(password);
-                }
-                if url.is_tls {
-                    builder = builder.tls(TlsMode::Secure).certs(tls());
-                }
-                let client = builder.build()?;
-                let connected =
-                    tokio::time::timeout(CONNECT_TIMEOUT * 2, client.get_async_connection()).await;
-                Ok(Self::Cluster(connected.map_err(|_| late())??))
-            }
-        }
+                RedisClient::Cluster(client) => Self::Cluster(client.get_async_connection().await?),
+            })
+        };
+        // Sentinels and the nodes of a cluster are asked without a limit of their own.
+        tokio::time::timeout(CONNECT_TIMEOUT * 2, connect).await.unwrap_or_else(|_| Err(late()))
     }
 
     /// Runs a command at the server that has its first key.
@@ -168,26 +126,6 @@ impl Link {
         }
         Ok(Policy::Unknown)
     }
-}
-
-fn address(host: &str, port: u16, is_tls: bool) -> ConnectionAddr {
-    let host = host.to_owned();
-    if is_tls {
-        ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
-    } else {
-        ConnectionAddr::Tcp(host, port)
-    }
-}
-
-fn settings(url: &RedisUrl) -> RedisConnectionInfo {
-    let mut settings = RedisConnectionInfo::default().set_db(url.db.into());
-    if let Some(user) = &url.user {
-        settings = settings.set_username(user);
-    }
-    if let Some(password) = &url.password {
-        settings = settings.set_password(password);
-    }
-    settings
 }
 
 fn late() -> RedisError {

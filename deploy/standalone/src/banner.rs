@@ -1,6 +1,6 @@
 //! What `waymark up` says when it is up: plain to a pipe, friendly to a terminal.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 
 use crate::{
     config::Config,
@@ -59,5 +59,5 @@ pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: 
 /// Whether stdout wants colours.
 #[must_use]
 pub fn colours() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    control::telemetry::wants_colours(&io::stdout())
 }

@@ -8,17 +8,22 @@ use std::{
 
 use control::{
     config::parse::{
-        JOBS_KEPT, check_certificates, check_geoip, check_plain, check_twins, domains, file_store, jobs_kept,
-        limits, listen, listen_or_off, log_format, loopback, operator_key, trusted_proxies, truth,
+        JOBS_KEPT, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept, limits,
+        operator_key,
     },
     service::limiter::Limits,
 };
-use shared::{client_address::TrustedProxies, short_url::Scheme};
+use shared::{
+    client_address::TrustedProxies,
+    settings::{check_plain, listen, listen_or_off, log_format, loopback, trusted_proxies, truth},
+    short_url::Scheme,
+};
 
 mod settings;
 
-pub use control::config::{ConfigError, DomainSetting, FileStore, LogFormat};
+pub use control::config::{DomainSetting, FileStore};
 pub use settings::Settings;
+pub use shared::settings::{ConfigError, LogFormat};
 
 /// Where the data is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -83,7 +83,7 @@ impl Network {
             std::fs::read(path).map_err(|source| EdgeError::Storage { path: path.clone(), source })
         };
         let redis_ca = config.redis_ca.as_ref().map(read).transpose()?;
-        let view = RedisView::new(&config.redis, redis_ca, config.shards)?;
+        let view = RedisView::new(&config.redis, redis_ca.as_deref(), config.shards)?;
         Ok(Self { view, control, replicas, key, tls: TlsConnector::from(Arc::new(tls)) })
     }
 

@@ -11,23 +11,21 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
-    RedisError, TlsCertificates, TlsMode,
+    AsyncConnectionConfig, ConnectionAddr, RedisError,
     aio::{ConnectionLike, MultiplexedConnection},
-    cluster::{ClusterClient, ClusterClientBuilder},
     cluster_async::ClusterConnection,
-    sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
 use shared::{
     redirect::RedirectKey,
     wire::{
-        redis_url::{Form, RedisUrl},
+        redis_client::{Patience, RedisClient},
+        redis_url::RedisUrl,
         stream::Fill,
         view::{Meta, Record, Setup, meta_key, record_key, setup_key, shard_of},
     },
 };
 use tokio::{
-    sync::{Mutex, watch},
+    sync::watch,
     task::JoinHandle,
     time::{Instant, timeout},
 };
@@ -91,15 +89,16 @@ impl RedisView {
     ///
     /// # Errors
     /// The settings cannot be used.
-    pub(super) fn new(url: &RedisUrl, ca: Option<Vec<u8>>, shards: u16) -> Result<Self, EdgeError> {
-        let dialer = Dialer::new(url, ca).map_err(|error| EdgeError::Config {
+    pub(super) fn new(url: &RedisUrl, ca: Option<&[u8]>, shards: u16) -> Result<Self, EdgeError> {
+        let patience = Patience { connect: CONNECT_TIMEOUT, response: RESPONSE_TIMEOUT, retries: 1 };
+        let client = RedisClient::new(url, ca, patience).map_err(|error| EdgeError::Config {
             key: "redis_url",
             // Without the detail, which could hold credentials.
             reason: format!("the settings of Redis cannot be used: {:?}", error.kind()),
         })?;
         let (link, seen) = watch::channel(Link::Dialing);
         let (lost, losses) = watch::channel(0);
-        let keeper = tokio::spawn(keep(dialer, link, losses));
+        let keeper = tokio::spawn(keep(client, link, losses));
         Ok(Self { shards, link: seen, lost, keeper, is_misfit: AtomicBool::new(false) })
     }
 
@@ -217,10 +216,10 @@ fn is_broken(error: &RedisError) -> bool {
 }
 
 /// Keeps a connection until the view is dropped.
-async fn keep(dialer: Dialer, link: watch::Sender<Link>, mut losses: watch::Receiver<u64>) {
+async fn keep(mut client: RedisClient, link: watch::Sender<Link>, mut losses: watch::Receiver<u64>) {
     let (mut number, mut backoff, mut away) = (0, BACKOFF.0, None);
     loop {
-        let dialed = match timeout(CONNECT_TIMEOUT, dialer.dial()).await {
+        let dialed = match timeout(CONNECT_TIMEOUT, dial(&mut client)).await {
             Ok(Ok(dialed)) => Ok(dialed),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("connecting took too long".to_owned()),
@@ -233,7 +232,7 @@ async fn keep(dialer: Dialer, link: watch::Sender<Link>, mut losses: watch::Rece
                 link.send_replace(Link::Up(number, connection, Instant::now()));
                 tokio::select! {
                     lost = losses.wait_for(|lost| *lost >= number) => if lost.is_err() { return },
-                    () = dialer.moved(primary) => tracing::info!("the sentinels name another primary"),
+                    () = moved(&mut client, primary) => tracing::info!("the sentinels name another primary"),
                 }
                 link.send_replace(Link::Dialing);
             }
@@ -248,111 +247,36 @@ async fn keep(dialer: Dialer, link: watch::Sender<Link>, mut losses: watch::Rece
     }
 }
 
-enum Dialer {
-    Single(Client),
-    Sentinel(Mutex<SentinelClient>),
-    Cluster(ClusterClient),
+/// Connects and proves it; with the primary that sentinels named.
+async fn dial(client: &mut RedisClient) -> Result<(Connection, Option<ConnectionAddr>), RedisError> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(RESPONSE_TIMEOUT));
+    let (mut connection, primary) = match client {
+        RedisClient::Single(client) => {
+            (Connection::One(client.get_multiplexed_async_connection_with_config(&config).await?), None)
+        }
+        RedisClient::Sentinel(sentinels) => {
+            let client = sentinels.async_get_client().await?;
+            let primary = client.get_connection_info().addr().clone();
+            let connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+            (Connection::One(connection), Some(primary))
+        }
+        RedisClient::Cluster(client) => (Connection::Cluster(client.get_async_connection().await?), None),
+    };
+    mget(&mut connection, &meta_key(0), &setup_key()).await?;
+    Ok((connection, primary))
 }
 
-impl Dialer {
-    fn new(url: &RedisUrl, ca: Option<Vec<u8>>) -> Result<Self, RedisError> {
-        let mut settings = RedisConnectionInfo::default().set_db(url.db.into()).set_skip_set_lib_name();
-        if let Some(user) = &url.user {
-            settings = settings.set_username(user);
+/// Waits until the sentinels name another primary than this one.
+async fn moved(client: &mut RedisClient, primary: Option<ConnectionAddr>) {
+    loop {
+        tokio::time::sleep(SENTINEL_INTERVAL).await;
+        if let (RedisClient::Sentinel(sentinels), Some(primary)) = (&mut *client, &primary)
+            && let Ok(named) = sentinels.async_get_client().await
+            && named.get_connection_info().addr() != primary
+        {
+            return;
         }
-        if let Some(password) = &url.password {
-            settings = settings.set_password(password);
-        }
-        let certificates = TlsCertificates { client_tls: None, root_cert: ca };
-        let nodes = url.nodes.iter().map(|(host, port)| address(host, *port, url.is_tls));
-        Ok(match &url.form {
-            Form::Single => {
-                let nodes: Vec<_> = nodes.collect();
-                let node = nodes.into_iter().next().unwrap_or(ConnectionAddr::Tcp(String::new(), 0));
-                let info = node.into_connection_info()?.set_redis_settings(settings);
-                Self::Single(if url.is_tls {
-                    Client::build_with_tls(info, certificates)?
-                } else {
-                    Client::open(info)?
-                })
-            }
-            Form::Sentinel(service) => {
-                let mut builder = SentinelClientBuilder::new(nodes, service, SentinelServerType::Master)?;
-                if let Some(user) = &url.user {
-                    builder = builder.set_client_to_redis_username(user);
-                }
-                if let Some(password) = &url.password {
-                    builder = builder.set_client_to_redis_password(password);
-                }
-                if url.is_tls {
-                    builder = builder
-                        .set_client_to_redis_tls_mode(TlsMode::Secure)
-                        .set_client_to_redis_certificates(certificates.clone())
-                        .set_client_to_sentinel_tls_mode(TlsMode::Secure)
-                        .set_client_to_sentinel_certificates(certificates);
-                }
-                Self::Sentinel(Mutex::new(builder.build()?))
-            }
-            Form::Cluster => {
-                let nodes: Vec<ConnectionInfo> =
-                    nodes.map(IntoConnectionInfo::into_connection_info).collect::<Result<_, _>>()?;
-                let mut builder = ClusterClientBuilder::new(nodes)
-                    .connection_timeout(CONNECT_TIMEOUT)
-                    .response_timeout(RESPONSE_TIMEOUT)
-                    .retries(1);
-                if let Some(user) = &url.user {
-                    builder = builder.username(user);
-                }
-                if let Some(password) = &url.password {
-                    builder = builder.password(password);
-                }
-                if url.is_tls {
-                    builder = builder.tls(TlsMode::Secure).certs(certificates);
-                }
-                Self::Cluster(builder.build()?)
-            }
-        })
-    }
-
-    /// Connects and proves it; with the primary that sentinels named.
-    async fn dial(&self) -> Result<(Connection, Option<ConnectionAddr>), RedisError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        let (mut connection, primary) = match self {
-            Self::Single(client) => {
-                (Connection::One(client.get_multiplexed_async_connection_with_config(&config).await?), None)
-            }
-            Self::Sentinel(sentinels) => {
-                let client = sentinels.lock().await.async_get_client().await?;
-                let primary = client.get_connection_info().addr().clone();
-                let connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-                (Connection::One(connection), Some(primary))
-            }
-            Self::Cluster(client) => (Connection::Cluster(client.get_async_connection().await?), None),
-        };
-        mget(&mut connection, &meta_key(0), &setup_key()).await?;
-        Ok((connection, primary))
-    }
-
-    /// Waits until the sentinels name another primary than this one.
-    async fn moved(&self, primary: Option<ConnectionAddr>) {
-        loop {
-            tokio::time::sleep(SENTINEL_INTERVAL).await;
-            if let (Self::Sentinel(sentinels), Some(primary)) = (self, &primary)
-                && let Ok(client) = sentinels.lock().await.async_get_client().await
-                && client.get_connection_info().addr() != primary
-            {
-                return;
-            }
-        }
-    }
-}
-
-fn address(host: &str, port: u16, is_tls: bool) -> ConnectionAddr {
-    if is_tls {
-        ConnectionAddr::TcpTls { host: host.to_owned(), port, insecure: false, tls_params: None }
-    } else {
-        ConnectionAddr::Tcp(host.to_owned(), port)
     }
 }

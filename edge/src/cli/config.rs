@@ -1,16 +1,14 @@
 //! What an edge is told at start; read, checked and typed before any port is bound.
 
-use std::{
-    fmt::Display,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    num::NonZeroU32,
-    path::PathBuf,
-    str::FromStr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
-use shared::wire::view::MAX_SHARDS;
+use shared::{
+    settings::{
+        ConfigError, LogFormat, check_plain, listen_or_off, log_format, loopback, name, number,
+        trusted_proxies, truth,
+    },
+    wire::view::MAX_SHARDS,
+};
 
 use super::Settings;
 use crate::{
@@ -24,46 +22,6 @@ use crate::{
 
 /// Most threads that serve: above the cores of the largest machines.
 const MAX_WORKERS: usize = 1_024;
-/// Longest name of an edge or a region.
-const MAX_NAME: usize = 64;
-
-/// A setting that cannot be used: which one, and what is allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {reason}")]
-pub struct ConfigError {
-    /// The variable that holds the setting.
-    pub key: &'static str,
-    /// What is wrong and what is allowed, in one line.
-    pub reason: String,
-}
-
-impl ConfigError {
-    pub(super) fn new(key: &'static str, reason: impl Into<String>) -> Self {
-        Self { key, reason: reason.into() }
-    }
-
-    /// Names the variable behind an error of the library's settings.
-    pub(super) fn of(error: &EdgeError) -> Option<Self> {
-        let EdgeError::Config { key, reason } = error else { return None };
-        let key = match *key {
-            "control_urls" => "WAYMARK_CONTROL_URLS",
-            "api_urls" => "WAYMARK_API_URLS",
-            "edge_key_file" => "WAYMARK_EDGE_KEY_FILE",
-            "redis_url" => "REDIS_URL",
-            other => other,
-        };
-        Some(Self::new(key, reason.clone()))
-    }
-}
-
-/// Form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogFormat {
-    /// Lines for people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
 
 /// Settings of one edge, with the files that they name.
 #[derive(Debug)]
@@ -89,16 +47,14 @@ impl Config {
     /// The first setting that cannot be used.
     pub fn read(settings: Settings) -> Result<Self, ConfigError> {
         let settings = settings.with_file()?;
-        let edge_id = name("WAYMARK_EDGE_ID", settings.edge_id.as_deref())?;
-        let region = name("WAYMARK_REGION", Some(settings.region.as_deref().unwrap_or("main")))?;
+        let edge_id = name("WAYMARK_EDGE_ID", required("WAYMARK_EDGE_ID", settings.edge_id.as_deref())?)?;
+        let region = name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?;
         let data_dir = PathBuf::from(settings.data_dir.as_deref().unwrap_or("./edge-data"));
         let api_urls = urls("WAYMARK_API_URLS", settings.api_urls.as_deref())?;
         let docs = settings.docs_url.unwrap_or_else(|| format!("{}/docs", api_urls[0].trim_end_matches('/')));
         let key_file = required("WAYMARK_EDGE_KEY_FILE", settings.edge_key_file.as_deref())?;
         let bad = |key: &'static str| {
-            move |error: EdgeError| {
-                ConfigError::of(&error).unwrap_or(ConfigError::new(key, error.to_string()))
-            }
+            move |error: EdgeError| named(&error).unwrap_or(ConfigError::new(key, error.to_string()))
         };
         let key = Arc::new(EdgeKey::open(key_file.as_ref()).map_err(bad("WAYMARK_EDGE_KEY_FILE"))?);
         let control_ca = file("WAYMARK_CONTROL_CA", settings.control_ca)?;
@@ -123,21 +79,10 @@ impl Config {
         edge.region = region.into();
         edge.key = Some(key.clone());
         edge.cache_bytes = mib("WAYMARK_CACHE_MIB", settings.cache_mib.as_deref(), edge.cache_bytes)?;
-        edge.is_replica = match settings.edge_replica.as_deref() {
-            None | Some("off") => false,
-            Some("full") => true,
-            Some(other) => {
-                let reason = format!("{other:?} is neither off nor full");
-                return Err(ConfigError::new("WAYMARK_EDGE_REPLICA", reason));
-            }
-        };
+        edge.is_replica = replica(settings.edge_replica.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
-        edge.trusted_proxies =
-            settings.trusted_proxies.as_deref().unwrap_or_default().parse().map_err(|error| {
-                let reason = format!("{error}: give addresses and networks, with commas");
-                ConfigError::new("WAYMARK_TRUSTED_PROXIES", reason)
-            })?;
+        edge.trusted_proxies = trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?;
         if let Some(geo) = &geo {
             edge.geo = Arc::new(geo.clone());
         }
@@ -189,7 +134,9 @@ impl Config {
             shards: number("WAYMARK_REDIS_SHARDS", shards, 1, 1..=MAX_SHARDS)?,
             lookups_per_second: lookups.unwrap_or(NonZeroU32::MIN),
         };
-        let listen = |key, text: Option<String>, default| listen(key, text.as_deref(), default);
+        let listen = |key, text: Option<String>, port: Option<u16>| {
+            listen_or_off(key, text.as_deref(), port.map(loopback))
+        };
         let config = Self {
             edge,
             network,
@@ -200,14 +147,7 @@ impl Config {
             certificates: certificates.transpose()?,
             geo,
             log: settings.log.unwrap_or_else(|| "info".to_owned()),
-            log_format: match settings.log_format.as_deref() {
-                None | Some("text") => LogFormat::Text,
-                Some("json") => LogFormat::Json,
-                Some(other) => {
-                    let reason = format!("{other:?} is neither text nor json");
-                    return Err(ConfigError::new("WAYMARK_LOG_FORMAT", reason));
-                }
-            },
+            log_format: log_format(settings.log_format.as_deref())?,
         };
         config.check()?;
         Ok(config)
@@ -228,38 +168,44 @@ impl Config {
         crate::origins::Origins::new("api_urls", &self.edge.api_urls, true)
             .and(crate::origins::Origins::new("control_urls", &self.network.control_urls, true))
             .map(drop)
-            .map_err(|error| {
-                ConfigError::of(&error).unwrap_or(ConfigError::new("WAYMARK_API_URLS", error.to_string()))
-            })
+            .map_err(|error| named(&error).unwrap_or(ConfigError::new("WAYMARK_API_URLS", error.to_string())))
     }
 
     /// Refuses a plain listener that the world can reach.
     pub(super) fn check_plain(&self, key: &'static str, address: SocketAddr) -> Result<(), ConfigError> {
-        if address.ip().is_loopback() || self.behind_tls_proxy {
-            return Ok(());
-        }
-        Err(ConfigError::new(
-            key,
-            format!(
-                "{address} is reachable from outside without TLS: listen on 127.0.0.1 or [::1], use the TLS \
-                 listener, or say WAYMARK_BEHIND_TLS_PROXY=1 when a TLS proxy stands in front"
-            ),
-        ))
+        check_plain(key, address, self.behind_tls_proxy)
     }
+}
+
+/// Whether an edge holds every link (`full`) or those that are asked for (`off`, or unset).
+///
+/// # Errors
+/// It is neither.
+pub fn replica(text: Option<&str>) -> Result<bool, ConfigError> {
+    match text {
+        None | Some("off") => Ok(false),
+        Some("full") => Ok(true),
+        Some(other) => {
+            Err(ConfigError::new("WAYMARK_EDGE_REPLICA", format!("{other:?} is neither off nor full")))
+        }
+    }
+}
+
+/// Names the variable behind an error of the library's settings.
+pub(super) fn named(error: &EdgeError) -> Option<ConfigError> {
+    let EdgeError::Config { key, reason } = error else { return None };
+    let key = match *key {
+        "control_urls" => "WAYMARK_CONTROL_URLS",
+        "api_urls" => "WAYMARK_API_URLS",
+        "edge_key_file" => "WAYMARK_EDGE_KEY_FILE",
+        "redis_url" => "REDIS_URL",
+        other => other,
+    };
+    Some(ConfigError::new(key, reason.clone()))
 }
 
 fn required<'a>(key: &'static str, text: Option<&'a str>) -> Result<&'a str, ConfigError> {
     text.ok_or_else(|| ConfigError::new(key, "it must be set; `edge --help` says to what"))
-}
-
-fn name(key: &'static str, text: Option<&str>) -> Result<String, ConfigError> {
-    let text = required(key, text)?;
-    let is_fine = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
-    if text.len() > MAX_NAME || !text.bytes().all(is_fine) {
-        let reason = format!("{text:?} is no name: 1 to {MAX_NAME} letters, digits and . _ -");
-        return Err(ConfigError::new(key, reason));
-    }
-    Ok(text.to_owned())
 }
 
 fn urls(key: &'static str, text: Option<&str>) -> Result<Vec<String>, ConfigError> {
@@ -283,42 +229,6 @@ fn file(key: &'static str, path: Option<String>) -> Result<Option<PathBuf>, Conf
     }
 }
 
-fn number<T: FromStr + PartialOrd + Display>(
-    key: &'static str,
-    text: Option<&str>,
-    default: T,
-    allowed: std::ops::RangeInclusive<T>,
-) -> Result<T, ConfigError> {
-    let Some(text) = text else { return Ok(default) };
-    text.parse().ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
-        let (least, most) = (allowed.start(), allowed.end());
-        ConfigError::new(key, format!("{text:?} is no whole number from {least} to {most}"))
-    })
-}
-
 fn mib(key: &'static str, text: Option<&str>, default: u64) -> Result<u64, ConfigError> {
     number(key, text, default >> 20, 1..=1 << 24).map(|mib| mib << 20)
-}
-
-fn listen(
-    key: &'static str,
-    text: Option<&str>,
-    default: Option<u16>,
-) -> Result<Option<SocketAddr>, ConfigError> {
-    match text {
-        None => Ok(default.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))),
-        Some("off") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            let reason = "is not an address: give an IP and a port, such as 127.0.0.1:8443, or off";
-            ConfigError::new(key, format!("{text:?} {reason}"))
-        }),
-    }
-}
-
-fn truth(key: &'static str, text: Option<&str>) -> Result<bool, ConfigError> {
-    match text.map(str::to_ascii_lowercase).as_deref() {
-        None | Some("0" | "false" | "no" | "off") => Ok(false),
-        Some("1" | "true" | "yes" | "on") => Ok(true),
-        Some(other) => Err(ConfigError::new(key, format!("{other:?} is neither 1 (true) nor 0 (false)"))),
-    }
 }

@@ -11,11 +11,11 @@ use std::{
 };
 
 use clap::Parser as _;
+use shared::settings::{ConfigError, LogFormat};
 use tracing_subscriber::{EnvFilter, fmt};
 
-use self::config::LogFormat;
 pub use self::{
-    config::{Config, ConfigError},
+    config::{Config, replica},
     settings::Settings,
 };
 

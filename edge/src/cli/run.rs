@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Config, ConfigError, Failure, say, sockets};
+use super::{Config, Failure, config::named, say, sockets};
 use crate::{
     admin::EdgeHandle, backing::Network, config::Listeners, edge::Edge, edge_key::EdgeKey, error::EdgeError,
     tls::TlsCerts,
@@ -33,7 +33,7 @@ impl Clock for SystemClock {
 
 /// Serves until SIGTERM or SIGINT, then drains.
 pub(super) async fn run(mut config: Config) -> Result<(), Failure> {
-    let refused = |error: EdgeError| match ConfigError::of(&error) {
+    let refused = |error: EdgeError| match named(&error) {
         Some(error) => Failure::Config(error),
         None => Failure::Failed(error.to_string()),
     };

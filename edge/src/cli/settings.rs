@@ -1,12 +1,7 @@
 //! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
 
-use figment::{
-    Figment,
-    providers::{Format, Toml},
-};
-use serde::{Deserialize, Deserializer, de};
-
-use super::ConfigError;
+use serde::Deserialize;
+use shared::settings::{ConfigError, first_of, text, toml};
 
 /// Every setting of `edge`; flags win over variables, and both over the TOML file.
 ///
@@ -203,14 +198,10 @@ impl Settings {
     /// The file cannot be read, is not TOML, or has a key that is unknown.
     pub(super) fn with_file(mut self) -> Result<Self, ConfigError> {
         let file = match self.config.take().filter(|path| !path.is_empty()) {
-            Some(path) => read_file(&path)?,
+            Some(path) => toml(&path, std::fs::read_to_string(&path))?,
             None => Self::default(),
         };
-        let or = |here: Option<String>, file: Option<String>| {
-            here.filter(|text| !text.trim().is_empty())
-                .or(file.filter(|text| !text.trim().is_empty()))
-                .map(|text| text.trim().to_owned())
-        };
+        let or = first_of;
         Ok(Self {
             config: None,
             edge_id: or(self.edge_id, file.edge_id),
@@ -246,34 +237,5 @@ impl Settings {
             log: or(self.log, file.log),
             log_format: or(self.log_format, file.log_format),
         })
-    }
-}
-
-fn read_file(path: &str) -> Result<Settings, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ConfigError::new("WAYMARK_CONFIG", format!("cannot read {path}: {error}")))?;
-    Figment::from(Toml::string(&text)).extract().map_err(|error| {
-        // One line: the parser draws the place over several.
-        let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
-        ConfigError::new("WAYMARK_CONFIG", format!("{path}: {}", words.join(" ")))
-    })
-}
-
-/// Reads a text, a number, a truth value or a list (joined by commas) as text.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Value {
-        Bool(bool),
-        Number(i64),
-        Text(String),
-        List(Vec<String>),
-    }
-    match Value::deserialize(deserializer) {
-        Ok(Value::Bool(value)) => Ok(Some(value.to_string())),
-        Ok(Value::Number(value)) => Ok(Some(value.to_string())),
-        Ok(Value::Text(value)) => Ok(Some(value)),
-        Ok(Value::List(values)) => Ok(Some(values.join(","))),
-        Err(_) => Err(de::Error::custom("a text, a number, true or false, or a list of texts is expected")),
     }
 }

@@ -11,9 +11,10 @@ use std::{
 };
 
 use listenfd::ListenFd;
+use shared::settings::ConfigError;
 use tokio::net::TcpSocket;
 
-use super::{Config, ConfigError, Failure};
+use super::{Config, Failure};
 use crate::config::Listeners;
 
 /// Names of the sockets, in order, with their settings.

@@ -4,6 +4,8 @@ pub mod ack_pace;
 pub mod frame;
 pub mod internal;
 pub mod links;
+#[cfg(feature = "redis")]
+pub mod redis_client;
 pub mod redis_url;
 pub mod scan;
 pub mod stream;

@@ -1,0 +1,229 @@
+//! Settings as every binary reads them: from text to what it means; an error names the setting and what is allowed.
+//!
+//! Flags, variables and files are the binaries' own: here is what their text says.
+
+use std::{
+    fmt::Display,
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    ops::RangeInclusive,
+    str::FromStr,
+};
+
+use figment::{
+    Figment,
+    providers::{Format, Toml},
+};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, DeserializeOwned},
+};
+
+use crate::client_address::TrustedProxies;
+
+/// A setting that cannot be used: which one, and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct ConfigError {
+    /// The variable that holds the setting.
+    pub key: &'static str,
+    /// What is wrong and what is allowed, in one line.
+    pub reason: String,
+}
+
+impl ConfigError {
+    /// A setting and what is wrong with it.
+    pub fn new(key: &'static str, reason: impl Into<String>) -> Self {
+        Self { key, reason: reason.into() }
+    }
+}
+
+/// Form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The form of the log; unset is text.
+///
+/// # Errors
+/// It is unknown.
+pub fn log_format(text: Option<&str>) -> Result<LogFormat, ConfigError> {
+    match text {
+        None | Some("text") => Ok(LogFormat::Text),
+        Some("json") => Ok(LogFormat::Json),
+        Some(other) => {
+            Err(ConfigError::new("WAYMARK_LOG_FORMAT", format!("{other:?} is neither text nor json")))
+        }
+    }
+}
+
+/// An address of this machine alone.
+#[must_use]
+pub const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}
+
+/// An address to listen on.
+///
+/// # Errors
+/// It is none.
+pub fn listen(
+    key: &'static str,
+    text: Option<String>,
+    default: SocketAddr,
+) -> Result<SocketAddr, ConfigError> {
+    let Some(text) = text else { return Ok(default) };
+    text.parse().map_err(|_| {
+        ConfigError::new(
+            key,
+            format!("{text:?} is not an address: give an IP and a port, such as {default} or [::1]:8080"),
+        )
+    })
+}
+
+/// An address to listen on, or `off`.
+///
+/// # Errors
+/// It is neither.
+pub fn listen_or_off(
+    key: &'static str,
+    text: Option<&str>,
+    default: Option<SocketAddr>,
+) -> Result<Option<SocketAddr>, ConfigError> {
+    match text {
+        None => Ok(default),
+        Some("off") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            ConfigError::new(
+                key,
+                format!("{text:?} is not an address: give an IP and a port, such as 127.0.0.1:8443, or off"),
+            )
+        }),
+    }
+}
+
+/// A truth value; unset is false.
+///
+/// # Errors
+/// It is none.
+pub fn truth(key: &'static str, text: Option<&str>) -> Result<bool, ConfigError> {
+    match text.map(str::to_ascii_lowercase).as_deref() {
+        None | Some("0" | "false" | "no" | "off") => Ok(false),
+        Some("1" | "true" | "yes" | "on") => Ok(true),
+        Some(other) => Err(ConfigError::new(key, format!("{other:?} is neither 1 (true) nor 0 (false)"))),
+    }
+}
+
+/// A listener without TLS stays on this machine, unless a TLS proxy stands in front.
+///
+/// # Errors
+/// It is reachable from outside.
+pub fn check_plain(
+    key: &'static str,
+    address: SocketAddr,
+    behind_tls_proxy: bool,
+) -> Result<(), ConfigError> {
+    if address.ip().is_loopback() || behind_tls_proxy {
+        return Ok(());
+    }
+    Err(ConfigError::new(
+        key,
+        format!(
+            "{address} is reachable from outside without TLS: listen on 127.0.0.1 or [::1], use the TLS listener, \
+             or say WAYMARK_BEHIND_TLS_PROXY=1 when a TLS proxy stands in front"
+        ),
+    ))
+}
+
+/// Addresses and networks of proxies.
+///
+/// # Errors
+/// One is none.
+pub fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
+    text.parse().map_err(|error| {
+        ConfigError::new(
+            "WAYMARK_TRUSTED_PROXIES",
+            format!("{error}: give addresses and networks, with commas"),
+        )
+    })
+}
+
+/// A whole number within what is allowed; unset is the default.
+///
+/// # Errors
+/// It is none.
+pub fn number<T: FromStr + PartialOrd + Display>(
+    key: &'static str,
+    text: Option<&str>,
+    default: T,
+    allowed: RangeInclusive<T>,
+) -> Result<T, ConfigError> {
+    let Some(text) = text else { return Ok(default) };
+    text.parse().ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
+        let (least, most) = (allowed.start(), allowed.end());
+        ConfigError::new(key, format!("{text:?} is no whole number from {least} to {most}"))
+    })
+}
+
+/// The name of an edge or a region.
+///
+/// # Errors
+/// It is none.
+pub fn name(key: &'static str, text: &str) -> Result<String, ConfigError> {
+    const MAX_NAME: usize = 64;
+    let is_fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    if (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(is_fine) {
+        return Ok(text.to_owned());
+    }
+    let reason = format!("{text:?} is no name: give 1 to {MAX_NAME} letters, digits and . _ -");
+    Err(ConfigError::new(key, reason))
+}
+
+/// What the TOML file at `path` says, as its text was read.
+///
+/// # Errors
+/// It could not be read, is not TOML, or has a key that is unknown.
+pub fn toml<T: DeserializeOwned>(path: &str, text: io::Result<String>) -> Result<T, ConfigError> {
+    let text =
+        text.map_err(|error| ConfigError::new("WAYMARK_CONFIG", format!("cannot read {path}: {error}")))?;
+    Figment::from(Toml::string(&text)).extract().map_err(|error| {
+        // One line: the parser draws the place over several.
+        let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+        ConfigError::new("WAYMARK_CONFIG", format!("{path}: {}", words.join(" ")))
+    })
+}
+
+/// Takes what flag or variable say, else what the file says; an empty text counts as unset, as compose files
+/// write it.
+#[must_use]
+pub fn first_of(here: Option<String>, file: Option<String>) -> Option<String> {
+    here.filter(|text| !text.trim().is_empty())
+        .or(file.filter(|text| !text.trim().is_empty()))
+        .map(|text| text.trim().to_owned())
+}
+
+/// Reads a text, a number, a truth value or a list (joined by commas) as text.
+///
+/// # Errors
+/// It is something else.
+pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Value {
+        Bool(bool),
+        Number(i64),
+        Text(String),
+        List(Vec<String>),
+    }
+    match Value::deserialize(deserializer) {
+        Ok(Value::Bool(value)) => Ok(Some(value.to_string())),
+        Ok(Value::Number(value)) => Ok(Some(value.to_string())),
+        Ok(Value::Text(value)) => Ok(Some(value)),
+        Ok(Value::List(values)) => Ok(Some(values.join(","))),
+        Err(_) => Err(de::Error::custom("a text, a number, true or false, or a list of texts is expected")),
+    }
+}
