@@ -80,6 +80,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// Whether the edge holds every link.
+    pub is_replica: bool,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
@@ -114,6 +116,7 @@ impl Config {
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
             jobs_kept: Some(JOBS_KEPT),
+            is_replica: false,
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
             files: FileStore::Folder(data_dir.join("files")),
@@ -183,6 +186,7 @@ impl Config {
                 settings.logins_per_address.as_deref(),
             )?,
             jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
+            is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),

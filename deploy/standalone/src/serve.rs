@@ -103,6 +103,7 @@ pub(crate) fn edge(
     );
     settings.geo = app.geo_ip.clone();
     settings.trusted_proxies = app.trusted_proxies.clone();
+    settings.is_replica = config.is_replica;
     settings.control_token = Some(upstream.key.into());
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
         .map_err(|error| Failure::failed("the edge", error))?;

@@ -131,6 +131,12 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub jobs_kept_days: Option<String>,
 
+    /// Which links the edge holds: off for those that are asked for, full for all of them, up to 90 bytes each, so
+    /// that neither a known nor an unknown id needs the database once all were read [default: off]
+    #[arg(long, env = "WAYMARK_EDGE_REPLICA", value_name = "off|full")]
+    #[serde(deserialize_with = "text")]
+    pub edge_replica: Option<String>,
+
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
@@ -205,6 +211,7 @@ impl Settings {
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
             logins_per_address: or(self.logins_per_address, file.logins_per_address),
             jobs_kept_days: or(self.jobs_kept_days, file.jobs_kept_days),
+            edge_replica: or(self.edge_replica, file.edge_replica),
             geoip_db: or(self.geoip_db, file.geoip_db),
             database_url: or(self.database_url, file.database_url),
             files_url: or(self.files_url, file.files_url),

@@ -102,6 +102,12 @@ impl Waymark {
         (response.status().as_u16(), location.unwrap_or_default())
     }
 
+    /// What the admin listener says of the edge.
+    pub(crate) async fn ready(&self) -> Value {
+        let url = format!("http://{}/ready", self.running.addresses.admin);
+        self.http.get(url).send().await.unwrap().json().await.unwrap()
+    }
+
     /// The binary with the API's address and the key.
     pub(crate) fn tool(&self) -> Command {
         let mut command = waymark();

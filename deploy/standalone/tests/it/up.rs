@@ -70,6 +70,47 @@ async fn scans_of_the_last_moment_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_replica_asks_the_database_for_no_id() {
+    let service = Waymark::start().await;
+    let data = service.folder.path().join("data");
+    let thng = service.thng().await;
+    for short_id in ["ONE", "TWO"] {
+        let body =
+            json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
+        assert_eq!(service.call("POST", "/redirections", Some(body)).await.0, 201);
+    }
+    let mut folder = service.stop().await;
+    for (is_replica, misses) in [(true, 0), (false, 3)] {
+        let service = Waymark::start_with(folder, Config { is_replica, ..config(&data) }).await;
+        let held = if is_replica { json!(2) } else { json!(null) };
+        eventually("what the edge shall hold is read", async || {
+            let ready = service.ready().await;
+            let is_read = !is_replica || ready["replica"]["state"] == "whole";
+            (is_read && ready["state"] == "LIVE" && ready["replica"]["links"] == held).then_some(())
+        })
+        .await;
+        for (short_id, status) in [("ONE", 307), ("TWO", 307), ("NONE", 404)] {
+            assert_eq!(service.scan(DOMAIN, short_id).await.0, status, "{short_id}, {is_replica}");
+        }
+        let ready = service.ready().await;
+        assert_eq!(ready["misses"], misses, "{ready}");
+        // What changes is known at once.
+        let body = json!({"defaultRedirectUrl": "https://example.com/new"});
+        assert_eq!(service.call("PUT", "/redirections/ONE?wait=edges", Some(body)).await.0, 200);
+        assert_eq!(service.scan(DOMAIN, "ONE").await, (307, "https://example.com/new".to_owned()));
+        // Another in each round: an id that was deleted is not given again.
+        let made = if is_replica { "THREE" } else { "FOUR" };
+        let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": made});
+        assert_eq!(service.call("POST", "/redirections?wait=edges", Some(body)).await.0, 201);
+        assert_eq!(service.scan(DOMAIN, made).await.0, 307);
+        let path = format!("/redirections/{made}?wait=edges");
+        assert!(service.call("DELETE", &path, None).await.0 < 300);
+        assert_eq!(service.scan(DOMAIN, made).await.0, 404);
+        folder = service.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn short_domains_are_added_and_keep_their_scheme() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
