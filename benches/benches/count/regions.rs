@@ -3,7 +3,7 @@
 use std::{future::Future, hint::black_box, net::SocketAddr, thread, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use edge::{Connector, Edge, EdgeConfig, Listeners};
+use edge::{Connector, Edge, EdgeConfig, Listeners, replica::ReplicaState};
 use shared::{
     qr::{Format, QrRequest, render},
     time::{Clock, UnixMillis},
@@ -34,32 +34,51 @@ pub(crate) struct Region {
 
 enum Kind {
     /// Asks for these paths, and each answer has this status.
-    Ask { status: &'static str, path: fn(usize) -> String, suffix: &'static str },
+    Ask { links: Links, status: &'static str, path: fn(usize) -> String },
     /// Renders.
     Qr(Format),
 }
 
+/// What the edge holds of the links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// Those that were asked for.
+    Cached,
+    /// All of them.
+    Full,
+}
+
 /// Everything that is counted.
-pub(crate) const ALL: [Region; 5] = [
+pub(crate) const ALL: [Region; 7] = [
     Region {
         name: "redirect",
         times: 4_000,
-        kind: Kind::Ask { status: "307", path: |n| known(n % IDS), suffix: "" },
+        kind: Kind::Ask { links: Links::Cached, status: "307", path: |n| known(n % IDS) },
     },
     Region {
         name: "unknown id, remembered",
         times: 4_000,
-        kind: Kind::Ask { status: "404", path: |n| format!("X{}", n % IDS), suffix: "" },
+        kind: Kind::Ask { links: Links::Cached, status: "404", path: |n| format!("X{}", n % IDS) },
     },
     Region {
         name: "unknown id, asked for the first time",
         times: 1_000,
-        kind: Kind::Ask { status: "404", path: |n| format!("X{n}"), suffix: "" },
+        kind: Kind::Ask { links: Links::Cached, status: "404", path: |n| format!("X{n}") },
+    },
+    Region {
+        name: "redirect, every link held",
+        times: 4_000,
+        kind: Kind::Ask { links: Links::Full, status: "307", path: |n| known(n % IDS) },
+    },
+    Region {
+        name: "unknown id, every link held",
+        times: 4_000,
+        kind: Kind::Ask { links: Links::Full, status: "404", path: |n| format!("X{n}") },
     },
     Region {
         name: "QR PNG from memory",
         times: 2_000,
-        kind: Kind::Ask { status: "200", path: |n| known(n % 10), suffix: ".png" },
+        kind: Kind::Ask { links: Links::Cached, status: "200", path: |n| format!("{}.png", known(n % 10)) },
     },
     Region { name: "QR PNG rendered", times: 20, kind: Kind::Qr(Format::Png) },
 ];
@@ -71,10 +90,7 @@ pub(crate) const ALL: [Region; 5] = [
 pub(crate) fn run(name: &str) -> Result<()> {
     let region = ALL.iter().find(|region| region.name == name).context("there is no such region")?;
     match &region.kind {
-        Kind::Ask { status, path, suffix } => {
-            let path = move |n| format!("{}{suffix}", path(n));
-            ask(region.times, status, path)
-        }
+        Kind::Ask { links, status, path } => ask(*links, region.times, status, *path),
         Kind::Qr(format) => {
             let request =
                 QrRequest::parse(*format, [("w", "300")]).map_err(|faults| anyhow!("{faults:?}"))?;
@@ -94,8 +110,8 @@ fn counted_region(work: &mut dyn FnMut()) {
     black_box(());
 }
 
-fn ask(times: usize, status: &'static str, path: impl Fn(usize) -> String) -> Result<()> {
-    let running = Running::start()?;
+fn ask(links: Links, times: usize, status: &'static str, path: fn(usize) -> String) -> Result<()> {
+    let running = Running::start(links)?;
     // A connection that was idle for long would end: each batch has its own.
     let request = |n: usize| {
         format!(
@@ -142,12 +158,13 @@ struct Running {
 }
 
 impl Running {
-    fn start() -> Result<Self> {
+    fn start(links: Links) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut config =
             EdgeConfig::new("count", folder.path().to_owned(), "http://127.0.0.1:9", "https://docs/");
         // Nothing is thrown out while it is counted.
         config.cache_bytes = 1 << 30;
+        config.is_replica = links == Links::Full;
         // One address misses as often as it likes.
         (config.limits.misses_per_address, config.limits.misses_per_second) = (1_000_000, 1_000_000);
         let edge = Edge::open(config, Control::new(IDS), None, FixedClock)?;
@@ -160,7 +177,13 @@ impl Running {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let running = Self { connector, runtime, stop, helpers: Some(helpers), _folder: folder };
         let begun = std::time::Instant::now();
-        while !handle.is_ready() {
+        // Until then a full replica asks as the others do.
+        let serves_alone = || {
+            let status = handle.status();
+            let is_whole = status.replica.is_none_or(|replica| replica.state == ReplicaState::Whole);
+            status.state == "LIVE" && is_whole
+        };
+        while !serves_alone() {
             ensure!(begun.elapsed() < PATIENCE, "the edge is not ready");
             thread::sleep(Duration::from_millis(1));
         }
