@@ -26,6 +26,10 @@ const LINKS: usize = 100;
 /// Redirections of one request of the import.
 const CHUNK: usize = 1_000;
 
+/// Pauses between the answer to a change and the next one. Without any, edges owe more acknowledgements than the 200
+/// a second that they may send, and the times are those of their pace.
+const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::ZERO];
+
 /// Pause between two urgent changes during the import.
 const URGENT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -66,6 +70,7 @@ struct Control {
 /// What one row of the table says, in milliseconds.
 struct Row {
     edges: usize,
+    pause: Duration,
     acked: Hist,
     answered: Hist,
 }
@@ -97,7 +102,9 @@ pub fn run_push(mut args: PushArgs) -> Result<()> {
     let mut rows = Vec::new();
     for count in &args.edges {
         let edges = Edges::open(control.internal, &keys[..*count])?;
-        rows.push(measure(&mut api, &edges, *count, &links, args.changes)?);
+        for pause in PAUSES {
+            rows.push(measure(&mut api, (&edges, *count), &links, args.changes, pause)?);
+        }
         if *count >= 3 && bulk.is_none() {
             bulk = Some(measure_bulk(&control, &mut api, *count, &product, &links, args.bulk)?);
         }
@@ -199,11 +206,19 @@ fn change(api: &mut Client, link: &str, target: &str, edges: usize) -> Result<(D
     Ok((Duration::from_secs_f64(ms / 1e3), answered, rev))
 }
 
-fn measure(api: &mut Client, edges: &Edges, count: usize, links: &[String], changes: usize) -> Result<Row> {
+fn measure(
+    api: &mut Client,
+    (edges, count): (&Edges, usize),
+    links: &[String],
+    changes: usize,
+    pause: Duration,
+) -> Result<Row> {
     let (mut acked, mut answered) = (Hist::default(), Hist::default());
     for n in 0..changes {
+        std::thread::sleep(pause);
         let link = &links[n % links.len()];
-        let (ack, answer, rev) = change(api, link, &format!("https://example.com/{count}/{n}"), count)?;
+        let target = format!("https://example.com/{count}/{}/{n}", pause.as_millis());
+        let (ack, answer, rev) = change(api, link, &target, count)?;
         // The first few find control still busy with the connections.
         if n >= changes / 20 {
             acked.add(ack);
@@ -211,7 +226,7 @@ fn measure(api: &mut Client, edges: &Edges, count: usize, links: &[String], chan
         }
         ensure!(edges.applied() + 1 >= rev, "acknowledged {rev}, and had {}", edges.applied());
     }
-    Ok(Row { edges: count, acked, answered })
+    Ok(Row { edges: count, pause, acked, answered })
 }
 
 /// Urgent changes while an import runs; gives their row and how long the import took.
@@ -245,7 +260,7 @@ fn measure_bulk(
         std::thread::sleep(URGENT_PAUSE);
     }
     let took = import.join().map_err(|_| anyhow::anyhow!("the import panicked"))??;
-    Ok((Row { edges: count, acked, answered }, took))
+    Ok((Row { edges: count, pause: URGENT_PAUSE, acked, answered }, took))
 }
 
 fn import(api: &mut Client, product: &str, count: usize) -> Result<()> {
@@ -263,24 +278,25 @@ fn print(rows: &[Row], bulk: Option<&(Row, Duration)>, args: &PushArgs) -> Resul
     let mut out = stdout().lock();
     writeln!(
         out,
-        "| Edges | Changes | Commit to last ack, p50 / p99 / max | Request to answer, p50 / p99 / max |"
+        "| Edges | Changes | Pause | Commit to last ack, p50 / p99 / max | Request to answer, p50 / p99 / max |"
     )?;
-    writeln!(out, "|---:|---:|---|---|")?;
+    writeln!(out, "|---:|---:|---:|---|---|")?;
     let cells = |hist: &Hist| {
         let [p50, p99, max] =
             [hist.quantile_us(0.5), hist.quantile_us(0.99), hist.max_us()].map(|us| us / 1e3);
         format!("{p50:.1} / {p99:.1} / {max:.1} ms")
     };
-    for Row { edges, acked, answered } in rows {
-        let changes = args.changes - args.changes / 20;
-        writeln!(out, "| {edges} | {changes} | {} | {} |", cells(acked), cells(answered))?;
+    for Row { edges, pause, acked, answered } in rows {
+        let (changes, pause) = (args.changes - args.changes / 20, pause.as_millis());
+        writeln!(out, "| {edges} | {changes} | {pause} ms | {} | {} |", cells(acked), cells(answered))?;
     }
-    if let Some((Row { edges, acked, answered }, took)) = bulk {
+    if let Some((Row { edges, pause, acked, answered }, took)) = bulk {
         let rate = args.bulk as f64 / took.as_secs_f64();
         writeln!(
             out,
-            "| {edges}, during an import of {} links ({rate:.0}/s) | one each 50 ms | {} | {} |",
+            "| {edges} | beside an import of {} links, {rate:.0}/s | {} ms | {} | {} |",
             args.bulk,
+            pause.as_millis(),
             cells(acked),
             cells(answered)
         )?;

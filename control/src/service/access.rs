@@ -1,5 +1,12 @@
 //! Who calls, and whether the key may do what is asked.
 
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
 use shared::problem::Code;
 
 use super::{
@@ -33,32 +40,103 @@ pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
     app.key_lookups.find(hash_key(key)).await?.ok_or_else(unknown)
 }
 
-/// Looks keys up, many at once where many ask; cheap to clone.
-#[derive(Debug, Clone)]
-pub struct KeyLookups(Rounds<[u8; 32], Result<Option<Actor>, StoreError>>);
+/// How long a key stays known without another look: what another process revokes is valid here for so long.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// Most keys that are known at once.
+const MOST_KNOWN: usize = 10_000;
+
+/// Looks keys up, many at once where many ask, and knows each for a moment; cheap to clone.
+///
+/// A key that is not known is looked up each time: a new one is valid at once.
+#[derive(Clone)]
+pub struct KeyLookups {
+    rounds: Rounds<[u8; 32], Result<Option<Actor>, StoreError>>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// Keys that were looked up a moment ago.
+#[derive(Default)]
+struct Known {
+    actors: HashMap<[u8; 32], (Instant, Actor)>,
+    /// How often keys were revoked here: what was looked up before is void.
+    revocations: u64,
+    /// When those that are no longer known were last removed.
+    swept: Option<Instant>,
+}
+
+impl Known {
+    fn find(&self, hash: &[u8; 32]) -> Option<Actor> {
+        let (at, actor) = self.actors.get(hash)?;
+        (at.elapsed() < KNOWN_FOR).then(|| actor.clone())
+    }
+
+    fn insert(&mut self, hash: [u8; 32], at: Instant, actor: Actor) {
+        if self.actors.len() >= MOST_KNOWN && self.swept.is_none_or(|swept| swept.elapsed() >= KNOWN_FOR) {
+            self.actors.retain(|_, (at, _)| at.elapsed() < KNOWN_FOR);
+            self.swept = Some(Instant::now());
+        }
+        // While as many keys are at work in one second, the others are looked up each time.
+        if self.actors.len() < MOST_KNOWN {
+            self.actors.insert(hash, (at, actor));
+        }
+    }
+}
+
+impl fmt::Debug for KeyLookups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyLookups")
+    }
+}
 
 impl KeyLookups {
     /// Look-ups in a database.
     #[must_use]
     pub fn new(db: Db) -> Self {
-        Self(Rounds::new(
-            LOOKUP_LANES,
-            |_| None,
-            Box::new(move |hashes| {
-                let db = db.clone();
-                Box::pin(async move {
-                    let found = async { keys::find_many(&mut db.read().await?, &hashes).await };
-                    match found.await {
-                        Ok(found) => hashes.iter().map(|hash| Ok(found.get(hash).cloned())).collect(),
-                        Err(error) => hashes.iter().map(|_| Err(of_all(&error))).collect(),
-                    }
-                })
-            }),
-        ))
+        let look_up = move |hashes: Vec<[u8; 32]>| {
+            let db = db.clone();
+            async move {
+                let found = async { keys::find_many(&mut db.read().await?, &hashes).await };
+                match found.await {
+                    Ok(found) => hashes.iter().map(|hash| Ok(found.get(hash).cloned())).collect(),
+                    Err(error) => hashes.iter().map(|_| Err(of_all(&error))).collect(),
+                }
+            }
+        };
+        Self {
+            rounds: Rounds::new(LOOKUP_LANES, |_| None, Box::new(move |hashes| Box::pin(look_up(hashes)))),
+            known: Arc::default(),
+        }
     }
 
     async fn find(&self, hash: [u8; 32]) -> Result<Option<Actor>, StoreError> {
-        self.0.submit(hash).await?
+        let (begun, revocations) = {
+            let known = self.known();
+            if let Some(actor) = known.find(&hash) {
+                return Ok(Some(actor));
+            }
+            (Instant::now(), known.revocations)
+        };
+        let found = self.rounds.submit(hash).await??;
+        if let Some(actor) = &found {
+            let mut known = self.known();
+            // What was revoked meanwhile is not taken for valid afterwards.
+            if known.revocations == revocations {
+                known.insert(hash, begun, actor.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Says that keys were revoked, after the commit.
+    pub(super) fn revoked(&self) {
+        let mut known = self.known();
+        known.revocations += 1;
+        known.actors.clear();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,4 +176,41 @@ pub fn require_enterprise(actor: &Actor, what: &str) -> Result<(), ServiceError>
     }
     let fault = format!("{what} is for enterprise accounts only.");
     Err(ServiceError::refused(Code::Forbidden, fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::id::AccountId;
+
+    use super::*;
+
+    fn key(n: usize) -> [u8; 32] {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&n.to_le_bytes());
+        hash
+    }
+
+    #[test]
+    fn keys_are_known_for_a_moment_and_no_more_than_fit() {
+        let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
+        let actor = Actor {
+            account,
+            kind: ActorKind::Operator,
+            id: "o".to_owned(),
+            project: None,
+            app: None,
+            enterprise: false,
+        };
+        let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
+        let mut known = Known::default();
+        known.insert(key(0), before, actor.clone());
+        assert_eq!(known.find(&key(0)), None, "too long ago");
+        for n in 1..=MOST_KNOWN {
+            known.insert(key(n), now, actor.clone());
+        }
+        assert_eq!(known.actors.len(), MOST_KNOWN, "the old one made room");
+        known.insert(key(MOST_KNOWN + 1), now, actor.clone());
+        assert_eq!(known.find(&key(MOST_KNOWN + 1)), None, "there is no room");
+        assert_eq!(known.find(&key(1)), Some(actor));
+    }
 }

@@ -154,6 +154,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result
         .ok_or_else(|| not_found(id))?;
     let had_rules = remove(&mut tx, actor.account, parsed, app.clock.now()).await?;
     tx.commit().await?;
+    app.key_lookups.revoked();
     if had_rules {
         app.hub.wake();
     }

@@ -95,6 +95,7 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
         had_rules |= remove(&mut tx, actor.account, application, app.clock.now()).await?;
     }
     tx.commit().await?;
+    app.key_lookups.revoked();
     if had_rules {
         app.hub.wake();
     }

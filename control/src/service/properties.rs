@@ -60,8 +60,19 @@ pub async fn write(
         let request = Request { account, grant, owner: owner.0, resource, points, origin };
         return app.property_groups.submit(request).await;
     }
+    // By itself in memory: the many small ones do not carry its state along.
+    Box::pin(write_many(app, actor, &grant, owner, points)).await
+}
+
+async fn write_many(
+    app: &App,
+    actor: &Actor,
+    grant: &Grant,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<Vec<Point>, ServiceError> {
     let mut tx = app.db.begin().await?;
-    let kept = write_held(app, &mut tx, actor, &grant, owner, points).await?;
+    let kept = write_held(app, &mut tx, actor, grant, owner, points).await?;
     tx.commit().await?;
     app.feed.wake();
     Ok(kept)

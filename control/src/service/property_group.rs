@@ -2,7 +2,7 @@
 //!
 //! Each is looked at by itself: one whose owner is not there takes nobody else along.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use shared::{id::AccountId, time::Clock};
 
@@ -12,16 +12,14 @@ use super::{
 };
 use crate::{
     domain::{
-        event::Event,
         grant::Grant,
         property::{NewPoint, Owner, Point, settle},
     },
     error::ServiceError,
     publish::feed::Feed,
     store::{
-        Db, StoreError, events,
-        properties::{self, Values},
-        property_owners,
+        Db, StoreError,
+        property_groups::{self, Write},
     },
 };
 
@@ -112,49 +110,26 @@ impl Groups {
 
     /// All or nothing, but for those that are refused.
     async fn write_once(&self, requests: &[Request]) -> Result<Vec<Answer>, StoreError> {
-        let mut tx = self.db.begin().await?;
-        let mut found = HashMap::new();
-        for owner in [Owner::Thng, Owner::Product] {
-            let of_owner = requests.iter().filter(|request| request.owner == owner);
-            let wanted: Vec<_> = of_owner.map(|request| (request.account, &*request.resource)).collect();
-            if !wanted.is_empty() {
-                found.insert(owner, property_owners::hold_many(&mut tx, owner, &wanted).await?);
-            }
-        }
-        // After the owners are held, so that the later of two groups also has the later time.
+        // Whoever heard of an earlier write asks after this, and so has the later time.
         let now = self.clock.now();
-        let answer = |request: &Request| -> Answer {
-            let place = (request.account.to_string(), request.resource.clone());
-            match found.get(&request.owner).and_then(|found| found.get(&place)) {
-                Some(scopes) if request.grant.admits(&request.resource, scopes.as_ref()) => {
-                    Ok(settle(request.points.clone(), now))
-                }
-                Some(_) | None => Err(not_found(request.owner, &request.resource)),
-            }
-        };
-        let answers: Vec<Answer> = requests.iter().map(answer).collect();
-        let written = || {
-            let all = requests.iter().zip(&answers);
-            all.filter_map(|(request, answer)| Some((request, answer.as_ref().ok()?)))
-        };
-        let values: Vec<Values<'_>> = written()
-            .map(|(request, points)| Values { account: request.account, resource: &request.resource, points })
+        let settled: Vec<Vec<Point>> =
+            requests.iter().map(|request| settle(request.points.clone(), now)).collect();
+        let writes: Vec<Write<'_>> = requests
+            .iter()
+            .zip(&settled)
+            .map(|(request, points)| Write {
+                account: request.account,
+                limit: request.grant.limit(),
+                owner: request.owner,
+                resource: &request.resource,
+                points,
+                origin: request.origin.as_deref(),
+            })
             .collect();
-        properties::write(&mut tx, &values, now).await?;
-        let mut told: HashMap<Option<&str>, Vec<(AccountId, Event)>> = HashMap::new();
-        for (request, points) in written().filter(|(_, points)| !points.is_empty()) {
-            let (owner, resource) = (request.owner, request.resource.clone());
-            let event = Event::Properties { owner, resource, points: points.clone() };
-            told.entry(request.origin.as_deref()).or_default().push((request.account, event));
-        }
-        for (origin, happened) in told {
-            let record = events::record(&mut tx, now, &happened);
-            match origin {
-                Some(origin) => events::with_origin(origin.to_owned(), record).await?,
-                None => record.await?,
-            }
-        }
-        tx.commit().await?;
-        Ok(answers)
+        let written = property_groups::write(&self.db, &writes, now).await?;
+        let answer = |((request, points), is_written): ((&Request, Vec<Point>), bool)| {
+            if is_written { Ok(points) } else { Err(not_found(request.owner, &request.resource)) }
+        };
+        Ok(requests.iter().zip(settled).zip(written).map(answer).collect())
     }
 }

@@ -139,6 +139,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
     let followed = follow_thng(&mut tx, actor.account, id, stored.product, true, app.clock.now()).await?;
     tx.commit().await?;
+    app.key_lookups.revoked();
     if followed {
         app.hub.wake();
     }

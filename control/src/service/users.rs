@@ -167,7 +167,9 @@ pub async fn logout(app: &App, actor: &Actor, key: &str) -> Result<(), ServiceEr
     let _ = require(actor, Verb::Update, Access)?;
     let mut tx = app.db.begin().await?;
     keys::revoke(&mut tx, &hash_key(key), app.clock.now().0).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    app.key_lookups.revoked();
+    Ok(())
 }
 
 /// Reads a user.
@@ -232,7 +234,9 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
     app_users::delete(&mut tx, actor.account, parsed).await?;
     keys::revoke_all(&mut tx, actor.account, id, app.clock.now().0).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    app.key_lookups.revoked();
+    Ok(())
 }
 
 /// The project and application of a key by which users are made and logged in.

@@ -55,6 +55,7 @@ mod pool;
 pub mod products;
 pub mod projects;
 pub mod properties;
+pub mod property_groups;
 pub mod property_owners;
 pub mod publishers;
 pub mod reaction_tasks;

@@ -1,7 +1,5 @@
 //! The Thngs and products that have properties, held while those are written.
 
-use std::collections::HashMap;
-
 use shared::id::AccountId;
 use sqlx::types::Json;
 
@@ -17,32 +15,6 @@ const FIND_PRODUCT: &str = "SELECT id FROM products WHERE account_id = $1 AND id
 
 const THNG_SCOPES: &str = "SELECT doc -> 'scopes' FROM thngs WHERE account_id = $1 AND id = $2";
 const PRODUCT_SCOPES: &str = "SELECT doc -> 'scopes' FROM products WHERE account_id = $1 AND id = $2";
-
-// In the order of ids, in which all writers take the rows.
-macro_rules! share_many {
-    ($table:literal) => {
-        concat!(
-            "SELECT t.account_id, t.id, t.doc -> 'scopes' FROM UNNEST($1::text[], $2::text[]) AS r (account_id, id) \
-             JOIN ",
-            $table,
-            " t ON t.account_id = r.account_id AND t.id = r.id ORDER BY t.id FOR KEY SHARE OF t"
-        )
-    };
-}
-macro_rules! find_many {
-    ($table:literal) => {
-        concat!(
-            "SELECT t.account_id, t.id, t.doc -> 'scopes' FROM json_each($1) r CROSS JOIN ",
-            $table,
-            " t WHERE t.account_id = r.value ->> '$[0]' AND t.id = r.value ->> '$[1]'"
-        )
-    };
-}
-
-const PG_SHARE_THNGS: &str = share_many!("thngs");
-const SQLITE_FIND_THNGS: &str = find_many!("thngs");
-const PG_SHARE_PRODUCTS: &str = share_many!("products");
-const SQLITE_FIND_PRODUCTS: &str = find_many!("products");
 
 /// How long a Thng or product is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,30 +65,4 @@ pub async fn find_scopes(
     let row: Option<(Option<Json<Scopes>>,)> =
         on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
     Ok(row.map(|(scopes,)| scopes.map(|scopes| scopes.0)))
-}
-
-/// Holds Thngs or products of some accounts, [`Hold::Shared`]; gives those that are there, with their scopes.
-///
-/// # Errors
-/// The database failed.
-pub async fn hold_many(
-    tx: &mut Tx,
-    owner: Owner,
-    wanted: &[(AccountId, &str)],
-) -> Result<HashMap<(String, String), Option<Scopes>>, StoreError> {
-    type Found = (String, String, Option<Json<Scopes>>);
-    let (pg, sqlite) = match owner {
-        Owner::Thng => (PG_SHARE_THNGS, SQLITE_FIND_THNGS),
-        Owner::Product => (PG_SHARE_PRODUCTS, SQLITE_FIND_PRODUCTS),
-    };
-    let rows: Vec<Found> = match &mut **tx {
-        Conn::PgTx(c) => {
-            let (accounts, ids): (Vec<&str>, Vec<&str>) =
-                wanted.iter().map(|(account, id)| (account.as_str(), *id)).unzip();
-            sqlx::query_as(pg).bind(accounts).bind(ids).fetch_all(&mut **c).await?
-        }
-        Conn::SqliteTx(c) => sqlx::query_as(sqlite).bind(Json(wanted)).fetch_all(&mut **c).await?,
-        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
-    };
-    Ok(rows.into_iter().map(|(account, id, scopes)| ((account, id), scopes.map(|s| s.0))).collect())
 }

@@ -20,43 +20,72 @@ use crate::{
     error::ServiceError,
     service::{App, assessment::observe},
     store::{
-        Tx,
+        Db, Tx,
         actions::{self, NewAction},
         redirections, scans,
     },
 };
 
-/// Takes a batch: its new scans become actions and hits, and its cursor moves, in one transaction.
+/// Scans that are stored at once where there is one writer, for whom the changes of users wait.
+const SQLITE_STEP: usize = 100;
+
+/// A part of a batch, which is stored whole.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    edge: &'a str,
+    boot: u64,
+    first_seq: u64,
+    records: &'a [ScanRecord],
+}
+
+/// Takes a batch, in parts: new scans become actions and hits, and the cursor moves, in one transaction each.
 ///
 /// # Errors
-/// 400 for a batch that is too large; the store's errors (repeat the batch, nothing of it was stored).
+/// 400 for a batch that is too large; the store's errors (repeat the batch: what was stored of it is known).
 pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, ServiceError> {
     if batch.records.len() > MAX_BATCH {
         let text = format!("A batch holds at most {MAX_BATCH} scans, not {}.", batch.records.len());
         return Err(ServiceError::refused(Code::Invalid, text));
     }
-    let end = batch
-        .first_seq
-        .checked_add(batch.records.len() as u64)
-        .ok_or_else(|| ServiceError::refused(Code::Invalid, "firstSeq is too large."))?;
+    if batch.first_seq.checked_add(batch.records.len() as u64).is_none() {
+        return Err(ServiceError::refused(Code::Invalid, "firstSeq is too large."));
+    }
+    let step = match &app.db {
+        Db::Sqlite { .. } => SQLITE_STEP,
+        Db::Pg(_) => MAX_BATCH,
+    };
+    let mut part = Part { edge: &batch.edge, boot: batch.boot, first_seq: batch.first_seq, records: &[] };
+    let mut left = batch.records.as_slice();
+    loop {
+        (part.records, left) = left.split_at(left.len().min(step));
+        let receipt = ingest_part(app, part).await?;
+        if left.is_empty() {
+            return Ok(receipt);
+        }
+        part.first_seq += part.records.len() as u64;
+    }
+}
+
+async fn ingest_part(app: &App, part: Part<'_>) -> Result<ScanReceipt, ServiceError> {
+    let end = part.first_seq + part.records.len() as u64;
     // All that takes time happens before the transaction: it may hold the only writer.
-    let scans = read(app, batch).await?;
+    let scans = read(app, part).await?;
     let mut tx = app.db.begin().await?;
-    let next = scans::lock_cursor(&mut tx, &batch.edge, batch.boot).await?;
+    let next = scans::lock_cursor(&mut tx, part.edge, part.boot).await?;
     if end <= next {
-        app.intake.repeated.fetch_add(batch.records.len() as u64, Ordering::Relaxed);
+        app.intake.repeated.fetch_add(part.records.len() as u64, Ordering::Relaxed);
         return Ok(ScanReceipt { next_seq: next });
     }
     // An overlap was stored before; a gap was lost on the edge and stays visible in the counter.
-    let skip = next.saturating_sub(batch.first_seq);
-    let missing = batch.first_seq.saturating_sub(next);
+    let skip = next.saturating_sub(part.first_seq);
+    let missing = part.first_seq.saturating_sub(next);
     let fresh: Vec<Scan<'_>> = scans.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX)).collect();
     let (count, stored) = (fresh.len() as u64, store(app, &mut tx, fresh).await?);
-    scans::move_cursor(&mut tx, &batch.edge, batch.boot, next, end).await?;
+    scans::move_cursor(&mut tx, part.edge, part.boot, next, end).await?;
     tx.commit().await?;
     app.feed.wake();
     if missing > 0 {
-        tracing::error!(edge = %batch.edge, boot = batch.boot, missing, "scans are missing before a batch");
+        tracing::error!(edge = %part.edge, boot = part.boot, missing, "scans are missing before a batch");
     }
     app.intake.missing.fetch_add(missing, Ordering::Relaxed);
     app.intake.repeated.fetch_add(skip, Ordering::Relaxed);
@@ -73,15 +102,15 @@ struct Scan<'a> {
     is_known: bool,
 }
 
-/// Makes the actions of a batch's scans.
-async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
-    let known = list_known(app, &batch.records).await?;
+/// Makes the actions of a part's scans.
+async fn read<'a>(app: &App, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceError> {
+    let known = list_known(app, part.records).await?;
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = read_agent(&app.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
         // A sum of many scans counts, and is no action: nobody knows whose they were.
         let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
-            id: scan::action_id(&app.secrets.scan_id, &batch.edge, batch.boot, seq, record),
+            id: scan::action_id(&app.secrets.scan_id, part.edge, part.boot, seq, record),
             account: item.account,
             kind: IMPLICIT_SCANS.to_owned(),
             thng: item.redirect.thng_id,
@@ -98,7 +127,7 @@ async fn read<'a>(app: &App, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, Serv
         let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
         Scan { record, action, hits, is_known: found.is_some() }
     };
-    Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
+    Ok((part.first_seq..).zip(part.records).map(scan).collect())
 }
 
 /// The redirections behind scans, deleted ones too, by domain and folded short id.

@@ -1,0 +1,195 @@
+//! Small writes of properties that go together: their owners held, history, latest values and log at once.
+//!
+//! On Postgres that is one statement, so that a group costs one round trip and one wait for the disk.
+
+use std::collections::HashMap;
+
+use shared::{id::AccountId, time::UnixMillis};
+use sqlx::types::Json;
+
+use super::{
+    Conn, Db, StoreError, Tx, dialect, events,
+    properties::{self, Values},
+};
+use crate::domain::{
+    event::Event,
+    grant::Limit,
+    property::{Owner, Point},
+    redirection::Scopes,
+};
+
+/// A write of one Thng or product.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<'a> {
+    /// The account.
+    pub account: AccountId,
+    /// What its caller sees of the account.
+    pub limit: &'a Limit,
+    /// What has the properties.
+    pub owner: Owner,
+    /// Id of the Thng or product.
+    pub resource: &'a str,
+    /// The values, of which no two have one key and time.
+    pub points: &'a [Point],
+    /// The connection that it came by, if that also hears.
+    pub origin: Option<&'a str>,
+}
+
+// What `Limit::admits` says. In the order of ids, in which all writers take the rows.
+macro_rules! held {
+    ($owner:literal, $table:literal) => {
+        concat!(
+            "SELECT a.n FROM asked a JOIN ",
+            $table,
+            " t ON t.account_id = a.account_id AND t.id = a.id WHERE a.owner = '",
+            $owner,
+            "' AND CASE a.reach WHEN 'account' THEN true \
+                WHEN 'project' THEN COALESCE(t.doc -> 'scopes' -> 'projects' ? a.whose, false) \
+                WHEN 'user' THEN t.id = a.whose OR COALESCE(t.doc -> 'scopes' -> 'users' ? a.whose, false) \
+                ELSE t.id = a.whose END \
+             ORDER BY t.id FOR KEY SHARE OF t"
+        )
+    };
+}
+
+// The log comes after the owners are held: whoever holds one of its numbers must have begun to write.
+const PG_WRITE: &str = concat!(
+    "WITH asked AS MATERIALIZED (SELECT * FROM UNNEST($2::bigint[], $3::text[], $4::text[], $5::text[], \
+        $6::text[], $7::text[], $8::text[], $9::text[]) \
+        AS t (n, account_id, owner, id, reach, whose, origin, body)), \
+     thng AS MATERIALIZED (",
+    held!("thng", "thngs"),
+    "), product AS MATERIALIZED (",
+    held!("product", "products"),
+    "), held AS MATERIALIZED (SELECT a.* FROM asked a \
+        WHERE a.n IN (SELECT n FROM thng UNION ALL SELECT n FROM product)), \
+     given AS MATERIALIZED (SELECT h.account_id, h.id, p.key, p.value, p.ts \
+        FROM UNNEST($10::bigint[], $11::text[], $12::text[], $13::bigint[]) AS p (n, key, value, ts) \
+        JOIN held h ON h.n = p.n), \
+     latest AS (INSERT INTO properties AS s (account_id, resource_id, key, value, timestamp, written_at, created_at) \
+        SELECT DISTINCT ON (id COLLATE \"C\", key COLLATE \"C\") account_id, id, key, value, ts, $1, $1 FROM given \
+        ORDER BY id COLLATE \"C\", key COLLATE \"C\", ts DESC \
+        ON CONFLICT (resource_id, key) DO UPDATE SET \
+        value = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.value ELSE s.value END, \
+        written_at = CASE WHEN EXCLUDED.timestamp >= s.timestamp THEN EXCLUDED.written_at ELSE s.written_at END, \
+        timestamp = GREATEST(EXCLUDED.timestamp, s.timestamp) RETURNING resource_id, key, seq), \
+     history AS (INSERT INTO property_points (property, timestamp, created_at, value) \
+        SELECT l.seq, g.ts, $1, g.value FROM given g JOIN latest l ON l.resource_id = g.id AND l.key = g.key \
+        ORDER BY l.seq, g.ts \
+        ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value), \
+     told AS (INSERT INTO events (at, account_id, kind, origin, quiet, body) \
+        SELECT $1, account_id, 'properties', origin, 0, body FROM held WHERE body IS NOT NULL ORDER BY n) \
+     SELECT n FROM held"
+);
+
+macro_rules! find {
+    ($table:literal) => {
+        concat!(
+            "SELECT t.account_id, t.id, t.doc -> 'scopes' FROM json_each($1) r CROSS JOIN ",
+            $table,
+            " t WHERE t.account_id = r.value ->> '$[0]' AND t.id = r.value ->> '$[1]'"
+        )
+    };
+}
+
+const SQLITE_FIND_THNGS: &str = find!("thngs");
+const SQLITE_FIND_PRODUCTS: &str = find!("products");
+
+/// Writes values of Thngs and products, each of which stands there once, and records them: all or nothing, but
+/// for those whose owner is not there or not seen by the caller. Says of each whether it was written.
+///
+/// # Errors
+/// The database failed; nothing was written.
+pub async fn write(db: &Db, writes: &[Write<'_>], now: UnixMillis) -> Result<Vec<bool>, StoreError> {
+    if matches!(db, Db::Sqlite { .. }) {
+        let mut tx = db.begin().await?;
+        let written = write_in_steps(&mut tx, writes, now).await?;
+        tx.commit().await?;
+        return Ok(written);
+    }
+    let Conn::Pg(mut c) = db.read().await? else { return Err(dialect::outside_transaction()) };
+    let points =
+        || writes.iter().zip(0_i64..).flat_map(|(w, n)| w.points.iter().map(move |point| (n, point)));
+    let body = |w: &Write<'_>| (!w.points.is_empty()).then(|| event(w).to_body().to_string());
+    let held: Vec<i64> = sqlx::query_scalar(PG_WRITE)
+        .bind(now.0)
+        .bind((0..).take(writes.len()).collect::<Vec<i64>>())
+        .bind(writes.iter().map(|w| w.account.as_str()).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| w.owner.as_str()).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| w.resource).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| reach(w.limit).0).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| reach(w.limit).1).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| w.origin).collect::<Vec<_>>())
+        .bind(writes.iter().map(body).collect::<Vec<_>>())
+        .bind(points().map(|(n, _)| n).collect::<Vec<_>>())
+        .bind(points().map(|(_, p)| p.key.as_str()).collect::<Vec<_>>())
+        .bind(points().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
+        .bind(points().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
+        .fetch_all(&mut *c)
+        .await?;
+    let mut written = vec![false; writes.len()];
+    for n in held {
+        if let Some(one) = usize::try_from(n).ok().and_then(|n| written.get_mut(n)) {
+            *one = true;
+        }
+    }
+    Ok(written)
+}
+
+fn event(write: &Write<'_>) -> Event {
+    Event::Properties {
+        owner: write.owner,
+        resource: write.resource.to_owned(),
+        points: write.points.to_vec(),
+    }
+}
+
+/// A limit as the statement has it.
+fn reach(limit: &Limit) -> (&'static str, Option<&str>) {
+    match limit {
+        Limit::Account => ("account", None),
+        Limit::Project(project) => ("project", Some(project.as_str())),
+        Limit::User(user) => ("user", Some(user)),
+        Limit::Itself(id) => ("itself", Some(id)),
+    }
+}
+
+async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> Result<Vec<bool>, StoreError> {
+    let mut scopes = HashMap::new();
+    for (owner, sql) in [(Owner::Thng, SQLITE_FIND_THNGS), (Owner::Product, SQLITE_FIND_PRODUCTS)] {
+        let of_owner = writes.iter().filter(|write| write.owner == owner);
+        let wanted: Vec<_> = of_owner.map(|write| (write.account, write.resource)).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let Conn::SqliteTx(c) = &mut **tx else { return Err(dialect::outside_transaction()) };
+        let rows: Vec<(String, String, Option<Json<Scopes>>)> =
+            sqlx::query_as(sql).bind(Json(wanted)).fetch_all(&mut **c).await?;
+        scopes.extend(rows.into_iter().map(|(account, id, scopes)| ((owner, account, id), scopes)));
+    }
+    let is_held = |write: &Write<'_>| {
+        let place = (write.owner, write.account.to_string(), write.resource.to_owned());
+        let found = scopes.get(&place);
+        found.is_some_and(|found| write.limit.admits(write.resource, found.as_ref().map(|found| &found.0)))
+    };
+    let written: Vec<bool> = writes.iter().map(is_held).collect();
+    let held: Vec<&Write<'_>> =
+        writes.iter().zip(&written).filter_map(|(write, is_held)| is_held.then_some(write)).collect();
+    let values: Vec<Values<'_>> = held
+        .iter()
+        .map(|write| Values { account: write.account, resource: write.resource, points: write.points })
+        .collect();
+    properties::write(tx, &values, now).await?;
+    let mut told: HashMap<Option<&str>, Vec<(AccountId, Event)>> = HashMap::new();
+    for write in held.into_iter().filter(|write| !write.points.is_empty()) {
+        told.entry(write.origin).or_default().push((write.account, event(write)));
+    }
+    for (origin, happened) in told {
+        let record = events::record(tx, now, &happened);
+        match origin {
+            Some(origin) => events::with_origin(origin.to_owned(), record).await?,
+            None => record.await?,
+        }
+    }
+    Ok(written)
+}
