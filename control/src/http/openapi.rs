@@ -333,8 +333,9 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
         "types" => parts::formatted("event-types", "Types of events, with commas."),
         "match" => parts::formatted("event-match", "A filter of events."),
+        // Clients that have heard nothing yet send an empty one.
         "lastEventId" => {
-            json!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17})$"})
+            json!({"type": "string", "pattern": "^((0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17}))?$"})
         }
         // Each bound may need the time beside it.
         "from" | "to" => bodies::time(),

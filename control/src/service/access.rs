@@ -41,7 +41,7 @@ pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
 }
 
 /// How long a key stays known without another look: what another process revokes is valid here for so long.
-const KNOWN_FOR: Duration = Duration::from_secs(1);
+pub(super) const KNOWN_FOR: Duration = Duration::from_secs(1);
 
 /// Most keys that are known at once.
 const MOST_KNOWN: usize = 10_000;

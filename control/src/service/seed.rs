@@ -7,7 +7,7 @@ use shared::{
     wire::stream::{Change, Event},
 };
 
-use super::{Random, RandomUnavailable};
+use super::{Random, RandomUnavailable, access::KNOWN_FOR};
 use crate::{
     domain::access::{self, ActorKind, hash_key as hash},
     error::ServiceError,
@@ -200,7 +200,7 @@ pub async fn create_key(db: &Db, clock: &dyn Clock, random: &dyn Random) -> Resu
     Ok(key)
 }
 
-/// Revokes one key; gives whether it was valid until now.
+/// Revokes one key; gives whether it was valid until now, once no process takes it any more.
 ///
 /// # Errors
 /// The database failed.
@@ -208,10 +208,11 @@ pub async fn revoke_key(db: &Db, clock: &dyn Clock, key: &str) -> Result<bool, S
     let mut tx = db.begin().await?;
     let revoked = keys::revoke(&mut tx, &hash(key), clock.now().0).await?;
     tx.commit().await?;
+    tokio::time::sleep(KNOWN_FOR).await;
     Ok(revoked)
 }
 
-/// Revokes every key of the first operator; gives how many there were.
+/// Revokes every key of the first operator; gives how many there were, once no process takes them any more.
 ///
 /// # Errors
 /// The database failed, or there is no operator yet.
@@ -220,6 +221,7 @@ pub async fn revoke_all_keys(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceE
     let (operator, account) = first_operator(&mut tx).await?;
     let revoked = keys::revoke_all(&mut tx, account, operator.as_str(), clock.now().0).await?;
     tx.commit().await?;
+    tokio::time::sleep(KNOWN_FOR).await;
     Ok(revoked)
 }
 
