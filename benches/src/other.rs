@@ -201,6 +201,8 @@ async fn ask_tls(
     let mut stream = connector.connect(name.clone(), stream).await.context("handshake")?;
     let request = format!("GET /{} HTTP/1.1\r\nHost: {}\r\n{PHONE}\r\n", text(id), plan.host());
     stream.write_all(request.as_bytes()).await?;
+    // What the socket did not take at once, as when the task has had its share of the runtime, waits for this.
+    stream.flush().await?;
     bytes.clear();
     while bytes.len() < ANSWER_BYTES {
         anyhow::ensure!(stream.read_buf(bytes).await? > 0, "the connection was closed");

@@ -46,6 +46,8 @@ pub struct ThingsArgs {
     waymark: Option<PathBuf>,
 }
 
+/// Statements of COPY in a round, by all sessions together.
+const COPIES: usize = 1_600;
 /// Values in one batch.
 const BATCH: usize = 1_000;
 
@@ -186,7 +188,7 @@ impl Run<'_> {
 
     /// Rows a second of COPY in statements of 1,000 rows, by as many sessions, each with a property of its own.
     fn raw_copies(&self, table: &str) -> Result<f64> {
-        let rounds = if self.args.smoke { 3 } else { 200 };
+        let rounds = if self.args.smoke { 3 } else { COPIES.div_ceil(self.args.clients) };
         let texts: Vec<String> = (0..self.args.clients)
             .map(|client| {
                 let mut text = String::new();
