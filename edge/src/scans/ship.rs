@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use shared::wire::scan::{MAX_BATCH, ScanBatch};
+use shared::wire::scan::ScanBatch;
 
 use super::spool::{Cursor, Run, Spool};
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Pause after a batch that was not full: scans gather, so that control commits some 40 times a second at
-/// most, and a change that somebody waits for finds its writer free.
+/// Pause after a batch behind which there was nothing: scans gather, so that control commits some 40 times a
+/// second at most, and a change that somebody waits for finds its writer free.
 const GATHER: Duration = Duration::from_millis(25);
 /// How long control may take for one batch.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,8 +35,8 @@ pub(super) struct Shipper<B> {
     metrics: Arc<Metrics>,
     spool: Arc<Spool>,
     cursor: Cursor,
-    /// Whether the last batch held as many scans as a batch may: more are waiting then.
-    was_full: bool,
+    /// Whether more scans waited behind the last batch.
+    has_more: bool,
 }
 
 impl<B: Backing> Shipper<B> {
@@ -46,7 +46,7 @@ impl<B: Backing> Shipper<B> {
         metrics: Arc<Metrics>,
         spool: Arc<Spool>,
     ) -> Self {
-        Self { config, backing, metrics, spool, cursor: Cursor::default(), was_full: false }
+        Self { config, backing, metrics, spool, cursor: Cursor::default(), has_more: false }
     }
 
     /// Ships for ever; may be dropped at any time, at worst a batch is sent once more.
@@ -56,7 +56,7 @@ impl<B: Backing> Shipper<B> {
             match self.step().await {
                 Step::Shipped => {
                     backoff = BACKOFF.0;
-                    if !self.was_full {
+                    if !self.has_more {
                         tokio::time::sleep(GATHER).await;
                     }
                 }
@@ -93,7 +93,7 @@ impl<B: Backing> Shipper<B> {
 
     async fn ship(&mut self, run: Run) -> Step {
         let count = run.records.len() as u64;
-        self.was_full = run.records.len() >= MAX_BATCH;
+        self.has_more = run.has_more;
         let batch = ScanBatch {
             edge: self.config.edge_id.clone(),
             boot: run.boot,

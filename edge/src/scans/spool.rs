@@ -20,8 +20,10 @@ use tokio::sync::Notify;
 use super::{boot, record};
 use crate::{config::EdgeConfig, error::EdgeError, metrics::Metrics};
 
-/// Bytes read for one batch: some 1,000 typical records, and below 8 MiB as JSON whatever they hold.
+/// Most bytes read for one batch: below 8 MiB as JSON whatever they hold.
 const READ_BYTES: u64 = 1 << 20;
+/// Fewest bytes read for one batch, if there are so many: every record fits.
+const LEAST_READ_BYTES: u64 = 64 << 10;
 
 /// A file of records with consecutive numbers of one boot.
 #[derive(Debug, Clone)]
@@ -53,6 +55,8 @@ pub(super) struct Run {
     pub(super) boot: u64,
     pub(super) first_seq: u64,
     pub(super) records: Vec<ScanRecord>,
+    /// Whether the segment has more behind them.
+    pub(super) has_more: bool,
     /// The cursor behind the last record.
     pub(super) end: Cursor,
 }
@@ -166,7 +170,9 @@ impl Cursor {
 fn read_run(segment: &Segment, mut cursor: Cursor) -> io::Result<Run> {
     let mut file = File::open(&segment.path)?;
     file.seek(SeekFrom::Start(cursor.offset))?;
-    let length = (segment.bytes - cursor.offset).min(READ_BYTES);
+    // A batch of records as long as the others, and a fifth: what is read beyond the batch is read again.
+    let typical = (segment.bytes / segment.records.max(1) + 1) * MAX_BATCH as u64 * 6 / 5;
+    let length = (segment.bytes - cursor.offset).min(typical.clamp(LEAST_READ_BYTES, READ_BYTES));
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     file.take(length).read_to_end(&mut bytes)?;
     let (mut first_seq, mut records) = (None, Vec::new());
@@ -183,7 +189,9 @@ fn read_run(segment: &Segment, mut cursor: Cursor) -> io::Result<Run> {
         cursor.seq += 1;
         rest = behind;
     }
-    Ok(Run { boot: segment.boot, first_seq: first_seq.unwrap_or(cursor.seq), records, end: cursor })
+    let first_seq = first_seq.unwrap_or(cursor.seq);
+    let has_more = cursor.seq < segment.first_seq + segment.records;
+    Ok(Run { boot: segment.boot, first_seq, records, has_more, end: cursor })
 }
 
 /// The first record's bytes and what comes behind; `None` at a torn or damaged one.
