@@ -35,7 +35,7 @@ use tests::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::store::redirections::{actor, create, product};
+use crate::store::redirections::{create, product};
 
 /// A publisher at work; stopped when dropped.
 struct Working {
@@ -78,7 +78,7 @@ async fn service(redirections: usize) -> Result<(TestApp, ResourceId)> {
 
 async fn delete(made: &TestApp, short_id: &str) -> Result<Rev> {
     let choice = DomainChoice::default();
-    let done = redirections::delete(&made.app, &actor(made), choice, vec![short_id.to_owned()]).await;
+    let done = redirections::delete(&made.app, &made.actor(), choice, vec![short_id.to_owned()]).await;
     Ok(done.map_err(|error| anyhow::anyhow!("{error}"))?.rev)
 }
 

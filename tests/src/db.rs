@@ -11,6 +11,7 @@ use std::{
 use anyhow::Context;
 use control::{
     app::{Parts, compose},
+    domain::access::{Actor, ActorKind},
     publish::{
         outward::{Outward, SystemLookup},
         writer::WriterTask,
@@ -220,6 +221,19 @@ impl TestApp {
         })
         .await?;
         Ok(Self { app, account, operator, db, writer: Some(task) })
+    }
+
+    /// Its operator, as whoever calls the service.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor {
+            account: self.account,
+            kind: ActorKind::Operator,
+            project: None,
+            app: None,
+            id: self.operator.to_string(),
+            enterprise: true,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use control::{
 };
 use tests::db::{Engine, TestApp};
 
-use super::redirections::{actor, create, draft, product};
+use super::redirections::{create, draft, product};
 
 super::super::on_both_engines!(
     what_is_urgent_goes_between_two_steps,
@@ -45,7 +45,7 @@ async fn what_is_urgent_goes_between_two_steps(engine: Engine) -> Result<()> {
     let product = product(&made).await?;
     slow_down(&made);
     let import = tokio::spawn({
-        let (app, actor) = (made.app.clone(), actor(&made));
+        let (app, actor) = (made.app.clone(), made.actor());
         let items = (0..1_000).map(|_| Ok(draft(product, "https://example.com/", None))).collect();
         async move { redirections::create_many(&app, &actor, items, DomainChoice::default(), None, None).await }
     });
@@ -63,7 +63,7 @@ async fn an_import_that_was_broken_off_goes_on(engine: Engine) -> Result<()> {
     let step = slow_down(&made) as u64;
     let total = 300;
     let run = || {
-        let (app, actor) = (made.app.clone(), actor(&made));
+        let (app, actor) = (made.app.clone(), made.actor());
         let items: Vec<Result<Draft, Vec<String>>> = (0..total)
             .map(|n| {
                 if n == 7 {
@@ -100,7 +100,7 @@ async fn long_lists_are_changed_as_one(engine: Engine) -> Result<()> {
     let product = product(&made).await?;
     let ids: Vec<String> = (0..500).map(|n| format!("LINK{n}")).collect();
     let items = ids.iter().map(|id| Ok(draft(product, "https://example.com/", Some(id)))).collect();
-    let (app, actor, any) = (&made.app, actor(&made), DomainChoice::default);
+    let (app, actor, any) = (&made.app, made.actor(), DomainChoice::default);
     redirections::create_many(app, &actor, items, any(), None, None).await?;
     let writable = super::redirections::writable("https://example.com/new");
     // Named twice and in small letters, it is one all the same.

@@ -36,7 +36,7 @@ use standalone::seed::seed;
 use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb};
 use tokio_util::sync::CancellationToken;
 
-use super::redirections::{actor, create, draft, product};
+use super::redirections::{create, draft, product};
 
 super::super::on_both_engines!(
     a_product_that_changes_keeps_the_target_written_meanwhile,
@@ -107,7 +107,7 @@ async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engin
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
     let new = change(json!({"name": "Bag", "product": first}), Purpose::Create)?;
-    let thng = thngs::create(&made.app, &actor(&made), new, None).await?;
+    let thng = thngs::create(&made.app, &made.actor(), new, None).await?;
     let one = create(&made, thng.id.into(), "https://example.com/old", Some("ONE")).await?;
 
     let (mut tx, pid) = hold(&made).await?;
@@ -116,7 +116,7 @@ async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engin
     changed.rev = log::take_revs(&mut tx, 1).await?;
     assert_eq!(table::update(&mut tx, &[(RedirectKey::new("tn.gg", "ONE"), changed)]).await?, 1);
     let update = tokio::spawn({
-        let (app, actor) = (made.app.clone(), actor(&made));
+        let (app, actor) = (made.app.clone(), made.actor());
         let change = change(json!({"product": second}), Purpose::Update)?;
         async move { thngs::update(&app, &actor, thng.id.as_str(), change).await }
     });
@@ -124,7 +124,7 @@ async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engin
     tx.commit().await?;
     update.await??;
 
-    let found = redirections::find(&made.app, &actor(&made), DomainChoice::default(), "ONE").await?;
+    let found = redirections::find(&made.app, &made.actor(), DomainChoice::default(), "ONE").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/new");
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
     Ok(())
@@ -136,7 +136,7 @@ async fn a_repeat_at_another_replica_gives_the_first_answer(engine: Engine) -> R
     let (tx, pid) = hold(&made).await?;
     let mut answers = tokio::task::JoinSet::new();
     for app in [made.app.clone(), replica(&made).await?] {
-        let (actor, draft) = (actor(&made), draft(product, "https://example.com/", None));
+        let (actor, draft) = (made.actor(), draft(product, "https://example.com/", None));
         let key = IdempotencyKey { key: "order-1".to_owned(), request: [1; 32] };
         answers.spawn(async move {
             redirections::create(&app, &actor, draft, DomainChoice::default(), None, Some(key)).await
@@ -149,7 +149,7 @@ async fn a_repeat_at_another_replica_gives_the_first_answer(engine: Engine) -> R
         ids.push(answer??.value.redirect.short_id);
     }
     assert_eq!(ids[0], ids[1]);
-    let listed = redirections::list(&made.app, &actor(&made), &Listing::default()).await?;
+    let listed = redirections::list(&made.app, &made.actor(), &Listing::default()).await?;
     assert_eq!(listed.items.len(), 1);
     Ok(())
 }
@@ -215,7 +215,7 @@ async fn a_request_whose_caller_left_is_not_carried_out(engine: Engine) -> Resul
         CancellationToken::new(),
     ));
     create(&made, product, "https://example.com/", Some("STAYED")).await?;
-    let listed = redirections::list(&made.app, &actor(&made), &Listing::default()).await?;
+    let listed = redirections::list(&made.app, &made.actor(), &Listing::default()).await?;
     let ids: Vec<&ShortId> = listed.items.iter().map(|item| &item.redirect.short_id).collect();
     assert_eq!(ids, [&"STAYED".parse::<ShortId>()?]);
     Ok(())

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use control::{
     domain::{
-        access::{Actor, ActorKind},
+        access::Actor,
         page::{PageRequest, SortOrder},
         redirection::{Draft, Redirection, Writable},
         resource::ThngChange,
@@ -24,17 +24,6 @@ use shared::{
 };
 use sqlx::AssertSqlSafe;
 use tests::db::{Engine, Location, TestApp, random16};
-
-pub(crate) fn actor(made: &TestApp) -> Actor {
-    Actor {
-        account: made.account,
-        kind: ActorKind::Operator,
-        project: None,
-        app: None,
-        id: made.operator.to_string(),
-        enterprise: true,
-    }
-}
 
 /// Adds a product without the service, so that these tests stand on the tables alone.
 pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
@@ -86,7 +75,7 @@ pub(crate) async fn create(
 ) -> Result<Redirection, ServiceError> {
     let draft = draft(platform_id, target, short_id);
     let done =
-        redirections::create(&made.app, &actor(made), draft, DomainChoice::default(), None, None).await?;
+        redirections::create(&made.app, &made.actor(), draft, DomainChoice::default(), None, None).await?;
     Ok(done.value)
 }
 
@@ -117,7 +106,7 @@ super::super::on_both_engines!(
 
 async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let (app, actor) = (&made.app, actor(&made));
+    let (app, actor) = (&made.app, made.actor());
     let product = product(&made).await?;
     let one = create(&made, product, "https://example.com/a", None).await?;
     assert_eq!(one.redirect.short_id.as_str().len(), 10);
@@ -170,7 +159,7 @@ async fn short_ids_are_unique_without_case_for_ever(engine: Engine) -> Result<()
     let twin = create(&made, product, "https://example.com/", Some("SUMMER")).await;
     assert_eq!(refusal(twin).0, Code::ShortIdTaken);
     let id = vec!["summer".to_owned()];
-    redirections::delete(&made.app, &actor(&made), DomainChoice::default(), id).await?;
+    redirections::delete(&made.app, &made.actor(), DomainChoice::default(), id).await?;
     let reborn = create(&made, product, "https://example.com/", Some("summer")).await;
     assert_eq!(refusal(reborn).0, Code::ShortIdTaken, "a tombstone holds its short id");
     Ok(())
@@ -187,11 +176,11 @@ async fn a_case_sensitive_domain_tells_twins_apart(engine: Engine) -> Result<()>
     let choice = DomainChoice { named: Some("OLD.example".to_owned()), host: None };
     for (id, target) in [("aBc", "https://example.com/1"), ("abc", "https://example.com/2")] {
         let draft = draft(product, target, Some(id));
-        redirections::create(&made.app, &actor(&made), draft, choice.clone(), None, None).await?;
+        redirections::create(&made.app, &made.actor(), draft, choice.clone(), None, None).await?;
     }
-    let found = redirections::find(&made.app, &actor(&made), choice.clone(), "aBc").await?;
+    let found = redirections::find(&made.app, &made.actor(), choice.clone(), "aBc").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
-    assert_eq!(refusal(redirections::find(&made.app, &actor(&made), choice, "ABC").await).0, Code::NotFound);
+    assert_eq!(refusal(redirections::find(&made.app, &made.actor(), choice, "ABC").await).0, Code::NotFound);
     Ok(())
 }
 
@@ -207,7 +196,7 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
     assert!(refusal(by_tag).1.contains("leads back"), "what counts is the target with its tags expanded");
     create(&made, product, "https://example.com/", Some("fine")).await?;
     let (ids, target) = (vec!["fine".to_owned()], writable("https://tn.gg/{shortId}"));
-    let by_tag = redirections::replace(&made.app, &actor(&made), DomainChoice::default(), ids, target).await;
+    let by_tag = redirections::replace(&made.app, &made.actor(), DomainChoice::default(), ids, target).await;
     assert!(refusal(by_tag).1.contains("leads back"));
     // A link to a short id that is not there yet is no loop, until somebody closes it.
     create(&made, product, "https://tn.gg/b", Some("a")).await?;
@@ -224,7 +213,7 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
         Ok(draft(product, "https://tn.gg/x", Some("y"))),
     ];
     let done =
-        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None, None)
+        redirections::create_many(&made.app, &made.actor(), items, DomainChoice::default(), None, None)
             .await?;
     assert!(
         done.value.iter().all(|item| matches!(item, ItemResult::Refused { status: 400, .. })),
@@ -247,7 +236,7 @@ async fn a_bulk_keeps_the_good_and_names_the_bad(engine: Engine) -> Result<()> {
         Ok(draft(product, "https://example.com/5", None)),
     ];
     let done =
-        redirections::create_many(&made.app, &actor(&made), items, DomainChoice::default(), None, None)
+        redirections::create_many(&made.app, &made.actor(), items, DomainChoice::default(), None, None)
             .await?;
     let statuses: Vec<u16> = done
         .value
@@ -258,7 +247,7 @@ async fn a_bulk_keeps_the_good_and_names_the_bad(engine: Engine) -> Result<()> {
         .collect();
     assert_eq!(statuses, [201, 400, 409, 400, 409, 201]);
     assert_eq!(done.rev, 3, "only what was created took a revision");
-    let found = redirections::find(&made.app, &actor(&made), DomainChoice::default(), "one").await?;
+    let found = redirections::find(&made.app, &made.actor(), DomainChoice::default(), "one").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
     Ok(())
 }
@@ -269,7 +258,7 @@ async fn a_repeat_with_the_same_key_gives_the_first_answer(engine: Engine) -> Re
     let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
     let run = async |request| {
         let draft = draft(product, "https://example.com/", None);
-        redirections::create(&made.app, &actor(&made), draft, DomainChoice::default(), None, key(request))
+        redirections::create(&made.app, &made.actor(), draft, DomainChoice::default(), None, key(request))
             .await
     };
     let first = run(1).await?;
@@ -310,7 +299,7 @@ async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
     accounts::insert(&mut tx, other, "Other", true, 1).await?;
     accounts::insert_domain(&mut tx, other, &ShortDomain::new(Scheme::Https, "other.example")?).await?;
     tx.commit().await?;
-    let stranger = Actor { account: other, ..actor(&made) };
+    let stranger = Actor { account: other, ..made.actor() };
     let own = resource_of(&made, other).await?;
     redirections::create(
         &made.app,
@@ -393,7 +382,7 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         let mut page = PageRequest { per_page: 3, sort, ..PageRequest::default() };
         loop {
             let listing = Listing { page, ..Listing::default() };
-            let rows = redirections::list(&made.app, &actor(&made), &listing).await?;
+            let rows = redirections::list(&made.app, &made.actor(), &listing).await?;
             assert!(rows.items.len() <= 3);
             seen.extend(names(&rows.items));
             page.after = rows.next;
@@ -408,13 +397,13 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         assert_eq!(seen, wanted);
     }
     let listing = Listing { platform_id: Some(other), ..Listing::default() };
-    assert_eq!(names(&redirections::list(&made.app, &actor(&made), &listing).await?.items), ["id3"]);
+    assert_eq!(names(&redirections::list(&made.app, &made.actor(), &listing).await?.items), ["id3"]);
     Ok(())
 }
 
 async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let (app, actor) = (&made.app, actor(&made));
+    let (app, actor) = (&made.app, made.actor());
     let (first, second) = (product(&made).await?, product(&made).await?);
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));

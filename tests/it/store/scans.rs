@@ -12,7 +12,7 @@ use shared::{
 use std::sync::atomic::Ordering;
 use tests::db::{Engine, TestApp};
 
-use super::redirections::{actor, create, product};
+use super::redirections::{create, product};
 
 const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
 
@@ -34,10 +34,15 @@ fn batch(boot: u64, first_seq: u64, records: &[ScanRecord]) -> ScanBatch {
     ScanBatch { edge: "e1".into(), boot, first_seq, records: records.to_vec() }
 }
 
-super::super::on_both_engines!(each_scan_counts_once, two_boots_do_not_mix, a_gap_is_counted);
+super::super::on_both_engines!(
+    each_scan_counts_once,
+    a_large_batch_is_taken_in_parts,
+    two_boots_do_not_mix,
+    a_gap_is_counted
+);
 
 async fn hits(made: &TestApp, id: &str) -> Result<i64> {
-    Ok(redirections::find(&made.app, &actor(made), DomainChoice::default(), id).await?.hits)
+    Ok(redirections::find(&made.app, &made.actor(), DomainChoice::default(), id).await?.hits)
 }
 
 async fn each_scan_counts_once(engine: Engine) -> Result<()> {
@@ -62,6 +67,24 @@ async fn each_scan_counts_once(engine: Engine) -> Result<()> {
     assert_eq!(intake.unknown.load(Ordering::Relaxed), 1);
     assert_eq!(intake.repeated.load(Ordering::Relaxed), 5);
     assert_eq!(intake.missing.load(Ordering::Relaxed), 0);
+    Ok(())
+}
+
+async fn a_large_batch_is_taken_in_parts(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    create(&made, product, "https://example.com/", Some("A")).await?;
+    let records: Vec<ScanRecord> = (0..350).map(|at| record("A", PHONE, 1_000 + at)).collect();
+    // What is known ends amid a part, then amid another batch's part; the last one is known whole.
+    for (first, end, repeated) in [(0, 150, 0), (0, 320, 150), (20, 350, 450), (0, 350, 800)] {
+        let receipt = ingest(&made.app, &batch(1, first, &records[first as usize..end as usize])).await?;
+        assert_eq!(receipt.next_seq, end, "{first}..{end}");
+        let intake = &made.app.intake;
+        assert_eq!(intake.repeated.load(Ordering::Relaxed), repeated, "{first}..{end}");
+        assert_eq!(intake.stored.load(Ordering::Relaxed), end, "{first}..{end}");
+        assert_eq!(intake.missing.load(Ordering::Relaxed), 0, "{first}..{end}");
+        assert_eq!(hits(&made, "A").await?, end as i64, "{first}..{end}");
+    }
     Ok(())
 }
 

@@ -21,7 +21,7 @@ use shared::{
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
-use super::redirections::{actor, create, execute, product};
+use super::redirections::{create, execute, product};
 
 /// Longest wait for something that must come.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -134,7 +134,7 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
     for start in (0..total).step_by(100) {
         let items = (start..start + 100)
             .map(|_| Ok(super::redirections::draft(product, "https://example.com/", None)));
-        redirections::create_many(&made.app, &actor(&made), items.collect(), Default::default(), None, None)
+        redirections::create_many(&made.app, &made.actor(), items.collect(), Default::default(), None, None)
             .await?;
     }
     follow(&mut session, 0, total).await

@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use control::{
     domain::{
-        access::{Actor, ActorKind},
+        access::Actor,
         assessment::trigger::Request,
         commissioning_body::{CommissionDraft, Pair},
         context::Origin,
@@ -120,14 +120,7 @@ struct Bench {
 impl Bench {
     async fn new(engine: Engine) -> Result<Self> {
         let made = TestApp::new(engine).await?;
-        let actor = Actor {
-            account: made.account,
-            kind: ActorKind::Operator,
-            id: made.operator.to_string(),
-            project: None,
-            app: None,
-            enterprise: true,
-        };
+        let actor = made.actor();
         let product = Product {
             id: ProductId::new(1, random16()?),
             stamp: Stamp::new(UnixMillis(1)),

@@ -14,12 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use control::{
-    domain::{
-        access::{Actor, ActorKind},
-        action_draft::ActionDraft,
-        resource_body::Purpose,
-        webhook::WebhookChange,
-    },
+    domain::{access::Actor, action_draft::ActionDraft, resource_body::Purpose, webhook::WebhookChange},
     service::{
         action_creation::{self, Circumstances},
         actions::Scope,
@@ -101,14 +96,7 @@ async fn run(form: &Form) -> Result<()> {
         writeln!(stdout(), "{line}")?;
     }
     let made = TestApp::new(Engine::Postgres).await?;
-    let actor = Actor {
-        account: made.account,
-        kind: ActorKind::Operator,
-        id: made.operator.to_string(),
-        project: None,
-        app: None,
-        enterprise: true,
-    };
+    let actor = made.actor();
     let receiver = Receiver::start().await?;
     let body = json!({"name": "deliver", "url": receiver.url, "types": ["action"]});
     let change =
