@@ -17,6 +17,9 @@ const LOST: &str = "waymark_control_job_leases_lost_total";
 const DONE_HERE: &str = "waymark_control_job_entries_done_total";
 const PROGRESS: &str = "SELECT CAST(SUM(done) AS BIGINT) FROM jobs";
 
+/// How long processes stand still: twice a lease (design: push, 7).
+const STILL: Duration = Duration::from_secs(60);
+
 /// Stops processes at a moment at which so many jobs are held, by whichever of them.
 async fn freeze(pids: &[u32], location: &Location, least: u64) -> Result<()> {
     let begun = Instant::now();
@@ -42,7 +45,8 @@ async fn held_fences(location: &Location) -> Result<Vec<(i64, i64)>> {
     Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut postgres(url, schema).await?).await?)
 }
 
-/// SIGSTOP of three processes in the middle of what they do, until others have their jobs; then they go on.
+/// SIGSTOP of three processes in the middle of what they do, for a minute, in which others have their jobs; then
+/// they go on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_that_stand_still_beyond_their_lease_write_nothing_more() -> Result<()> {
     let mut product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
@@ -63,12 +67,14 @@ async fn workers_that_stand_still_beyond_their_lease_write_nothing_more() -> Res
     // Two of a process at most: so each of the three holds one.
     let pids: Vec<u32> = workers.iter().map(|worker| worker.child.id()).collect();
     freeze(&pids, &location, 5).await?;
+    let frozen = Instant::now();
     let fences = held_fences(&location).await?;
     product.start_again()?;
     let taken: Vec<String> =
         fences.iter().map(|(seq, fence)| format!("(seq = {seq} AND fence > {fence})")).collect();
     let taken = format!("SELECT COUNT(*) FROM jobs WHERE {}", taken.join(" OR "));
     until(&location, "another holder of each job", &taken, fences.len() as u64).await?;
+    tokio::time::sleep(STILL.saturating_sub(frozen.elapsed())).await;
     for pid in &pids {
         signal(*pid, "-CONT")?;
     }
@@ -141,7 +147,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
             jobs.push(submit(&product, &ids, 12_000).await?);
         }
         ensure!(begun.elapsed() < DEADLINE, "{lost} leases were lost");
-        // What `workers_that_stand_still` waits half a minute for.
+        // What `workers_that_stand_still` waits a minute for.
         execute(&location, "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL").await?;
         let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
         tokio::time::sleep(Duration::from_millis(20 + u64::from(random % 80))).await;
