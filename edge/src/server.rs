@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     future::poll_fn,
+    io,
     net::{IpAddr, SocketAddr},
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
@@ -11,7 +12,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
 use http::{HeaderValue, header::CONNECTION};
 use hyper::{
     rt::{Read, Write},
@@ -84,28 +84,44 @@ impl<B: Backing> Server<B> {
 
     /// Accepts connections of one listener until shutdown.
     pub(crate) async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
-        loop {
-            let accepted = match self.shutdown.run_until_cancelled(listener.accept()).await {
-                Some(accepted) => accepted,
-                // Those that wait in the kernel are closed with the socket: they are served first.
-                None => match listener.accept().now_or_never() {
-                    Some(accepted @ Ok(_)) => accepted,
-                    Some(Err(_)) | None => break,
-                },
-            };
+        while let Some(accepted) = self.shutdown.run_until_cancelled(listener.accept()).await {
             match accepted {
-                Ok((stream, peer)) => match self.admit(peer) {
-                    Some(seat) => {
-                        let work = self.clone().connect(stream, peer, tls.clone(), seat);
-                        self.connections.spawn(work);
-                    }
-                    None => drop(self.app.metrics.refused_connections.inc()),
-                },
+                Ok((stream, peer)) => self.take(stream, peer, tls.as_ref()),
                 Err(error) => {
                     tracing::warn!(%error, "accept failed");
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
+        }
+        if let Err(error) = self.take_waiting(listener, tls.as_ref()) {
+            tracing::warn!(%error, "connections that waited at the stop may be lost");
+        }
+    }
+
+    /// Takes the connections that wait in the kernel, which closes them with the socket. The kernel itself is
+    /// asked: the runtime hears of them only when it waits the next time.
+    fn take_waiting(self: &Arc<Self>, listener: TcpListener, tls: Option<&TlsAcceptor>) -> io::Result<()> {
+        let listener = listener.into_std()?;
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    stream.set_nonblocking(true)?;
+                    self.take(TcpStream::from_std(stream)?, peer, tls);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The client left meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn take(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, tls: Option<&TlsAcceptor>) {
+        match self.admit(peer) {
+            Some(seat) => {
+                self.connections.spawn(self.clone().connect(stream, peer, tls.cloned(), seat));
+            }
+            None => drop(self.app.metrics.refused_connections.inc()),
         }
     }
 
@@ -283,7 +299,7 @@ async fn watch<C: GracefulConnection>(
 }
 
 /// Whether the client speaks HTTP/2 with prior knowledge: its preface begins with a method no one else has.
-async fn begins_h2(stream: &TcpStream) -> std::io::Result<bool> {
+async fn begins_h2(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; 3];
     loop {
         match stream.peek(&mut first).await? {
