@@ -45,6 +45,9 @@ const DESCRIPTOR_RESERVE: usize = 512;
 const DEFAULT_CONNECTIONS: usize = 10_000;
 /// Wait after a failed accept: descriptors come back when connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Most connections taken at a stop: as many as the kernel keeps for a socket. Whoever goes on connecting must not
+/// hold the stop up.
+const WAITING: usize = 4_096;
 /// Wait between two looks at the first bytes, when fewer than three came.
 const SNIFF_PAUSE: Duration = Duration::from_millis(5);
 /// How long an idle connection may take to say goodbye.
@@ -102,7 +105,7 @@ impl<B: Backing> Server<B> {
     /// asked: the runtime hears of them only when it waits the next time.
     fn take_waiting(self: &Arc<Self>, listener: TcpListener, tls: Option<&TlsAcceptor>) -> io::Result<()> {
         let listener = listener.into_std()?;
-        loop {
+        for _ in 0..WAITING {
             match listener.accept() {
                 Ok((stream, peer)) => {
                     stream.set_nonblocking(true)?;
@@ -114,6 +117,7 @@ impl<B: Backing> Server<B> {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
     fn take(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, tls: Option<&TlsAcceptor>) {
