@@ -22,8 +22,13 @@ macro_rules! columns {
 }
 
 const FIND: &str = concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = $2");
-const PG_FIND_MANY: &str =
-    concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = ANY($2) ORDER BY t.seq");
+// One look for each id, as for redirections: by the list as a whole, a table that was not analysed
+// since it grew is read by the account, all of it.
+const PG_FIND_MANY: &str = concat!(
+    columns!(),
+    " FROM UNNEST($2::text[]) AS k (id) \
+     CROSS JOIN LATERAL (SELECT * FROM actions WHERE id = k.id LIMIT 1) t WHERE t.account_id = $1 ORDER BY t.seq"
+);
 const SQLITE_FIND_MANY: &str = concat!(
     columns!(),
     " FROM actions t WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2)) ORDER BY t.seq"

@@ -215,7 +215,7 @@ pub(super) async fn delete_redirections(
 // Below the second after which Postgres looks for deadlocks: the scans end one before a change is its victim.
 const PG_HITS_WAIT: &str = "SET LOCAL lock_timeout = '250ms'";
 // One order for all batches: the update itself takes rows as its plan finds them. One look for each row, as in
-// `redirections::each_folded`.
+// `redirections::find_many`.
 const PG_LOCK_HITS: &str = "SELECT r.seq FROM (SELECT folded FROM UNNEST($2::text[]) AS l (folded) ORDER BY folded) k \
     CROSS JOIN LATERAL (SELECT seq FROM redirections WHERE domain = $1 AND folded = k.folded FOR NO KEY UPDATE) r";
 const PG_HITS: &str = "UPDATE redirections SET hits = hits + t.n \

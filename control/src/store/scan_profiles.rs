@@ -110,7 +110,8 @@ async fn write(tx: &mut Tx, changed: Vec<(String, Vec<u8>)>) -> Result<(), Store
     match tx.raw() {
         Raw::Pg(c) => {
             let (ids, profiles): (Vec<String>, Vec<Vec<u8>>) = changed.into_iter().unzip();
-            sqlx::query(PG_WRITE).bind(ids).bind(profiles).execute(c).await?;
+            // Planned each time, as what was planned for a small table reads all of a large one.
+            sqlx::query(PG_WRITE).persistent(false).bind(ids).bind(profiles).execute(c).await?;
         }
         Raw::Sqlite(c) => {
             for (thng, profile) in changed {

@@ -246,7 +246,9 @@ pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
     let pause = |tried: &Tried| i64::try_from(tried.pause.as_millis()).unwrap_or(i64::MAX);
     match &mut **tx {
         Conn::PgTx(c) => {
+            // Planned each time, as what was planned for a small table reads all of a large one.
             sqlx::query(PG_SETTLE)
+                .persistent(false)
                 .bind(tried.iter().map(|one| one.seq).collect::<Vec<_>>())
                 .bind(tried.iter().map(|one| one.status).collect::<Vec<_>>())
                 .bind(tried.iter().map(pause).collect::<Vec<_>>())
