@@ -22,6 +22,7 @@ mod events;
 mod extract;
 mod file_content;
 mod files;
+mod followers;
 pub mod internal;
 mod jobs;
 mod listing;

@@ -1,19 +1,15 @@
 //! Reactions over HTTP (issue 9).
 
-use std::sync::Arc;
-
-use axum::{Json, extract::State, response::Response};
+use axum::{Json, response::Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
     api_error::ApiError,
-    extract::{JsonBody, Path, Query},
-    listing::Listing,
-    middleware::RequestInfo,
+    extract::JsonBody,
+    followers::{All, One},
     openapi::{ListParams, PageParams},
     wire::{CommonDocument, created},
 };
@@ -23,7 +19,7 @@ use crate::{
         reaction::{Outcome, Reaction, ReactionChange},
         resource_body::Purpose,
     },
-    service::{App, reactions as service},
+    service::reactions as service,
 };
 
 /// A reaction: what is done when something happens.
@@ -131,15 +127,8 @@ impl From<Reaction> for ReactionDocument {
     params(PageParams, ListParams),
     responses((status = 200, description = "One page", body = [ReactionDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    info: RequestInfo,
-    query: Query,
-) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &REACTIONS)?;
-    let found = service::list(&app, &actor, &listing.request).await?;
-    Ok(listing.answer(&app, found, ReactionDocument::from))
+pub(super) async fn list(all: All) -> Result<Response, ApiError> {
+    all.list::<Reaction, ReactionDocument>(&REACTIONS).await
 }
 
 /// Makes a reaction, which reacts to what happens from now on.
@@ -152,17 +141,11 @@ pub(super) async fn list(
     request_body = ReactionDocument,
     responses((status = 201, description = "The reaction", body = ReactionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    info: RequestInfo,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
+pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let change = parse(&body, Purpose::Create)?;
-    let reaction = service::create(&app, &actor, change, query.find("project")).await?;
+    let reaction = service::create(&all.app, &all.actor, change, all.query.find("project")).await?;
     let id = reaction.id;
-    Ok(created(&info, id.as_str(), ReactionDocument::from(reaction)))
+    Ok(created(&all.info, id.as_str(), ReactionDocument::from(reaction)))
 }
 
 /// Reads a reaction, with what came of it.
@@ -170,12 +153,8 @@ pub(super) async fn create(
     params(("id" = String, Path, description = "Id of the reaction")),
     responses((status = 200, description = "The reaction", body = ReactionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn read(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-) -> Result<Json<ReactionDocument>, ApiError> {
-    Ok(Json(service::read(&app, &actor, &id).await?.into()))
+pub(super) async fn read(one: One) -> Result<Json<ReactionDocument>, ApiError> {
+    one.read::<Reaction, _>().await
 }
 
 /// Changes the members given; the others stay. `effect` is replaced as a whole.
@@ -184,14 +163,9 @@ pub(super) async fn read(
     request_body(content = ReactionDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole reaction", body = ReactionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn update(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<ReactionDocument>, ApiError> {
+pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<ReactionDocument>, ApiError> {
     let change = parse(&body, Purpose::Update)?;
-    Ok(Json(service::update(&app, &actor, &id, change).await?.into()))
+    Ok(Json(service::update(&one.app, &one.actor, &one.id, change).await?.into()))
 }
 
 fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, ApiError> {
@@ -203,10 +177,6 @@ fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, ApiError> {
     params(("id" = String, Path, description = "Id of the reaction")),
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn delete(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(service::delete(&app, &actor, &id).await?)
+pub(super) async fn delete(one: One) -> Result<(), ApiError> {
+    one.delete::<Reaction>().await
 }

@@ -17,6 +17,7 @@ use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
+    followers::{All, One},
     listing::Listing,
     middleware::RequestInfo,
     openapi::{ListParams, PageParams},
@@ -215,15 +216,8 @@ pub(super) struct WebhookRedeliveryDocument {
     params(PageParams, ListParams),
     responses((status = 200, description = "One page", body = [WebhookDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn list(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    info: RequestInfo,
-    query: Query,
-) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &WEBHOOKS)?;
-    let found = service::list(&app, &actor, &listing.request).await?;
-    Ok(listing.answer(&app, found, WebhookDocument::from))
+pub(super) async fn list(all: All) -> Result<Response, ApiError> {
+    all.list::<Webhook, WebhookDocument>(&WEBHOOKS).await
 }
 
 /// Makes a webhook, which gets what happens from now on.
@@ -232,17 +226,11 @@ pub(super) async fn list(
     request_body = WebhookDocument,
     responses((status = 201, description = "The webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn create(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    info: RequestInfo,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    let change = parse(&app, &body, Purpose::Create)?;
-    let webhook = service::create(&app, &actor, change, query.find("project")).await?;
+pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
+    let change = parse(&all.app, &body, Purpose::Create)?;
+    let webhook = service::create(&all.app, &all.actor, change, all.query.find("project")).await?;
     let id = webhook.id;
-    Ok(created(&info, id.as_str(), WebhookDocument::from(webhook)))
+    Ok(created(&all.info, id.as_str(), WebhookDocument::from(webhook)))
 }
 
 /// Reads a webhook.
@@ -250,12 +238,8 @@ pub(super) async fn create(
     params(("id" = String, Path, description = "Id of the webhook")),
     responses((status = 200, description = "The webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn read(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-) -> Result<Json<WebhookDocument>, ApiError> {
-    Ok(Json(service::read(&app, &actor, &id).await?.into()))
+pub(super) async fn read(one: One) -> Result<Json<WebhookDocument>, ApiError> {
+    one.read::<Webhook, _>().await
 }
 
 /// Changes the members given; the others stay. `status` `active` resumes one that is paused.
@@ -264,14 +248,9 @@ pub(super) async fn read(
     request_body(content = WebhookDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn update(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<WebhookDocument>, ApiError> {
-    let change = parse(&app, &body, Purpose::Update)?;
-    Ok(Json(service::update(&app, &actor, &id, change).await?.into()))
+pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<WebhookDocument>, ApiError> {
+    let change = parse(&one.app, &body, Purpose::Update)?;
+    Ok(Json(service::update(&one.app, &one.actor, &one.id, change).await?.into()))
 }
 
 fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
@@ -284,12 +263,8 @@ fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, Api
     params(("id" = String, Path, description = "Id of the webhook")),
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn delete(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(service::delete(&app, &actor, &id).await?)
+pub(super) async fn delete(one: One) -> Result<(), ApiError> {
+    one.delete::<Webhook>().await
 }
 
 /// Shows the secrets that sign now, newest first.
@@ -297,12 +272,8 @@ pub(super) async fn delete(
     params(("id" = String, Path, description = "Id of the webhook")),
     responses((status = 200, description = "The secrets", body = [WebhookSecretDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn list_secrets(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-) -> Result<Json<Vec<WebhookSecretDocument>>, ApiError> {
-    let secrets = service::list_secrets(&app, &actor, &id).await?;
+pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocument>>, ApiError> {
+    let secrets = service::list_secrets(&one.app, &one.actor, &one.id).await?;
     Ok(Json(secrets.into_iter().map(WebhookSecretDocument::from).collect()))
 }
 
@@ -312,15 +283,10 @@ pub(super) async fn list_secrets(
     request_body(content = Object, description = "How long the others sign on"),
     responses((status = 201, description = "The secrets, newest first", body = [WebhookSecretDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn rotate(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
+pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let overlap =
         members(&body, |members| members.typed("overlap", "a whole number of milliseconds", integer))?;
-    let secrets = service::rotate(&app, &actor, &id, overlap).await?;
+    let secrets = service::rotate(&one.app, &one.actor, &one.id, overlap).await?;
     let secrets: Vec<_> = secrets.into_iter().map(WebhookSecretDocument::from).collect();
     Ok((StatusCode::CREATED, Json(secrets)).into_response())
 }
@@ -330,12 +296,8 @@ pub(super) async fn rotate(
     params(("id" = String, Path, description = "Id of the webhook")),
     responses((status = 200, description = "What came of it", body = WebhookPingDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn ping(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-) -> Result<Json<WebhookPingDocument>, ApiError> {
-    Ok(Json(match service::ping(&app, &actor, &id).await? {
+pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError> {
+    Ok(Json(match service::ping(&one.app, &one.actor, &one.id).await? {
         Ok(answer) => WebhookPingDocument {
             delivered: (200..300).contains(&answer.status),
             http_status: Some(answer.status),
@@ -396,12 +358,7 @@ pub(super) async fn send_again(
     request_body(content = Object, description = "The range"),
     responses((status = 202, description = "They are sent again", body = WebhookRedeliveryDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn send_range_again(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
+pub(super) async fn send_range_again(one: One, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let range = members(&body, |members| {
         let mut time = |name: &str, otherwise: i64| {
             members
@@ -417,7 +374,7 @@ pub(super) async fn send_range_again(
         }
         Range { from, to, status }
     })?;
-    let count = service::send_range_again(&app, &actor, &id, &range).await?;
+    let count = service::send_range_again(&one.app, &one.actor, &one.id, &range).await?;
     Ok((StatusCode::ACCEPTED, Json(WebhookRedeliveryDocument { count })).into_response())
 }
 

@@ -4,10 +4,11 @@ use shared::{
     id::{AccountId, ProjectId},
     problem::Code,
 };
+use tracing::instrument;
 
 use super::{App, access::require, named, scopes::project_in_reach};
 use crate::{
-    domain::{access::Actor, grant::Grant, permission::Verb},
+    domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page, permission::Verb},
     error::ServiceError,
     store::{
         Tx, accounts, documents, event_log,
@@ -20,6 +21,28 @@ const MOST: u64 = 100;
 
 /// What one transaction changes in a queue, or removes from it.
 pub(super) const STEP: u32 = 2_000;
+
+/// Reads one.
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<F, ServiceError> {
+    named::read(app, actor, reference).await
+}
+
+/// Lists them.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list<F: Follower>(
+    app: &App,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<F>, ServiceError> {
+    named::list(app, actor, request).await
+}
 
 /// The project that `?project=` names for a new one, if it does.
 pub(super) async fn project_of_new(
@@ -61,11 +84,11 @@ pub(super) async fn save<F: Follower>(
 }
 
 /// Removes one with what waits in its queue.
-pub(super) async fn delete<F: Follower>(
-    app: &App,
-    actor: &Actor,
-    reference: &str,
-) -> Result<(), ServiceError> {
+///
+/// # Errors
+/// It is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, F::SUBJECT)?;
     let mut tx = app.db.begin().await?;
     let gone: F = named::find_locked(&mut tx, actor, &grant, reference).await?;

@@ -13,7 +13,7 @@ pub mod edge_keys;
 pub mod events;
 pub mod export;
 pub mod files;
-mod followers;
+pub mod followers;
 pub mod idempotency;
 pub mod intake;
 pub mod jobs;

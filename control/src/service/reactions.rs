@@ -11,8 +11,6 @@ use crate::{
     domain::{
         access::{Actor, ActorKind},
         hears::Hears,
-        listing::ListRequest,
-        page::Page,
         permission::{Subject, Verb},
         reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
         resource::Stamp,
@@ -74,24 +72,6 @@ pub async fn create(
     Ok(reaction)
 }
 
-/// Reads a reaction.
-///
-/// # Errors
-/// It is not there, or the database failed.
-#[instrument(skip_all)]
-pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Reaction, ServiceError> {
-    named::read(app, actor, id).await
-}
-
-/// Lists reactions.
-///
-/// # Errors
-/// The key may not, or the database failed.
-#[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Reaction>, ServiceError> {
-    named::list(app, actor, request).await
-}
-
 /// Merges the members given into a reaction; what it has still to do stays what it was.
 ///
 /// # Errors
@@ -114,15 +94,6 @@ pub async fn update(
     followers::save(&mut tx, actor.account, was_disabled, &reaction).await?;
     tx.commit().await?;
     Ok(reaction)
-}
-
-/// Removes a reaction with what it had still to do.
-///
-/// # Errors
-/// It is not there, or the database failed.
-#[instrument(skip_all)]
-pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    followers::delete::<Reaction>(app, actor, id).await
 }
 
 /// Who a reaction is: it may do in its project what a trusted application may, and in the account what an operator

@@ -93,24 +93,6 @@ pub async fn create(
     Ok(webhook)
 }
 
-/// Reads a webhook.
-///
-/// # Errors
-/// It is not there, or the database failed.
-#[instrument(skip_all)]
-pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Webhook, ServiceError> {
-    named::read(app, actor, id).await
-}
-
-/// Lists webhooks.
-///
-/// # Errors
-/// The key may not, or the database failed.
-#[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Webhook>, ServiceError> {
-    named::list(app, actor, request).await
-}
-
 /// Merges the members given into a webhook; one that is made active begins anew with its receiver, and with what
 /// waits for it.
 ///
@@ -142,15 +124,6 @@ pub async fn update(
     }
     app.webhooks.wake.notify_one();
     Ok(webhook)
-}
-
-/// Removes a webhook with what it was still to be sent.
-///
-/// # Errors
-/// It is not there, or the database failed.
-#[instrument(skip_all)]
-pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    followers::delete::<Webhook>(app, actor, id).await
 }
 
 /// A secret with its value.

@@ -1,0 +1,79 @@
+//! What webhooks and reactions have in common over HTTP.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::FromRequestParts, http::request::Parts, response::Response};
+use serde::Serialize;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+};
+use crate::{
+    domain::{access::Actor, listing::ListType},
+    service::{App, followers},
+    store::followers::Follower,
+};
+
+/// A request about all that the caller has of a kind.
+pub(super) struct All {
+    pub(super) app: Arc<App>,
+    pub(super) actor: Actor,
+    pub(super) info: RequestInfo,
+    pub(super) query: Query,
+}
+
+impl FromRequestParts<Arc<App>> for All {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<App>) -> Result<Self, ApiError> {
+        let Caller(actor) = Caller::from_request_parts(parts, state).await?;
+        let Ok(info) = RequestInfo::from_request_parts(parts, state).await;
+        let query = Query::from_request_parts(parts, state).await?;
+        Ok(Self { app: state.clone(), actor, info, query })
+    }
+}
+
+impl All {
+    /// A page of them, each as a document.
+    pub(super) async fn list<F: Follower, D: From<F> + Serialize>(
+        self,
+        kind: &ListType,
+    ) -> Result<Response, ApiError> {
+        let listing = Listing::parse(&self.app, &self.actor, self.info, &self.query, kind)?;
+        let page = followers::list::<F>(&self.app, &self.actor, &listing.request).await?;
+        Ok(listing.answer(&self.app, page, D::from))
+    }
+}
+
+/// A request about the one whose id is in the path.
+pub(super) struct One {
+    pub(super) app: Arc<App>,
+    pub(super) actor: Actor,
+    pub(super) id: String,
+}
+
+impl FromRequestParts<Arc<App>> for One {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<App>) -> Result<Self, ApiError> {
+        let Caller(actor) = Caller::from_request_parts(parts, state).await?;
+        let Path(id) = Path::from_request_parts(parts, state).await?;
+        Ok(Self { app: state.clone(), actor, id })
+    }
+}
+
+impl One {
+    /// It as a document.
+    pub(super) async fn read<F: Follower, D: From<F>>(self) -> Result<Json<D>, ApiError> {
+        Ok(Json(followers::read::<F>(&self.app, &self.actor, &self.id).await?.into()))
+    }
+
+    /// Removes it with its queue.
+    pub(super) async fn delete<F: Follower>(self) -> Result<(), ApiError> {
+        Ok(followers::delete::<F>(&self.app, &self.actor, &self.id).await?)
+    }
+}
