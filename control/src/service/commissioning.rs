@@ -33,7 +33,8 @@ use crate::{
     store::{
         Conn, Tx,
         actions::{self, NewAction},
-        commissions, documents,
+        commissions::{self, Found},
+        documents,
     },
 };
 
@@ -117,16 +118,12 @@ pub async fn read_state(app: &App, actor: &Actor, thng: &str) -> Result<Stands, 
 pub async fn list_states(app: &App, actor: &Actor, pairs: &[Pair]) -> Result<Vec<Stands>, ServiceError> {
     let _ = admit(actor, Verb::Read)?;
     let mut conn = app.db.read().await?;
-    let mut best: Vec<Option<Commission>> = vec![None; pairs.len()];
-    for found in commissions::list(&mut conn, actor.account, pairs).await? {
-        let Some(place) = best.get_mut(found.index) else { continue };
-        // Spec gap: two Thngs of one serial and product are not shown; the one with the latest step is told.
-        let latest = |commission: &Commission| commission.steps.last().map(|taken| taken.at);
-        if place.as_ref().is_none_or(|known| latest(known) < latest(&found.commission)) {
-            *place = Some(found.commission);
-        }
-    }
-    Ok(best.into_iter().map(Stands::from).collect())
+    let found = commissions::list(&mut conn, actor.account, pairs).await?;
+    let stands = |found: Option<Found>| match found {
+        None => Stands::from(None),
+        Some(found) => Stands { state: found.state, occurred_at: Some(found.occurred_at) },
+    };
+    Ok(found.into_iter().map(stands).collect())
 }
 
 fn admit(actor: &Actor, verb: Verb) -> Result<Grant, ServiceError> {

@@ -1,5 +1,7 @@
 //! What the factory declared of Thngs: it stands beside their other columns and goes with them.
 
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+
 use shared::{
     commission::CommissionState,
     id::{AccountId, ProductId, ThngId},
@@ -21,19 +23,24 @@ const ENCODED: &str = "SELECT EXISTS (SELECT 1 FROM actions WHERE account_id = $
 const OF_PRODUCT: &str = "SELECT t.id FROM identifiers i JOIN thngs t ON t.id = i.resource_id \
     WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $2 AND i.value = $3 AND t.product_id = $4 \
     ORDER BY t.id LIMIT 2";
-// The pairs lead, and each is looked up by the whole of the identifiers' key.
-const PG_PAIRS: &str = "SELECT p.ord - 1, t.commission_state, t.commission FROM UNNEST($2::text[], $3::text[]) \
-    WITH ORDINALITY AS p (thng, product, ord) \
-    JOIN identifiers i ON i.account_id = $1 AND i.kind = 'thng' AND i.key = $4 AND i.value = p.thng \
-    JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
-    JOIN identifiers q ON q.account_id = $1 AND q.kind = 'product' AND q.key = $5 AND q.value = p.product \
-    AND q.resource_id = t.commission_product";
-const SQLITE_PAIRS: &str = "SELECT p.key, t.commission_state, t.commission FROM json_each($2) p \
-    CROSS JOIN identifiers i ON i.account_id = $1 AND i.kind = 'thng' AND i.key = $3 \
-    AND i.value = p.value ->> '$[0]' \
-    CROSS JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
-    CROSS JOIN identifiers q ON q.account_id = $1 AND q.kind = 'product' AND q.key = $4 \
-    AND q.value = p.value ->> '$[1]' AND q.resource_id = t.commission_product";
+// Serials and products are looked up by lists, and paired by the caller: what joins them here takes all pairs of both
+// where the plan goes wrong. `IS TRUE` keeps the products a set that is looked into, not joined.
+const PG_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT value, resource_id FROM identifiers \
+    WHERE account_id = $1 AND kind = 'product' AND key = $5 AND value = ANY($3)) \
+    SELECT value, resource_id, NULL AS state, NULL AS occurred_at, NULL AS latest FROM q UNION ALL \
+    SELECT i.value, t.commission_product, t.commission_state, t.commission ->> 'occurredAt', \
+    CAST(t.commission #>> '{steps,-1,at}' AS BIGINT) \
+    FROM identifiers i JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
+    WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $4 AND i.value = ANY($2) \
+    AND (t.commission_product IN (SELECT resource_id FROM q)) IS TRUE";
+const SQLITE_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT value, resource_id FROM identifiers \
+    WHERE account_id = $1 AND kind = 'product' AND key = $5 AND value IN (SELECT value FROM json_each($3))) \
+    SELECT value, resource_id, NULL AS state, NULL AS occurred_at, NULL AS latest FROM q UNION ALL \
+    SELECT i.value, t.commission_product, t.commission_state, t.commission ->> '$.occurredAt', \
+    t.commission ->> '$.steps[#-1].at' \
+    FROM identifiers i CROSS JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
+    WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $4 AND i.value IN (SELECT value FROM json_each($2)) \
+    AND t.commission_product IN (SELECT resource_id FROM q)";
 
 /// What is on record of a Thng; `None` when it was never commissioned, or is not there.
 ///
@@ -113,25 +120,34 @@ pub async fn find_of_product(
 /// What is on record of one pair of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Index of the pair.
-    pub index: usize,
     /// The state.
     pub state: CommissionState,
-    /// The rest.
-    pub commission: Commission,
+    /// When the last step happened, as the factory wrote it.
+    pub occurred_at: String,
+    /// The same moment.
+    latest: Option<i64>,
 }
 
-type PairRow = (i64, String, Json<Commission>);
+/// A serial, the product of its Thng, and the rest; or the identifier of a product, and the product.
+type PairRow = (String, String, Option<String>, Option<String>, Option<i64>);
 
-/// What is on record of pairs whose Thng was last commissioned as their product, in one statement and no order.
+/// What is on record of pairs whose Thng was last commissioned as their product, in their order and by one statement.
+///
+/// Of several Thngs with the identifiers of one pair, the one with the latest step counts.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list(conn: &mut Conn, account: AccountId, pairs: &[Pair]) -> Result<Vec<Found>, StoreError> {
+pub async fn list(
+    conn: &mut Conn,
+    account: AccountId,
+    pairs: &[Pair],
+) -> Result<Vec<Option<Found>>, StoreError> {
+    let thngs: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.thng).collect();
+    let products: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.product).collect();
+    let (thngs, products): (Vec<&str>, Vec<&str>) =
+        (thngs.into_iter().collect(), products.into_iter().collect());
     let rows: Vec<PairRow> = match conn.raw() {
         super::Raw::Pg(c) => {
-            let (thngs, products): (Vec<&str>, Vec<&str>) =
-                pairs.iter().map(|pair| (pair.thng.as_str(), pair.product.as_str())).unzip();
             sqlx::query_as(PG_PAIRS)
                 .bind(account.as_str())
                 .bind(thngs)
@@ -142,22 +158,41 @@ pub async fn list(conn: &mut Conn, account: AccountId, pairs: &[Pair]) -> Result
                 .await?
         }
         super::Raw::Sqlite(c) => {
-            let pairs: Vec<[&str; 2]> = pairs.iter().map(|pair| [&*pair.thng, &*pair.product]).collect();
             sqlx::query_as(SQLITE_PAIRS)
                 .bind(account.as_str())
-                .bind(Json(pairs))
+                .bind(Json(thngs))
+                .bind(Json(products))
                 .bind(THNG_KEY)
                 .bind(PRODUCT_KEY)
                 .fetch_all(c)
                 .await?
         }
     };
-    rows.into_iter()
-        .map(|(index, state, Json(commission))| {
-            let index = usize::try_from(index).map_err(|_| StoreError::Row(format!("index: {index}")))?;
-            Ok(Found { index, state: parse_state(&state)?, commission })
-        })
-        .collect()
+    let mut named: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut states: HashMap<(&str, &str), Found> = HashMap::new();
+    for (value, product, state, occurred_at, latest) in &rows {
+        let Some(state) = state else {
+            named.entry(value).or_default().push(product);
+            continue;
+        };
+        let Some(occurred_at) = occurred_at else {
+            return Err(StoreError::Row(format!("commission of {value} as {product}")));
+        };
+        let found = Found { state: parse_state(state)?, occurred_at: occurred_at.clone(), latest: *latest };
+        // Spec gap: two Thngs of one serial and product are not shown; the one with the latest step is told.
+        match states.entry((value, product)) {
+            Entry::Vacant(place) => drop(place.insert(found)),
+            Entry::Occupied(mut place) if place.get().latest < found.latest => drop(place.insert(found)),
+            Entry::Occupied(_) => {}
+        }
+    }
+    let mut found = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let products = named.get(&*pair.product).into_iter().flatten();
+        let each = products.filter_map(|product| states.get(&(&*pair.thng, *product)));
+        found.push(each.max_by_key(|found| found.latest).cloned());
+    }
+    Ok(found)
 }
 
 /// How a Thng stands, by its columns.
