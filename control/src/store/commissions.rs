@@ -23,16 +23,19 @@ const ENCODED: &str = "SELECT EXISTS (SELECT 1 FROM actions WHERE account_id = $
 const OF_PRODUCT: &str = "SELECT t.id FROM identifiers i JOIN thngs t ON t.id = i.resource_id \
     WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $2 AND i.value = $3 AND t.product_id = $4 \
     ORDER BY t.id LIMIT 2";
-// Serials and products are looked up by lists, and paired by the caller: what joins them here takes all pairs of both
-// where the plan goes wrong. `IS TRUE` keeps the products a set that is looked into, not joined.
-const PG_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT value, resource_id FROM identifiers \
-    WHERE account_id = $1 AND kind = 'product' AND key = $5 AND value = ANY($3)) \
+// Serials and products are looked up one by one, and paired by the caller: what joins them here takes all pairs of both
+// where the plan goes wrong, and so does a list as a whole in a table that was not analysed since it grew. `OFFSET 0`
+// keeps each look a look by itself, `IS TRUE` keeps the products a set that is looked into.
+const PG_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT p.value, p.resource_id FROM UNNEST($3::text[]) AS k (value) \
+    CROSS JOIN LATERAL (SELECT value, resource_id FROM identifiers WHERE account_id = $1 AND kind = 'product' \
+    AND key = $5 AND value = k.value OFFSET 0) p) \
     SELECT value, resource_id, NULL AS state, NULL AS occurred_at, NULL AS latest FROM q UNION ALL \
     SELECT i.value, t.commission_product, t.commission_state, t.commission ->> 'occurredAt', \
-    CAST(t.commission #>> '{steps,-1,at}' AS BIGINT) \
-    FROM identifiers i JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
-    WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $4 AND i.value = ANY($2) \
-    AND (t.commission_product IN (SELECT resource_id FROM q)) IS TRUE";
+    CAST(t.commission #>> '{steps,-1,at}' AS BIGINT) FROM UNNEST($2::text[]) AS k (value) \
+    CROSS JOIN LATERAL (SELECT value, resource_id FROM identifiers WHERE account_id = $1 AND kind = 'thng' \
+    AND key = $4 AND value = k.value OFFSET 0) i \
+    JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
+    WHERE (t.commission_product IN (SELECT resource_id FROM q)) IS TRUE";
 const SQLITE_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT value, resource_id FROM identifiers \
     WHERE account_id = $1 AND kind = 'product' AND key = $5 AND value IN (SELECT value FROM json_each($3))) \
     SELECT value, resource_id, NULL AS state, NULL AS occurred_at, NULL AS latest FROM q UNION ALL \
