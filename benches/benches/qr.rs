@@ -1,4 +1,5 @@
-//! QR codes: the encoder and each format, beside `fast_qr` alone.
+//! QR codes: the encoder and each format, beside `fast_qr` alone; with `--features peers` beside other makers of
+//! images, too.
 //!
 //! The payload is the printed form of a generated short id: version 2 at level Q.
 
@@ -34,7 +35,36 @@ fn qr(criterion: &mut Criterion) {
         };
         group.bench_function(name, |b| b.iter(|| render(black_box(PAYLOAD), CAPTION, black_box(&request))));
     }
+    #[cfg(feature = "peers")]
+    peers(&mut group);
     group.finish();
+}
+
+/// PNGs of 300 pixels of the same code by others: `fast_qr`'s own way over SVG, and the crates `qrcode` and `image`.
+#[cfg(feature = "peers")]
+fn peers(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>) {
+    use fast_qr::convert::{Builder, image::ImageBuilder};
+    use image::{ExtendedColorType, ImageEncoder, Luma, codecs::png::PngEncoder};
+
+    group.bench_function("png 300 of fast_qr", |b| {
+        b.iter(|| {
+            let code = fast_qr::QRBuilder::new(black_box(PAYLOAD)).ecl(fast_qr::ECL::Q).build();
+            let bytes = code.map(|code| ImageBuilder::default().margin(4).fit_width(300).to_bytes(&code));
+            bytes.is_ok_and(|bytes| bytes.is_ok_and(|bytes| !bytes.is_empty()))
+        });
+    });
+    group.bench_function("png 300 of qrcode and image", |b| {
+        b.iter(|| {
+            let code = qrcode::QrCode::with_error_correction_level(black_box(PAYLOAD), qrcode::EcLevel::Q);
+            let pixels = code.map(|code| code.render::<Luma<u8>>().min_dimensions(300, 300).build());
+            let mut png = Vec::new();
+            pixels.is_ok_and(|pixels| {
+                let (width, height) = pixels.dimensions();
+                let encoder = PngEncoder::new(&mut png);
+                encoder.write_image(pixels.as_raw(), width, height, ExtendedColorType::L8).is_ok()
+            })
+        });
+    });
 }
 
 criterion_group!(benches, qr);
