@@ -5,10 +5,14 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use reqwest::{Method, StatusCode, header};
 use serde_json::json;
-use shared::wire::{
-    OLDEST_PROTOCOL, PROTOCOL,
-    internal::{EDGES_PATH, LOOKUP_PATH, SCANS_PATH},
-    stream::{Change, ToControl, ToEdge},
+use shared::{
+    time::UnixMillis,
+    wire::{
+        OLDEST_PROTOCOL, PROTOCOL,
+        internal::{EDGES_PATH, LOOKUP_PATH, SCANS_PATH},
+        spooled::{NewRecord, SPOOLED},
+        stream::{Change, ToControl, ToEdge},
+    },
 };
 use tests::{
     fleet::Fleet,
@@ -161,8 +165,35 @@ async fn scans_that_come_twice_count_once() -> Result<()> {
         assert_eq!(response.status().as_u16(), expected);
         assert_eq!(response.json::<serde_json::Value>().await?["nextSeq"], next);
     }
+    // The same, as the records lie on the disk of an edge.
+    let texts = ["tn.gg", "ONE", "https://tn.gg/ONE", tests::product::PHONE, ""];
+    let record =
+        NewRecord { at: UnixMillis(1_760_000_000_000), ip: [192, 0, 2, 1].into(), texts, rule: None };
+    let frames = |count: usize| {
+        let mut frames = Vec::new();
+        (0..count).for_each(|_| record.write(&mut frames));
+        frames
+    };
+    let torn = frames(2).split_last().map(|(_, rest)| rest.to_vec()).unwrap_or_default();
+    for (query, body, expected, next) in [
+        ("edge=e1&boot=1&firstSeq=1000", frames(2), 200, json!(1_002)),
+        ("edge=e1&boot=1&firstSeq=1000", frames(2), 200, json!(1_002)),
+        ("edge=e2&boot=1&firstSeq=1002", frames(1), 403, json!(null)),
+        ("edge=e1&boot=1&firstSeq=1002", frames(1_001), 400, json!(null)),
+        ("edge=e1&boot=1&firstSeq=1002", torn, 400, json!(null)),
+        ("edge=e1&boot=1&firstSeq=1002", b"{}".to_vec(), 400, json!(null)),
+        ("edge=e1&boot=-1&firstSeq=1002", frames(1), 400, json!(null)),
+        ("edge=e1&boot=1", frames(1), 400, json!(null)),
+        ("boot=1&firstSeq=1002", frames(1), 400, json!(null)),
+        ("edge=e1&boot=1&firstSeq=18446744073709551615", frames(1), 400, json!(null)),
+    ] {
+        let request = fleet.http.post(format!("{url}?{query}")).bearer_auth(&key);
+        let response = request.header("content-type", SPOOLED).body(body).send().await?;
+        assert_eq!(response.status().as_u16(), expected, "{query}");
+        assert_eq!(response.json::<serde_json::Value>().await?["nextSeq"], next, "{query}");
+    }
     let (_, read) = fleet.call(0, Method::GET, "/redirections/ONE", None).await?;
-    assert_eq!(read["hits"], 1_001, "{read}");
+    assert_eq!(read["hits"], 1_002, "{read}");
     Ok(())
 }
 

@@ -10,7 +10,8 @@ use shared::{
     time::UnixMillis,
     wire::{
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt},
+        scan::ScanReceipt,
+        spooled::SpooledScans,
         stream::{Epoch, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome},
     },
 };
@@ -94,8 +95,8 @@ impl Backing for Control {
         Ok(LinksPage { epoch: self.epoch.clone(), at_rev: HEAD, more: false, links })
     }
 
-    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
-        Ok(ScanReceipt { next_seq: batch.first_seq + batch.records.len() as u64 })
+    async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
+        Ok(ScanReceipt { next_seq: scans.first_seq + scans.count as u64 })
     }
 }
 

@@ -18,7 +18,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{
     Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{CONNECTION, HeaderValue, UPGRADE},
+    header::{CONNECTION, CONTENT_TYPE, HeaderValue, UPGRADE},
     server::conn::http1,
     service::service_fn,
 };
@@ -31,7 +31,8 @@ use shared::{
         frame::{Decoder, encode},
         internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH, STREAM_UPGRADE},
         links::{LinksPage, MAX_LINKS},
-        scan::ScanReceipt,
+        scan::{ScanAnswer, ScanReceipt},
+        spooled::{SPOOLED, split_frame},
         stream::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
         },
@@ -226,8 +227,10 @@ impl Control {
             LINKS_PATH => json(&self.page(&last)?),
             LOOKUP_PATH => json(&self.lookup(&last)?),
             SCANS_PATH => {
+                let query = query.to_owned();
+                let is_spooled = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == SPOOLED);
                 let body = request.into_body().collect().await?.to_bytes();
-                json(&self.take_scans(&body)?)
+                json(&self.take_scans(&query, is_spooled, &body)?)
             }
             _ => Ok(plain(StatusCode::NOT_FOUND, String::new())),
         }
@@ -253,7 +256,8 @@ impl Control {
         Ok(Fill { epoch: self.epoch.clone(), complete: true, watermark: BASE, value })
     }
 
-    fn take_scans(&self, body: &[u8]) -> Result<ScanReceipt> {
+    /// Counts the records of a batch, as they lay on the disk of the edge, or as JSON.
+    fn take_scans(&self, query: &str, is_spooled: bool, body: &[u8]) -> Result<ScanAnswer> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Batch {
@@ -262,11 +266,23 @@ impl Control {
             first_seq: u64,
             records: Vec<IgnoredAny>,
         }
-        let Batch { edge, boot, first_seq, records } = serde_json::from_slice(body)?;
+        let (edge, boot, end) = if is_spooled {
+            let parts = query.split('&').filter_map(|part| Some(part.split_once('=')?.1));
+            let [edge, boot, first_seq] = parts.collect::<Vec<_>>()[..] else { bail!("{query}") };
+            let (mut count, mut rest) = (0, body);
+            while let Some((_, behind)) = split_frame(rest) {
+                (count, rest) = (count + 1, behind);
+            }
+            ensure!(rest.is_empty(), "a damaged record");
+            (edge.replace("%2D", "-").into(), boot.parse()?, first_seq.parse::<u64>()? + count)
+        } else {
+            let Batch { edge, boot, first_seq, records } = serde_json::from_slice(body)?;
+            (edge, boot, first_seq + records.len() as u64)
+        };
         let mut scans = lock(&self.scans);
         let next = scans.entry((edge, boot)).or_default();
-        *next = (*next).max(first_seq + records.len() as u64);
-        Ok(ScanReceipt { next_seq: *next })
+        *next = (*next).max(end);
+        Ok(ScanAnswer { receipt: ScanReceipt { next_seq: *next }, takes_spooled: true })
     }
 
     async fn follow(&self, mut io: impl AsyncReadExt + AsyncWriteExt + Unpin) -> Result<()> {

@@ -13,7 +13,8 @@ use shared::{
     redirect::RedirectKey,
     wire::{
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt},
+        scan::ScanReceipt,
+        spooled::SpooledScans,
         stream::{Fill, Hello, ToControl, ToEdge},
     },
 };
@@ -53,8 +54,8 @@ impl Backing for InProcess {
         snapshot.page_of(domain, after).await.map_err(unreachable)
     }
 
-    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
-        control::worker::ingest_scans::ingest(&self.app, batch).await.map_err(|error| match error {
+    async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
+        control::worker::ingest_scans::ingest(&self.app, &scans.read()).await.map_err(|error| match error {
             ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
             ServiceError::Store(_) | ServiceError::Internal(_) => {
                 BackingError::Unreachable(error.to_string())

@@ -1,6 +1,14 @@
 //! Requests to control's internal listener: single keys past the view, and scans.
 
-use std::{num::NonZeroU32, path::Path, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroU32,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
@@ -21,7 +29,8 @@ use shared::{
     wire::{
         internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH},
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt},
+        scan::{ScanAnswer, ScanReceipt},
+        spooled::{SPOOLED, SpooledScans},
         stream::Fill,
     },
 };
@@ -37,6 +46,8 @@ use crate::{
 
 /// How long connecting may take, with TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// `Content-Type` of what is not [`SPOOLED`].
+const JSON: &str = "application/json";
 /// Idle connections are kept this long.
 const IDLE: Duration = Duration::from_secs(30);
 /// Most bytes of an answer: a page of a thousand links, each with a target and a name as long as they may be.
@@ -51,6 +62,8 @@ pub(super) struct ControlClient {
     origins: Origins,
     key: Arc<EdgeKey>,
     lookups: Lookups,
+    /// Whether the last receipt was of a control that takes scans as they lie on the disk.
+    takes_spooled: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -76,7 +89,8 @@ impl ControlClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .build(connector(ca, origins.need_tls())?);
-        Ok(Self { http, origins, key, lookups: Lookups { rate, at_once } })
+        let lookups = Lookups { rate, at_once };
+        Ok(Self { http, origins, key, lookups, takes_spooled: AtomicBool::new(false) })
     }
 
     /// Reads one key where it is written.
@@ -89,7 +103,7 @@ impl ControlClient {
         self.lookups.rate.check().map_err(|_| spent())?;
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         let path = format!("{LOOKUP_PATH}?domain={}&shortId={}", encode(&*key.domain), encode(&*key.folded));
-        self.ask(Method::GET, &path, Bytes::new()).await
+        self.ask(Method::GET, &path, (JSON, Bytes::new())).await
     }
 
     /// Reads a page of a domain's links.
@@ -99,23 +113,41 @@ impl ControlClient {
     pub(super) async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         let path = format!("{LINKS_PATH}?domain={}&after={}", encode(domain), encode(after));
-        self.ask(Method::GET, &path, Bytes::new()).await
+        self.ask(Method::GET, &path, (JSON, Bytes::new())).await
     }
 
-    /// Hands over scans.
+    /// Hands over scans: as they lie on the disk, or as JSON where control does not say that it takes that, or refuses it,
+    /// as a replica of the version before does, and one that knows fewer kinds of records.
     ///
     /// # Errors
     /// Nothing answered, or control will never take the batch.
-    pub(super) async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
-        let body = serde_json::to_vec(batch).map_err(|error| BackingError::Refused(error.to_string()))?;
-        self.ask(Method::POST, SCANS_PATH, body.into()).await
+    pub(super) async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
+        if self.takes_spooled.load(Relaxed) {
+            let edge = utf8_percent_encode(&scans.edge, NON_ALPHANUMERIC);
+            let path = format!("{SCANS_PATH}?edge={edge}&boot={}&firstSeq={}", scans.boot, scans.first_seq);
+            match self.ask(Method::POST, &path, (SPOOLED, scans.frames.clone())).await {
+                Err(BackingError::Refused(reason)) => {
+                    tracing::info!(%reason, "scans are handed over as JSON");
+                    self.takes_spooled.store(false, Relaxed);
+                }
+                answered => return answered.map(|ScanAnswer { receipt, .. }| receipt),
+            }
+        }
+        let batch = scans.read();
+        if batch.records.is_empty() {
+            return Err(BackingError::Unreachable("the next scan is of a later version".to_owned()));
+        }
+        let body = serde_json::to_vec(&batch).map_err(|error| BackingError::Refused(error.to_string()))?;
+        let answer: ScanAnswer = self.ask(Method::POST, SCANS_PATH, (JSON, body.into())).await?;
+        self.takes_spooled.store(answer.takes_spooled, Relaxed);
+        Ok(answer.receipt)
     }
 
     async fn ask<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
-        body: Bytes,
+        body: (&'static str, Bytes),
     ) -> Result<T, BackingError> {
         let mut reason = String::new();
         // A key that was exchanged a moment ago: one more attempt with the new one.
@@ -158,7 +190,7 @@ impl ControlClient {
         origin: &Origin,
         method: &Method,
         path: &str,
-        body: Bytes,
+        (kind, body): (&'static str, Bytes),
     ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
         let uri = Uri::builder()
             .scheme(origin.scheme.clone())
@@ -169,7 +201,7 @@ impl ControlClient {
             .method(method)
             .uri(uri)
             .header(AUTHORIZATION, self.key.authorization())
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(CONTENT_TYPE, HeaderValue::from_static(kind))
             .body(Full::new(body))?;
         let response = self.http.request(request).await?;
         let status = response.status();

@@ -17,7 +17,8 @@ use shared::{
     short_url::ShortDomain,
     wire::{
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt},
+        scan::ScanReceipt,
+        spooled::SpooledScans,
         stream::{Epoch, Fill, Hello, Rev, ToControl, ToEdge},
     },
 };
@@ -90,7 +91,7 @@ pub trait Backing: Send + Sync + 'static {
     /// Nothing answered (repeat), or the batch is refused (an alarm: it will never be taken).
     fn record_scans(
         &self,
-        batch: &ScanBatch,
+        scans: &SpooledScans,
     ) -> impl Future<Output = Result<ScanReceipt, BackingError>> + Send;
 
     /// What the view tells beside redirections, where there is a view and it is whole.

@@ -10,7 +10,8 @@ use shared::{
     wire::{
         links::LinksPage,
         redis_url::RedisUrl,
-        scan::{ScanBatch, ScanReceipt},
+        scan::ScanReceipt,
+        spooled::SpooledScans,
         stream::{Fill, Hello},
     },
 };
@@ -136,8 +137,8 @@ impl Backing for Network {
         Err(BackingError::Unreachable(reasons.join("; ")))
     }
 
-    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
-        self.control.record_scans(batch).await
+    async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
+        self.control.record_scans(scans).await
     }
 
     async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {

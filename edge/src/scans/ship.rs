@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use shared::wire::scan::ScanBatch;
+use shared::wire::spooled::SpooledScans;
 
 use super::spool::{Cursor, Run, Spool};
 use crate::{
@@ -92,15 +92,16 @@ impl<B: Backing> Shipper<B> {
     }
 
     async fn ship(&mut self, run: Run) -> Step {
-        let count = run.records.len() as u64;
+        let count = run.count as u64;
         self.has_more = run.has_more;
-        let batch = ScanBatch {
+        let scans = SpooledScans {
             edge: self.config.edge_id.clone(),
             boot: run.boot,
             first_seq: run.first_seq,
-            records: run.records,
+            count: run.count,
+            frames: run.frames,
         };
-        match tokio::time::timeout(TIMEOUT, self.backing.record_scans(&batch)).await {
+        match tokio::time::timeout(TIMEOUT, self.backing.record_scans(&scans)).await {
             Ok(Ok(receipt)) => match Cursor::acknowledged(run.end, run.first_seq, receipt.next_seq) {
                 Some(cursor) => {
                     self.cursor = cursor;

@@ -11,16 +11,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::Bytes;
 use shared::{
     time::UnixMillis,
-    wire::scan::{MAX_BATCH, ScanRecord},
+    wire::{scan::MAX_BATCH, spooled::split_frame},
 };
 use tokio::sync::Notify;
 
-use super::{boot, record};
+use super::boot;
 use crate::{config::EdgeConfig, error::EdgeError, metrics::Metrics};
 
-/// Most bytes read for one batch: below 8 MiB as JSON whatever they hold.
+/// Most bytes read for one batch: below 8 MiB as JSON too, whatever they hold.
 const READ_BYTES: u64 = 1 << 20;
 /// Fewest bytes read for one batch, if there are so many: every record fits.
 const LEAST_READ_BYTES: u64 = 64 << 10;
@@ -54,7 +55,9 @@ pub(super) struct Cursor {
 pub(super) struct Run {
     pub(super) boot: u64,
     pub(super) first_seq: u64,
-    pub(super) records: Vec<ScanRecord>,
+    pub(super) count: usize,
+    /// They, each with its length and checksum.
+    pub(super) frames: Bytes,
     /// Whether the segment has more behind them.
     pub(super) has_more: bool,
     /// The cursor behind the last record.
@@ -142,7 +145,7 @@ impl Spool {
                 continue;
             }
             let run = read_run(&segment, cursor)?;
-            if !run.records.is_empty() {
+            if run.count > 0 {
                 return Ok(Some(run));
             }
             if run.end.seq == cursor.seq {
@@ -175,31 +178,24 @@ fn read_run(segment: &Segment, mut cursor: Cursor) -> io::Result<Run> {
     let length = (segment.bytes - cursor.offset).min(typical.clamp(LEAST_READ_BYTES, READ_BYTES));
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     file.take(length).read_to_end(&mut bytes)?;
-    let (mut first_seq, mut records) = (None, Vec::new());
+    let (mut first_seq, mut start, mut count) = (cursor.seq, 0, 0);
     let mut rest = bytes.as_slice();
-    while records.len() < MAX_BATCH
-        && let Some((payload, behind)) = split_frame(rest)
+    while count < MAX_BATCH
+        && let Some((_, behind)) = split_frame(rest)
     {
-        if cursor.seq >= cursor.skip_to {
-            let Some(record) = record::decode(payload) else { break };
-            first_seq.get_or_insert(cursor.seq);
-            records.push(record);
-        }
         cursor.offset += (rest.len() - behind.len()) as u64;
         cursor.seq += 1;
         rest = behind;
+        if cursor.seq > cursor.skip_to {
+            count += 1;
+        } else {
+            (first_seq, start) = (cursor.seq, bytes.len() - rest.len());
+        }
     }
-    let first_seq = first_seq.unwrap_or(cursor.seq);
+    let end = bytes.len() - rest.len();
     let has_more = cursor.seq < segment.first_seq + segment.records;
-    Ok(Run { boot: segment.boot, first_seq, records, has_more, end: cursor })
-}
-
-/// The first record's bytes and what comes behind; `None` at a torn or damaged one.
-pub(super) fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_first_chunk::<4>()?;
-    let (sum, rest) = rest.split_first_chunk::<4>()?;
-    let (payload, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    (crc32c::crc32c(payload) == u32::from_le_bytes(*sum)).then_some((payload, rest))
+    let frames = Bytes::from(bytes).slice(start..end);
+    Ok(Run { boot: segment.boot, first_seq, count, frames, has_more, end: cursor })
 }
 
 /// Makes new, renamed and deleted files of a folder last.

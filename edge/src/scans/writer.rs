@@ -13,11 +13,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use shared::wire::spooled::{decode, split_frame};
+
 use super::{
-    Ring, Scan,
-    degrade::{Sum, Sums},
+    Ring,
+    degrade::Sums,
     record,
-    spool::{Segment, Spool, split_frame, sync_folder},
+    spool::{Segment, Spool, sync_folder},
 };
 use crate::metrics::Metrics;
 
@@ -29,8 +31,6 @@ const WRITE_BYTES: usize = 256 << 10;
 const SUMS: u64 = 16;
 /// Time between two syncs: what a power loss may lose more.
 const SYNC_INTERVAL: Duration = Duration::from_millis(200);
-/// Length and CRC-32C before each record.
-const FRAME_HEAD: usize = 8;
 
 /// The thread that empties the ring onto the disk.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Work {
             while buffer.len() < WRITE_BYTES
                 && let Some(scan) = self.ring.scans.pop()
             {
-                frame(&scan, &mut buffer);
+                record::write(&scan, &mut buffer);
                 ends.push(buffer.len());
             }
             let emptied = Instant::now();
@@ -172,7 +172,7 @@ impl Work {
     fn add_up(&mut self, mut frames: &[u8]) -> usize {
         let mut added = 0;
         while let Some((payload, rest)) = split_frame(frames) {
-            if record::decode(payload).is_some_and(|record| self.sums.add(&record)) {
+            if decode(payload).is_some_and(|record| self.sums.add(&record)) {
                 added += 1;
             }
             frames = rest;
@@ -192,7 +192,7 @@ impl Work {
         }
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for sum in &sums {
-            frame_sum(sum, &mut bytes);
+            record::put_sum(sum, &mut bytes);
             ends.push(bytes.len());
         }
         let done = self.write_within(&bytes, &ends, self.spool.limit_bytes);
@@ -332,31 +332,11 @@ fn sync(file: &File) {
     }
 }
 
-fn frame(scan: &Scan, out: &mut Vec<u8>) {
-    frame_with(out, |out| record::encode(scan, out));
-}
-
-fn frame_sum(sum: &Sum, out: &mut Vec<u8>) {
-    frame_with(out, |out| record::encode_sum(sum, out));
-}
-
-fn frame_with(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend([0; FRAME_HEAD]);
-    encode(out);
-    let payload = start + FRAME_HEAD;
-    // A record is below 1 KiB, so its length fits.
-    let length = u32::try_from(out.len() - payload).unwrap_or_default();
-    let sum = crc32c::crc32c(&out[payload..]);
-    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
-    out[start + 4..payload].copy_from_slice(&sum.to_le_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use shared::time::UnixMillis;
 
-    use super::*;
+    use super::{super::degrade::Sum, *};
     use crate::config::EdgeConfig;
 
     #[test]
@@ -402,7 +382,7 @@ mod tests {
             let sum = Sum { at: UnixMillis(0), domain, folded, count: std::num::NonZeroU32::MIN };
             let (mut bytes, mut ends) = (Vec::new(), Vec::new());
             for _ in 0..count {
-                frame_sum(&sum, &mut bytes);
+                record::put_sum(&sum, &mut bytes);
                 ends.push(bytes.len());
             }
             work.write(&bytes, &ends);

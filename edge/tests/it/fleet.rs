@@ -281,6 +281,30 @@ async fn pour(plain: std::net::SocketAddr, hundreds: usize) {
     }
 }
 
+/// As long as a fleet is upgraded, an edge may speak with a control of the version before at any time.
+#[tokio::test]
+async fn scans_go_as_they_lie_on_the_disk_where_control_takes_that() {
+    let fleet = Fleet::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    fleet.control.put("ABC", "https://example.com/abc");
+    fleet.publish().await;
+    let edge = fleet.live(folder.path()).await;
+    let mut count = 0;
+    let mut expected = Vec::new();
+    for (takes_only_json, spooled) in
+        [(false, false), (false, true), (true, false), (true, false), (false, false), (false, true)]
+    {
+        fleet.control.faults(|faults| faults.takes_only_json = takes_only_json);
+        edge.assert_leads("ABC", "https://example.com/abc").await;
+        count += 1;
+        eventually("the scan arrives", || fleet.control.count_scans() == count).await;
+        expected.push(spooled);
+    }
+    assert_eq!(fleet.control.spooled(), expected);
+    edge.stop().await;
+    assert_eq!(fleet.control.count_scans(), count, "each once");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scans_of_an_outage_all_arrive_once() {
     const SCANS: usize = 20_000;

@@ -9,8 +9,10 @@ pub const STREAM_PATH: &str = "/internal/v1/stream";
 /// Name of the protocol in the `Upgrade` header.
 pub const STREAM_UPGRADE: &str = "waymark-stream";
 
-/// `POST` of a [`ScanBatch`](super::scan::ScanBatch) as JSON; the answer is a
-/// [`ScanReceipt`](super::scan::ScanReceipt).
+/// `POST` of a [`ScanBatch`](super::scan::ScanBatch) as JSON; the answer is a [`ScanAnswer`](super::scan::ScanAnswer).
+///
+/// Where that says so, records are also taken as they lie on the disk of the edge: with the content type
+/// [`SPOOLED`](super::spooled::SPOOLED) and `?edge=NAME&boot=N&firstSeq=N`.
 pub const SCANS_PATH: &str = "/internal/v1/scans";
 
 /// `GET ?domain=HOST&shortId=FOLDED`: a [`Fill`](super::stream::Fill) as JSON, from the database itself.

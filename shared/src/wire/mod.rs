@@ -8,6 +8,7 @@ pub mod links;
 pub mod redis_client;
 pub mod redis_url;
 pub mod scan;
+pub mod spooled;
 pub mod stream;
 pub mod view;
 

@@ -86,6 +86,18 @@ pub struct ScanReceipt {
     pub next_seq: u64,
 }
 
+/// A receipt, and what the control that wrote it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScanAnswer {
+    /// How far it is.
+    #[serde(flatten)]
+    pub receipt: ScanReceipt,
+    /// Whether it also takes records as they lie on the disk of an edge; the version before does not.
+    #[serde(default)]
+    pub takes_spooled: bool,
+}
+
 /// Words in the user agents of robots, previews and health checks that the parser does not know.
 const BOT_WORDS: &[&str] = &[
     "bot",

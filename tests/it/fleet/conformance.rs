@@ -7,11 +7,11 @@ use edge::{
     EdgeKey,
     backing::{Backing, Changes, Network, NetworkConfig},
 };
-use serde_json::json;
 use shared::{
     redirect::RedirectKey,
+    time::UnixMillis,
     wire::{
-        scan::ScanBatch,
+        spooled::{NewRecord, SpooledScans},
         stream::{Events, Rev, Start, ToControl, ToEdge},
     },
 };
@@ -79,14 +79,18 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     ensure!(backing.page("tn.gg", "ONE").await?.links.len() == 1, "what follows");
     ensure!(backing.page("other.example", "").await?.links.is_empty(), "of one domain alone");
 
-    let record = json!({"at": 1_760_000_000_000_i64, "domain": "tn.gg", "folded": "ONE", "ip": "192.0.2.1",
-        "userAgent": tests::product::PHONE, "entryUrl": "https://tn.gg/ONE"});
-    let batch: ScanBatch = serde_json::from_value(
-        json!({"edge": "e1", "boot": 1, "firstSeq": 0, "records": [record.clone(), record]}),
-    )?;
+    let texts = ["tn.gg", "ONE", "https://tn.gg/ONE", tests::product::PHONE, ""];
+    let record =
+        NewRecord { at: UnixMillis(1_760_000_000_000), ip: [192, 0, 2, 1].into(), texts, rule: None };
+    let mut frames = Vec::new();
+    record.write(&mut frames);
+    record.write(&mut frames);
+    let scans = SpooledScans { edge: "e1".into(), boot: 1, first_seq: 0, count: 2, frames: frames.into() };
     for _ in 0..2 {
-        ensure!(backing.record_scans(&batch).await?.next_seq == 2, "and a repeat is taken once");
+        ensure!(backing.record_scans(&scans).await?.next_seq == 2, "and a repeat is taken once");
     }
+    let scans = SpooledScans { first_seq: 2, ..scans };
+    ensure!(backing.record_scans(&scans).await?.next_seq == 4, "and what follows");
 
     drop(stream);
     let mut stream = backing.changes(hello("e1", Some(welcome.epoch.clone()), one)).await?;

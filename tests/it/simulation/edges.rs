@@ -26,7 +26,8 @@ use shared::{
     time::{ManualClock, UnixMillis},
     wire::{
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt},
+        scan::ScanReceipt,
+        spooled::SpooledScans,
         stream::{Fill, Hello, ToControl, ToEdge},
     },
 };
@@ -213,8 +214,8 @@ impl Backing for Net {
         Ok(Stream { inner, form: self.form, held: None })
     }
 
-    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
-        Ok(ScanReceipt { next_seq: batch.first_seq + batch.records.len() as u64 })
+    async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
+        Ok(ScanReceipt { next_seq: scans.first_seq + scans.count as u64 })
     }
 
     async fn page(&self, _: &str, _: &str) -> Result<LinksPage, BackingError> {

@@ -8,7 +8,7 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRef, FromRequestParts, State, rejection::BytesRejection},
-    http::request::Parts,
+    http::{HeaderMap, header::CONTENT_TYPE, request::Parts},
     middleware::from_fn_with_state,
     routing::{get, post},
 };
@@ -18,7 +18,8 @@ use shared::{
     wire::{
         internal::{EDGES_PATH, LINKS_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH},
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt},
+        scan::{MAX_BATCH, ScanAnswer, ScanBatch},
+        spooled::{SPOOLED, read_all},
         stream::Fill,
     },
 };
@@ -130,18 +131,40 @@ impl FromRequestParts<Internal> for Edge {
 async fn take_scans(
     State(internal): State<Internal>,
     edge: Edge,
+    query: Query,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json<ScanReceipt>, ApiError> {
+) -> Result<Json<ScanAnswer>, ApiError> {
     let body = body.map_err(|_| {
         ApiError::refused(Code::TooLarge, format!("The body must have at most {MAX_BODY_BYTES} bytes."))
     })?;
-    let batch: ScanBatch = serde_json::from_slice(&body).map_err(|error| {
-        ApiError::refused(Code::Invalid, format!("The body is no batch of scans: {error}."))
-    })?;
+    let is_spooled = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == SPOOLED);
+    let batch = if is_spooled { read_spooled(&query, &body)? } else { read_json(&body)? };
     if batch.edge != edge.name {
         return Err(ApiError::refused(Code::Forbidden, "The batch is not of the edge whose key was sent."));
     }
-    Ok(Json(ingest(&internal.app, &batch).await?))
+    Ok(Json(ScanAnswer { receipt: ingest(&internal.app, &batch).await?, takes_spooled: true }))
+}
+
+fn read_json(body: &[u8]) -> Result<ScanBatch, ApiError> {
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::refused(Code::Invalid, format!("The body is no batch of scans: {error}.")))
+}
+
+/// A batch as it lay on the disk of an edge.
+fn read_spooled(query: &Query, body: &[u8]) -> Result<ScanBatch, ApiError> {
+    let number = |name: &str| {
+        query.find(name).and_then(|text| text.parse().ok()).ok_or_else(|| {
+            ApiError::refused(Code::InvalidParameter, format!("{name} must be a whole number from 0."))
+        })
+    };
+    let edge = part(query, "edge")?.into();
+    let (boot, first_seq) = (number("boot")?, number("firstSeq")?);
+    let records = read_all(body).ok_or_else(|| {
+        let text = format!("The body must be at most {MAX_BATCH} records that this version knows.");
+        ApiError::refused(Code::Invalid, text)
+    })?;
+    Ok(ScanBatch { edge, boot, first_seq, records })
 }
 
 /// Reads one redirection where it is written: for what no view of it can answer.

@@ -15,6 +15,7 @@ use shared::{
     wire::{
         links::LinksPage,
         scan::{ScanBatch, ScanReceipt, ScanRecord},
+        spooled::SpooledScans,
         stream::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
         },
@@ -31,6 +32,8 @@ pub(crate) struct Faults {
     pub(crate) is_down: bool,
     /// Only scans are not taken.
     pub(crate) refuses_scans: bool,
+    /// Scans are taken as JSON alone, as by the version before.
+    pub(crate) takes_only_json: bool,
     /// Scans are stored, but the answer is lost; counts down.
     pub(crate) lost_receipts: u32,
     /// So many messages with events are swallowed.
@@ -61,6 +64,7 @@ struct State {
     reads: u32,
     cursors: HashMap<u64, u64>,
     scans: Vec<(u64, u64, ScanRecord)>,
+    spooled: Vec<bool>,
     faults: Faults,
     breaks: u32,
 }
@@ -94,6 +98,7 @@ impl Control {
             reads: 0,
             cursors: HashMap::new(),
             scans: Vec::new(),
+            spooled: Vec::new(),
             faults: Faults::default(),
             breaks: 0,
         };
@@ -384,7 +389,29 @@ impl Backing for Control {
         Ok(LinksPage { epoch: state.epoch.clone(), at_rev, more, links })
     }
 
-    async fn record_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+    async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
+        self.take_scans(&scans.read())
+    }
+}
+
+impl Control {
+    /// Whether scans are taken as they lie on the disk.
+    pub(crate) fn takes_spooled(&self) -> bool {
+        !self.state().faults.takes_only_json
+    }
+
+    /// Notes how a batch came.
+    pub(crate) fn note_form(&self, is_spooled: bool) {
+        self.state().spooled.push(is_spooled);
+    }
+
+    /// How each batch came that was taken: as it lay on the disk, or else as JSON.
+    pub(crate) fn spooled(&self) -> Vec<bool> {
+        self.state().spooled.clone()
+    }
+
+    /// Stores a batch behind the boot's cursor.
+    pub(crate) fn take_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
         let mut state = self.state();
         if state.faults.is_down || state.faults.refuses_scans {
             return Err(down());

@@ -23,6 +23,8 @@ use shared::{
     wire::{
         frame::{Decoder, Message},
         internal::{LOOKUP_PATH, SCANS_PATH, STREAM_PATH, STREAM_UPGRADE},
+        scan::{ScanAnswer, ScanBatch},
+        spooled::{SPOOLED, read_all},
         stream::{Rev, ToControl, ToEdge},
         view::{self, Meta, Record, Setup},
     },
@@ -209,8 +211,30 @@ impl Internal {
                 json(self.control.lookup(&RedirectKey::new(domain, short_id)).await)
             }
             SCANS_PATH => {
+                let is_spooled = request.headers()[header::CONTENT_TYPE] == SPOOLED;
+                let query = request.uri().query().unwrap_or_default().to_owned();
                 let body = request.into_body().collect().await.unwrap().to_bytes();
-                json(self.control.record_scans(&serde_json::from_slice(&body).unwrap()).await)
+                let takes_spooled = self.control.takes_spooled();
+                if is_spooled && !takes_spooled {
+                    // The version before finds no JSON.
+                    return status(StatusCode::BAD_REQUEST);
+                }
+                let batch = if is_spooled {
+                    let mut parts = query.split('&').map(|part| part.split_once('=').unwrap().1);
+                    let mut next = || parts.next().unwrap();
+                    let (edge, boot, first_seq) = (next(), next(), next());
+                    ScanBatch {
+                        edge: edge.replace("%2D", "-").into(),
+                        boot: boot.parse().unwrap(),
+                        first_seq: first_seq.parse().unwrap(),
+                        records: read_all(&body).unwrap(),
+                    }
+                } else {
+                    serde_json::from_slice(&body).unwrap()
+                };
+                self.control.note_form(is_spooled);
+                let receipt = self.control.take_scans(&batch);
+                json(receipt.map(|receipt| ScanAnswer { receipt, takes_spooled }))
             }
             _ => status(StatusCode::NOT_FOUND),
         }

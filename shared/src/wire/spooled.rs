@@ -1,0 +1,246 @@
+//! Scans as they lie on the disk of an edge, and are handed over: small, and readable by the next version.
+//!
+//! A record is `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`; each
+//! text has a 16-bit length before it, numbers are little-endian. A rule that fired follows as
+//! `application | index u16 | name | location`, where an empty text is none. A sum of scans is
+//! `version | time i64 | count u32 | domain | short id`. Before each record stand its length and CRC-32C, 32 bits each.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    num::NonZeroU32,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+
+use super::scan::{FiredRule, MAX_BATCH, ScanBatch, ScanRecord, cut};
+use crate::time::UnixMillis;
+
+/// First byte of a record without a rule.
+const PLAIN: u8 = 1;
+/// First byte of a record with a rule; one that is not known belongs to a later version.
+const WITH_RULE: u8 = 2;
+/// First byte of a sum of scans.
+const SUM: u8 = 3;
+
+/// Bytes before each record: its length and its checksum.
+const FRAME_HEAD: usize = 8;
+
+/// `Content-Type` of records as they lie on the disk.
+pub const SPOOLED: &str = "application/vnd.waymark.spooled-scans";
+
+/// A scan that is to be written; texts that are absent are empty.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRecord<'a> {
+    /// When the redirect was answered, by the edge's clock.
+    pub at: UnixMillis,
+    /// The client's address.
+    pub ip: IpAddr,
+    /// Host, folded short id, short URL as requested, user agent and referer.
+    pub texts: [&'a str; 5],
+    /// The rule by which the redirect went, if one fired.
+    pub rule: Option<NewRule<'a>>,
+}
+
+/// The rule that decided a redirect.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRule<'a> {
+    /// Id of its application; empty for the account's own.
+    pub application: &'a str,
+    /// Its place among the rules of its owner.
+    pub index: u16,
+    /// Its name; empty without one.
+    pub name: &'a str,
+    /// The `Location` that was sent.
+    pub location: &'a str,
+}
+
+impl NewRecord<'_> {
+    /// Appends the record, behind its length and checksum.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        frame(out, |out| {
+            out.push(if self.rule.is_some() { WITH_RULE } else { PLAIN });
+            out.extend(self.at.0.to_le_bytes());
+            match self.ip {
+                IpAddr::V4(ip) => {
+                    out.push(4);
+                    out.extend(ip.octets());
+                }
+                IpAddr::V6(ip) => {
+                    out.push(6);
+                    out.extend(ip.octets());
+                }
+            }
+            for text in self.texts {
+                put(text, out);
+            }
+            if let Some(rule) = &self.rule {
+                put(rule.application, out);
+                out.extend(rule.index.to_le_bytes());
+                put(rule.name, out);
+                put(rule.location, out);
+            }
+        });
+    }
+}
+
+/// Appends a sum of the scans of a link in the minute that begins at `at`, behind its length and checksum.
+pub fn write_sum(at: UnixMillis, count: NonZeroU32, [domain, folded]: [&str; 2], out: &mut Vec<u8>) {
+    frame(out, |out| {
+        out.push(SUM);
+        out.extend(at.0.to_le_bytes());
+        out.extend(count.get().to_le_bytes());
+        put(domain, out);
+        put(folded, out);
+    });
+}
+
+fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend([0; FRAME_HEAD]);
+    write(out);
+    let payload = start + FRAME_HEAD;
+    // A record is below 400 KiB whatever it holds, so its length fits.
+    let length = u32::try_from(out.len() - payload).unwrap_or_default();
+    let sum = crc32c::crc32c(&out[payload..]);
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    out[start + 4..payload].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Appends a text of at most a few thousand bytes: all are bounded before they come here.
+fn put(text: &str, out: &mut Vec<u8>) {
+    let text = cut(text, usize::from(u16::MAX));
+    out.extend(u16::try_from(text.len()).unwrap_or(0).to_le_bytes());
+    out.extend(text.as_bytes());
+}
+
+/// A run of records of one boot of an edge, in order and without a gap, as they lie on its disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpooledScans {
+    /// Name of the edge.
+    pub edge: Arc<str>,
+    /// Which boot of the edge.
+    pub boot: u64,
+    /// Sequence number of the first record; the next records follow without a gap.
+    pub first_seq: u64,
+    /// How many they are, at most [`MAX_BATCH`].
+    pub count: usize,
+    /// The records, each behind its length and checksum.
+    pub frames: Bytes,
+}
+
+impl SpooledScans {
+    /// Reads the records, up to the first that this version cannot read.
+    #[must_use]
+    pub fn read(&self) -> ScanBatch {
+        let mut records = Vec::with_capacity(self.count.min(MAX_BATCH));
+        let mut rest = &*self.frames;
+        while let Some((payload, behind)) = split_frame(rest)
+            && let Some(record) = decode(payload)
+        {
+            records.push(record);
+            rest = behind;
+        }
+        ScanBatch { edge: self.edge.clone(), boot: self.boot, first_seq: self.first_seq, records }
+    }
+}
+
+/// Reads all of a body of [`SPOOLED`] records; `None` when one of them cannot be read, or there are more than
+/// [`MAX_BATCH`].
+#[must_use]
+pub fn read_all(mut frames: &[u8]) -> Option<Vec<ScanRecord>> {
+    let mut records = Vec::new();
+    while !frames.is_empty() {
+        let (payload, behind) = split_frame(frames)?;
+        records.push(decode(payload).filter(|_| records.len() < MAX_BATCH)?);
+        frames = behind;
+    }
+    Some(records)
+}
+
+/// The first record's bytes and what comes behind; `None` at a torn or damaged one.
+#[must_use]
+pub fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (sum, rest) = rest.split_first_chunk::<4>()?;
+    let (payload, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    (crc32c::crc32c(payload) == u32::from_le_bytes(*sum)).then_some((payload, rest))
+}
+
+/// Reads a record; `None` when it is not one.
+#[must_use]
+pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
+    let input = &mut bytes;
+    let has_rule = match take::<1>(input)? {
+        [PLAIN] => false,
+        [WITH_RULE] => true,
+        [SUM] => return decode_sum(input),
+        _ => return None,
+    };
+    let at = UnixMillis(i64::from_le_bytes(take(input)?));
+    let ip = match take::<1>(input)? {
+        [4] => IpAddr::V4(Ipv4Addr::from(take::<4>(input)?)),
+        [6] => IpAddr::V6(Ipv6Addr::from(take::<16>(input)?)),
+        _ => return None,
+    };
+    let domain = text(input)?.into();
+    let folded = text(input)?.into();
+    let entry_url = text(input)?.into();
+    let user_agent = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
+    let referer = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
+    let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
+    let count = None;
+    input.is_empty().then_some(ScanRecord {
+        at,
+        domain,
+        folded,
+        ip,
+        user_agent,
+        referer,
+        entry_url,
+        rule,
+        count,
+    })
+}
+
+fn rule(input: &mut &[u8]) -> Option<FiredRule> {
+    let application = match text(input)? {
+        "" => None,
+        id => Some(id.parse().ok()?),
+    };
+    let index = u16::from_le_bytes(take(input)?);
+    let name = Some(text(input)?).filter(|name| !name.is_empty()).map(Into::into);
+    let redirect_url = text(input)?.into();
+    Some(FiredRule { application, index, name, redirect_url })
+}
+
+fn take<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = input.split_first_chunk::<N>()?;
+    *input = rest;
+    Some(*head)
+}
+
+fn text<'a>(input: &mut &'a [u8]) -> Option<&'a str> {
+    let length = usize::from(u16::from_le_bytes(take(input)?));
+    let (head, rest) = input.split_at_checked(length)?;
+    *input = rest;
+    std::str::from_utf8(head).ok()
+}
+
+fn decode_sum(mut bytes: &[u8]) -> Option<ScanRecord> {
+    let input = &mut bytes;
+    let at = UnixMillis(i64::from_le_bytes(take(input)?));
+    let count = NonZeroU32::new(u32::from_le_bytes(take(input)?))?;
+    let (domain, folded) = (text(input)?.into(), text(input)?.into());
+    input.is_empty().then(|| ScanRecord {
+        at,
+        domain,
+        folded,
+        ip: Ipv4Addr::UNSPECIFIED.into(),
+        user_agent: None,
+        referer: None,
+        entry_url: Box::default(),
+        rule: None,
+        count: Some(count),
+    })
+}
