@@ -58,15 +58,21 @@ impl Client {
 
     /// Asks, and waits for the whole answer; `body` is JSON.
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
+        self.send(method, path, body.map(|body| ("application/json", body.as_bytes())))
+    }
+
+    /// The same with a body of any content type.
+    pub(crate) fn send(&mut self, method: &str, path: &str, body: Option<(&str, &[u8])>) -> Result<Answer> {
         let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
         if let Some(key) = &self.key {
             request += &format!("Authorization: {key}\r\nAccept: application/json\r\n");
         }
-        if let Some(body) = body {
-            request += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+        if let Some((kind, body)) = body {
+            request += &format!("Content-Type: {kind}\r\nContent-Length: {}\r\n", body.len());
         }
-        request = request + "\r\n" + body.unwrap_or_default();
-        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut request = (request + "\r\n").into_bytes();
+        request.extend_from_slice(body.map_or(&[], |(_, body)| body));
+        self.stream.get_mut().write_all(&request)?;
         self.read(method == "HEAD").with_context(|| format!("{method} {path}"))
     }
 

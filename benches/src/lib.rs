@@ -6,9 +6,11 @@
 
 mod answer;
 mod build;
+mod control;
 mod drive;
 mod hist;
 mod http;
+mod ingest;
 mod links;
 mod load;
 mod metrics;
@@ -22,6 +24,7 @@ mod things;
 mod waymark;
 
 pub use self::{
+    ingest::{IngestArgs, run_ingest},
     load::{Args, run},
     mixed::{MixedArgs, run_mixed},
     push::{PushArgs, run_push},

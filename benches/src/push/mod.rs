@@ -3,22 +3,20 @@
 mod edges;
 
 use std::{
-    io::{BufRead, BufReader, Write, stdout},
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    io::{Write, stdout},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use self::edges::Edges;
-use crate::{hist::Hist, http::Client};
+use crate::{control::Control, hist::Hist, http::Client};
 
 /// Redirections that single changes go by turns to.
 const LINKS: usize = 100;
@@ -57,16 +55,6 @@ pub struct PushArgs {
     database: String,
 }
 
-/// A control of its own, ended when dropped, with its schema.
-struct Control {
-    child: Child,
-    api: SocketAddr,
-    internal: SocketAddr,
-    key: String,
-    database: String,
-    schema: String,
-}
-
 /// What one row of the table says, in milliseconds.
 struct Row {
     edges: usize,
@@ -88,11 +76,11 @@ pub fn run_push(mut args: PushArgs) -> Result<()> {
         "the numbers of edges must grow: an edge that went counts for ten seconds"
     );
     let most = args.edges.last().copied().unwrap_or(0);
-    let control = Control::start(&args)?;
+    let control = Control::start(&args.control, &args.database)?;
     let keys = (0..most.max(3))
         .map(|n| {
             let name = format!("bench-{n}");
-            let key = command(&args.control, &control.database, &["edge-keys", "create", &name])?;
+            let key = control.edge_key(&name)?;
             Ok((name, key))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -111,69 +99,6 @@ pub fn run_push(mut args: PushArgs) -> Result<()> {
         edges.close()?;
     }
     print(&rows, bulk.as_ref(), &args)
-}
-
-impl Control {
-    fn start(args: &PushArgs) -> Result<Self> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();
-        let schema = format!("push{now}");
-        sql(&args.database, &format!("CREATE SCHEMA {schema}"))?;
-        let database = format!("{}?options[search_path]={schema}", args.database);
-        // Eighty characters, new for each run; it opens nothing but this run's schema.
-        let key: String = format!("{now:0>40}").repeat(2);
-        command(&args.control, &database, &["migrate"])?;
-        let create = ["accounts", "create", "--domains", "tn.gg", "--operator-key", &key];
-        command(&args.control, &database, &create)?;
-        let mut child = Command::new(&args.control)
-            .arg("serve")
-            .envs([("DATABASE_URL", &*database), ("RUST_LOG", "warn"), ("WAYMARK_REQUESTS_PER_KEY", "0")])
-            // Nobody reads misses here: the stream is measured, and Redis is not in its way.
-            .env("REDIS_URL", "redis://127.0.0.1:1")
-            .env("WAYMARK_FILES_URL", std::env::temp_dir().join(&schema))
-            .envs(["API", "INTERNAL", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| args.control.display().to_string())?;
-        let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-        let mut address = |label: &str| -> Result<SocketAddr> {
-            for line in lines.by_ref() {
-                if let Some(url) = line?.trim().strip_prefix(label) {
-                    return Ok(url.trim().trim_start_matches("http://").parse()?);
-                }
-            }
-            bail!("control did not come up")
-        };
-        let (api, internal) = (address("API ")?, address("Internal ")?);
-        // The rest of what it says goes nowhere, and must not fill the pipe.
-        std::thread::spawn(move || lines.by_ref().for_each(drop));
-        Ok(Self { child, api, internal, key, database: database.clone(), schema })
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // It may have ended already; what is left is a schema in a database for tests.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let url = self.database.split('?').next().unwrap_or_default();
-        let _ = sql(url, &format!("DROP SCHEMA {} CASCADE", self.schema));
-    }
-}
-
-/// Runs a command of control that must succeed; gives what it prints.
-fn command(control: &Path, database: &str, args: &[&str]) -> Result<String> {
-    let mut command = Command::new(control);
-    let output = command.args(args).env("DATABASE_URL", database).output();
-    let output = output.with_context(|| control.display().to_string())?;
-    ensure!(output.status.success(), "control {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
-}
-
-fn sql(url: &str, text: &str) -> Result<()> {
-    let output = Command::new("psql").args(["-q", "-d", url, "-c", text]).output().context("psql")?;
-    ensure!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
 }
 
 fn prepare(api: &mut Client) -> Result<(String, Vec<String>)> {

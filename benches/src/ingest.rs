@@ -1,0 +1,206 @@
+//! How many redirections and scans control writes a second, beside `COPY` of the rows that they made.
+
+use std::{
+    io::{Write, stdout},
+    path::PathBuf,
+    process::Stdio,
+    time::{Instant, SystemTime},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use shared::{
+    time::UnixMillis,
+    wire::{
+        internal::SCANS_PATH,
+        scan::MAX_BATCH,
+        spooled::{NewRecord, SPOOLED},
+    },
+};
+
+use crate::{control::Control, http::Client};
+
+/// Redirections of one request.
+const CHUNK: usize = 1_000;
+
+/// What a phone says that scans.
+const AGENT: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) \
+    Version/18.1 Mobile/15E148 Safari/604.1";
+
+/// Measures what control writes in bulk against a real Postgres; every row is counted.
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = "ingest", version, max_term_width = 100)]
+pub struct IngestArgs {
+    /// Redirections, and scans, of each round
+    #[arg(long, default_value_t = 50_000)]
+    rows: usize,
+    /// Rounds, by turns with COPY
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Small sizes, for CI: correctness only
+    #[arg(long)]
+    smoke: bool,
+    /// The control binary
+    #[arg(long, value_name = "FILE", default_value = "target/release/control")]
+    control: PathBuf,
+    /// A Postgres database in which a schema of its own is made and removed again
+    #[arg(long, env = "WAYMARK_TEST_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    database: String,
+}
+
+/// Runs the benchmark and prints two rows.
+///
+/// # Errors
+/// A server does not come up, an answer is wrong, or rows are missing.
+pub fn run_ingest(mut args: IngestArgs) -> Result<()> {
+    if args.smoke {
+        (args.rows, args.rounds) = (2_000, 1);
+    }
+    ensure!(args.rows >= CHUNK && args.rows.is_multiple_of(CHUNK), "--rows must be a multiple of {CHUNK}");
+    let control = Control::start(&args.control, &args.database)?;
+    let mut run = Run::new(&control)?;
+    let mut out = stdout().lock();
+    writeln!(out, "| rows | a second | `COPY` | ratio |\n|---|---:|---:|---:|")?;
+    for kind in [Kind::Redirections, Kind::Scans] {
+        let table = kind.table();
+        control.sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL)"))?;
+        let (mut ours, mut raw) = (Vec::new(), Vec::new());
+        for round in 0..args.rounds {
+            let before = count(&control, table)?;
+            let begun = Instant::now();
+            match kind {
+                Kind::Redirections => run.redirections(args.rows)?,
+                Kind::Scans => run.scans(args.rows)?,
+            }
+            ours.push(args.rows as f64 / begun.elapsed().as_secs_f64());
+            let made = count(&control, table)? - before;
+            ensure!(made == args.rows, "{made} rows in {table}, not {}", args.rows);
+            let new = format!("COPY (SELECT * FROM {table} ORDER BY seq OFFSET {before}) TO STDOUT");
+            let rows = control.sql(&new)?;
+            raw.push(copy(&control, table, &rows)?);
+            let copied = count(&control, &format!("raw_{table}"))?;
+            ensure!(copied == (round + 1) * args.rows, "{copied} rows were copied");
+        }
+        let (ours, raw) = (Spread::of(ours), Spread::of(raw));
+        writeln!(out, "| {table} | {ours} | {raw} | {:.2} |", ours.median / raw.median)?;
+    }
+    Ok(())
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Redirections,
+    Scans,
+}
+
+impl Kind {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Redirections => "redirections",
+            Self::Scans => "actions",
+        }
+    }
+}
+
+struct Run<'a> {
+    control: &'a Control,
+    api: Client,
+    edge: Client,
+    product: String,
+    /// Short ids that were made.
+    links: Vec<String>,
+    /// The sequence number of the edge's next scan.
+    seq: usize,
+}
+
+impl<'a> Run<'a> {
+    fn new(control: &'a Control) -> Result<Self> {
+        let mut api = Client::connect(control.api, Some(&control.key))?;
+        let answer = api.ask("POST", "/products", Some(&json!({"name": "Bag"}).to_string()))?;
+        ensure!(answer.status == 201, "POST /products: {}", answer.status);
+        let product = answer.json()?["id"].as_str().context("no id")?.to_owned();
+        let key = format!("Bearer {}", control.edge_key("bench")?);
+        let edge = Client::connect(control.internal, Some(&key))?;
+        Ok(Self { control, api, edge, product, links: Vec::new(), seq: 0 })
+    }
+
+    /// Imports links as `waymark import` does, by one client.
+    fn redirections(&mut self, count: usize) -> Result<()> {
+        for chunk in 0..count / CHUNK {
+            let items: Vec<Value> = (0..CHUNK)
+                .map(|n| {
+                    let target = format!("https://example.com/items/{chunk}/{n}?utm_source=qr");
+                    json!({"platformId": self.product, "defaultRedirectUrl": target})
+                })
+                .collect();
+            let answer = self.api.ask("POST", "/redirections", Some(&Value::Array(items).to_string()))?;
+            ensure!(answer.status == 200, "the import: {} {:?}", answer.status, answer.json());
+        }
+        Ok(())
+    }
+
+    /// Hands over scans as an edge does, one batch after the other.
+    fn scans(&mut self, count: usize) -> Result<()> {
+        if self.links.is_empty() {
+            let told = self.control.sql("SELECT short_id FROM redirections ORDER BY folded")?;
+            self.links = told.lines().map(ToOwned::to_owned).collect();
+        }
+        let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?;
+        for _ in 0..count / MAX_BATCH {
+            let mut frames = Vec::new();
+            for n in self.seq..self.seq + MAX_BATCH {
+                // All over the links, in an order unlike theirs.
+                let link = &self.links[(n * 7_919) % self.links.len()];
+                let url = format!("https://tn.gg/{link}");
+                let (texts, ip) =
+                    (["tn.gg", &link.to_uppercase(), &url, AGENT, ""], [192, 0, 2, (n % 250) as u8]);
+                NewRecord { at: UnixMillis(now), ip: ip.into(), texts, rule: None }.write(&mut frames);
+            }
+            let path = format!("{SCANS_PATH}?edge=bench&boot=1&firstSeq={}", self.seq);
+            let answer = self.edge.send("POST", &path, Some((SPOOLED, &frames)))?;
+            self.seq += MAX_BATCH;
+            ensure!(answer.status == 200 && answer.json()?["nextSeq"] == self.seq, "{:?}", answer.json());
+        }
+        Ok(())
+    }
+}
+
+fn count(control: &Control, table: &str) -> Result<usize> {
+    Ok(control.sql(&format!("SELECT count(*) FROM {table}"))?.trim().parse()?)
+}
+
+/// Rows a second of `COPY` in statements of as many rows as a request has, each with a commit of its own.
+fn copy(control: &Control, table: &str, rows: &str) -> Result<f64> {
+    let lines: Vec<&str> = rows.lines().collect();
+    let mut text = String::with_capacity(rows.len() + lines.len());
+    for chunk in lines.chunks(CHUNK) {
+        text += &format!("COPY raw_{table} FROM STDIN;\n{}\n\\.\n", chunk.join("\n"));
+    }
+    let begun = Instant::now();
+    let mut child = control.psql().stdin(Stdio::piped()).spawn().context("psql")?;
+    child.stdin.take().context("no stdin")?.write_all(text.as_bytes())?;
+    ensure!(child.wait()?.success(), "COPY failed");
+    Ok(lines.len() as f64 / begun.elapsed().as_secs_f64())
+}
+
+/// Median, least and most.
+struct Spread {
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        let at = |index: usize| values.get(index).copied().unwrap_or_default();
+        Self { median: at(values.len() / 2), least: at(0), most: at(values.len().saturating_sub(1)) }
+    }
+}
+
+impl std::fmt::Display for Spread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.0} ({:.0}–{:.0})", self.median, self.least, self.most)
+    }
+}
