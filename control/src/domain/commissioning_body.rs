@@ -156,18 +156,17 @@ pub fn parse_pairs(body: &Value) -> Result<Vec<Pair>, Vec<String>> {
 
 /// The value of an identifier whose key must be this one.
 fn value_of(members: &mut Members<'_>, name: &str, key: &str) -> Option<String> {
-    let path = members.path(name);
     if members.raw(name).is_none() {
-        members.fault(format!("{path} is required."));
+        members.fault(format!("{} is required.", members.path(name)));
     }
     let identifier: Identifier = members.parsed(name)?;
     if identifier.key != key {
         let other = shorten(&identifier.key);
-        members.fault(format!("{path} must have the key {key}, not {other}."));
+        members.fault(format!("{} must have the key {key}, not {other}.", members.path(name)));
         return None;
     }
     if let Err(fault) = check_text(&identifier.value, 1, MAX_IDENTIFIER) {
-        members.fault(format!("{path} {fault}."));
+        members.fault(format!("{} {fault}.", members.path(name)));
         return None;
     }
     Some(identifier.value)

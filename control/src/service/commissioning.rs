@@ -119,6 +119,7 @@ pub async fn list_states(app: &App, actor: &Actor, pairs: &[Pair]) -> Result<Vec
     let _ = admit(actor, Verb::Read)?;
     let mut conn = app.db.read().await?;
     let found = commissions::list(&mut conn, actor.account, pairs).await?;
+    // Spec gap: two Thngs of one serial and product are not shown; the one with the latest step is told.
     let stands = |found: Option<Found>| match found {
         None => Stands::from(None),
         Some(found) => Stands { state: found.state, occurred_at: Some(found.occurred_at) },

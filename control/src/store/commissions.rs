@@ -1,7 +1,11 @@
 //! What the factory declared of Thngs: it stands beside their other columns and goes with them.
 
-use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
+    iter,
+};
 
+use futures_util::TryStreamExt;
 use shared::{
     commission::CommissionState,
     id::{AccountId, ProductId, ThngId},
@@ -10,10 +14,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, on_db, parse};
-use crate::domain::{
-    commissioning::Commission,
-    commissioning_body::{PRODUCT_KEY, Pair, THNG_KEY},
-};
+use crate::domain::{commissioning::Commission, commissioning_body::Pair};
 
 const FIND: &str = "SELECT commission FROM thngs WHERE account_id = $1 AND id = $2";
 const PUT: &str = "UPDATE thngs SET commission_state = $3, commission_product = $4, commission = $5 \
@@ -23,27 +24,22 @@ const ENCODED: &str = "SELECT EXISTS (SELECT 1 FROM actions WHERE account_id = $
 const OF_PRODUCT: &str = "SELECT t.id FROM identifiers i JOIN thngs t ON t.id = i.resource_id \
     WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $2 AND i.value = $3 AND t.product_id = $4 \
     ORDER BY t.id LIMIT 2";
-// Serials and products are looked up one by one, and paired by the caller: what joins them here takes all pairs of both
-// where the plan goes wrong, and so does a list as a whole in a table that was not analysed since it grew. `OFFSET 0`
-// keeps each look a look by itself, `IS TRUE` keeps the products a set that is looked into.
-const PG_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT p.value, p.resource_id FROM UNNEST($3::text[]) AS k (value) \
-    CROSS JOIN LATERAL (SELECT value, resource_id FROM identifiers WHERE account_id = $1 AND kind = 'product' \
-    AND key = $5 AND value = k.value OFFSET 0) p) \
-    SELECT value, resource_id, NULL AS state, NULL AS occurred_at, NULL AS latest FROM q UNION ALL \
-    SELECT i.value, t.commission_product, t.commission_state, t.commission ->> 'occurredAt', \
-    CAST(t.commission #>> '{steps,-1,at}' AS BIGINT) FROM UNNEST($2::text[]) AS k (value) \
-    CROSS JOIN LATERAL (SELECT value, resource_id FROM identifiers WHERE account_id = $1 AND kind = 'thng' \
-    AND key = $4 AND value = k.value OFFSET 0) i \
-    JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
-    WHERE (t.commission_product IN (SELECT resource_id FROM q)) IS TRUE";
-const SQLITE_PAIRS: &str = "WITH q AS MATERIALIZED (SELECT value, resource_id FROM identifiers \
-    WHERE account_id = $1 AND kind = 'product' AND key = $5 AND value IN (SELECT value FROM json_each($3))) \
-    SELECT value, resource_id, NULL AS state, NULL AS occurred_at, NULL AS latest FROM q UNION ALL \
-    SELECT i.value, t.commission_product, t.commission_state, t.commission ->> '$.occurredAt', \
-    t.commission ->> '$.steps[#-1].at' \
-    FROM identifiers i CROSS JOIN thngs t ON t.id = i.resource_id AND t.commission_state IS NOT NULL \
-    WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $4 AND i.value IN (SELECT value FROM json_each($2)) \
-    AND t.commission_product IN (SELECT resource_id FROM q)";
+// One look into the index `thngs_commissioned` for all Thngs of a product, which are a part of the list $2 from $4 to
+// $5. `IS TRUE` keeps Postgres from an index by the account where nothing was analysed since the table grew.
+const PG_PAIRS: &str = "SELECT k.value, t.serial, t.commission_state, t.occurred_at, t.latest \
+    FROM UNNEST($3::text[], $4::int[], $5::int[]) AS k (value, first, last) \
+    CROSS JOIN LATERAL (SELECT array_agg(resource_id) AS ids FROM identifiers \
+    WHERE account_id = $1 AND kind = 'product' AND key = 'gs1:01' AND value = k.value) i \
+    CROSS JOIN LATERAL (SELECT doc -> 'identifiers' ->> 'gs1:21' AS serial, commission_state, \
+    commission ->> 'occurredAt' AS occurred_at, CAST(commission #>> '{steps,-1,at}' AS BIGINT) AS latest FROM thngs \
+    WHERE doc -> 'identifiers' ->> 'gs1:21' = ANY (($2::text[])[k.first:k.last]) AND commission_product = ANY (i.ids) \
+    AND commission_state IS NOT NULL AND (account_id = $1) IS TRUE OFFSET 0) t";
+const SQLITE_PAIRS: &str = "SELECT p.value ->> '$[1]', p.value ->> '$[0]', t.commission_state, \
+    t.commission ->> '$.occurredAt', t.commission ->> '$.steps[#-1].at' FROM json_each($2) p \
+    CROSS JOIN identifiers q ON q.account_id = $1 AND q.kind = 'product' AND q.key = 'gs1:01' \
+    AND q.value = p.value ->> '$[1]' \
+    CROSS JOIN thngs t ON t.doc ->> '$.identifiers.\"gs1:21\"' = p.value ->> '$[0]' \
+    AND t.commission_product = q.resource_id AND t.commission_state IS NOT NULL AND t.account_id = $1";
 
 /// What is on record of a Thng; `None` when it was never commissioned, or is not there.
 ///
@@ -128,11 +124,11 @@ pub struct Found {
     /// When the last step happened, as the factory wrote it.
     pub occurred_at: String,
     /// The same moment.
-    latest: Option<i64>,
+    latest: i64,
 }
 
-/// A serial, the product of its Thng, and the rest; or the identifier of a product, and the product.
-type PairRow = (String, String, Option<String>, Option<String>, Option<i64>);
+/// The identifiers of product and Thng, and the rest.
+type PairRow = (String, String, String, String, i64);
 
 /// What is on record of pairs whose Thng was last commissioned as their product, in their order and by one statement.
 ///
@@ -145,57 +141,56 @@ pub async fn list(
     account: AccountId,
     pairs: &[Pair],
 ) -> Result<Vec<Option<Found>>, StoreError> {
-    let thngs: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.thng).collect();
-    let products: BTreeSet<&str> = pairs.iter().map(|pair| &*pair.product).collect();
-    let (thngs, products): (Vec<&str>, Vec<&str>) =
-        (thngs.into_iter().collect(), products.into_iter().collect());
-    let rows: Vec<PairRow> = match conn.raw() {
-        super::Raw::Pg(c) => {
-            sqlx::query_as(PG_PAIRS)
-                .bind(account.as_str())
-                .bind(thngs)
-                .bind(products)
-                .bind(THNG_KEY)
-                .bind(PRODUCT_KEY)
-                .fetch_all(c)
-                .await?
-        }
-        super::Raw::Sqlite(c) => {
-            sqlx::query_as(SQLITE_PAIRS)
-                .bind(account.as_str())
-                .bind(Json(thngs))
-                .bind(Json(products))
-                .bind(THNG_KEY)
-                .bind(PRODUCT_KEY)
-                .fetch_all(c)
-                .await?
-        }
-    };
-    let mut named: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut states: HashMap<(&str, &str), Found> = HashMap::new();
-    for (value, product, state, occurred_at, latest) in &rows {
-        let Some(state) = state else {
-            named.entry(value).or_default().push(product);
-            continue;
-        };
-        let Some(occurred_at) = occurred_at else {
-            return Err(StoreError::Row(format!("commission of {value} as {product}")));
-        };
-        let found = Found { state: parse_state(state)?, occurred_at: occurred_at.clone(), latest: *latest };
-        // Spec gap: two Thngs of one serial and product are not shown; the one with the latest step is told.
-        match states.entry((value, product)) {
+    let mut by_product: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for pair in pairs {
+        by_product.entry(&pair.product).or_default().insert(&pair.thng);
+    }
+    let mut best: HashMap<(&str, &str), Found> = HashMap::with_capacity(pairs.len());
+    let mut take = |(product, thng, state, occurred_at, latest): PairRow| {
+        let asked = by_product.get_key_value(&*product);
+        let asked = asked.and_then(|(product, thngs)| Some((*product, *thngs.get(&*thng)?)));
+        let asked = asked.ok_or_else(|| StoreError::Row(format!("{thng} of {product}")))?;
+        let found = Found { state: parse_state(&state)?, occurred_at, latest };
+        match best.entry(asked) {
             Entry::Vacant(place) => drop(place.insert(found)),
-            Entry::Occupied(mut place) if place.get().latest < found.latest => drop(place.insert(found)),
+            Entry::Occupied(mut place) if place.get().latest < latest => drop(place.insert(found)),
             Entry::Occupied(_) => {}
         }
+        Ok::<_, StoreError>(())
+    };
+    // Row by row: nothing bounds how many Thngs an account gives the same identifiers.
+    match conn.raw() {
+        super::Raw::Pg(c) => {
+            let thngs: Vec<&str> = by_product.values().flatten().copied().collect();
+            let products: Vec<&str> = by_product.keys().copied().collect();
+            let lasts: Vec<i32> = by_product
+                .values()
+                .scan(0, |last, thngs| {
+                    *last += i32::try_from(thngs.len()).ok()?;
+                    Some(*last)
+                })
+                .collect();
+            let firsts: Vec<i32> = iter::once(1).chain(lasts.iter().map(|last| last + 1)).collect();
+            let firsts = &firsts[..products.len()];
+            let query = sqlx::query_as(PG_PAIRS).bind(account.as_str()).bind(thngs).bind(products);
+            let mut rows = query.bind(firsts).bind(lasts).fetch(c);
+            while let Some(row) = rows.try_next().await? {
+                take(row)?;
+            }
+        }
+        super::Raw::Sqlite(c) => {
+            let each = by_product
+                .iter()
+                .flat_map(|(product, thngs)| thngs.iter().map(move |thng| [*thng, *product]));
+            let query =
+                sqlx::query_as(SQLITE_PAIRS).bind(account.as_str()).bind(Json(each.collect::<Vec<_>>()));
+            let mut rows = query.fetch(c);
+            while let Some(row) = rows.try_next().await? {
+                take(row)?;
+            }
+        }
     }
-    let mut found = Vec::with_capacity(pairs.len());
-    for pair in pairs {
-        let products = named.get(&*pair.product).into_iter().flatten();
-        let each = products.filter_map(|product| states.get(&(&*pair.thng, *product)));
-        found.push(each.max_by_key(|found| found.latest).cloned());
-    }
-    Ok(found)
+    Ok(pairs.iter().map(|pair| best.get(&(&*pair.product, &*pair.thng)).cloned()).collect())
 }
 
 /// How a Thng stands, by its columns.

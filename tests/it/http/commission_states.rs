@@ -107,6 +107,18 @@ pub(super) async fn a_list_of_states_is_in_the_order_of_the_request(engine: Engi
     let count =
         states.as_array().context("array")?.iter().filter(|entry| entry["state"] == "commissioned").count();
     assert_eq!(count, 500);
+    // Of two Thngs that nothing tells apart, the one with the latest step counts; a serial number is that of now.
+    let twins = [factory.thng("D").await?, factory.thng("E").await?];
+    for (thng, day) in twins.iter().zip([3, 2]) {
+        let body = factory.body_with("occurredAt", json!(format!("2026-11-0{day}T08:15:30Z")));
+        assert_eq!(factory.step(thng, "commissions", body).await?.status, 201);
+    }
+    let renamed = json!({"identifiers": {"gs1:21": "D"}});
+    assert_eq!(api.call(Method::PUT, &format!("/thngs/{}", twins[1]), Some(renamed)).await?.status, 200);
+    let states = factory.states(json!([pair("D", "1"), pair("E", "1"), pair("D", "1")])).await?;
+    assert_eq!(states[0]["occurredAt"], "2026-11-03T08:15:30Z");
+    assert_eq!(states[1]["state"], "not_commissioned");
+    assert_eq!(states[2], states[0]);
     // Another account's pairs are not there.
     let theirs = api.call_as(
         &api.other_key,

@@ -19,6 +19,9 @@ use super::{Bench, told};
 const ASSESSMENTS: usize = 10;
 const CALLERS: usize = 4;
 
+/// Pairs of a list.
+const LISTED: usize = 1_000;
+
 /// Steps in which rows are made.
 const STEPS: i64 = 20;
 
@@ -87,7 +90,8 @@ impl Many {
     /// Fills the database, and assesses Thngs all over it.
     pub(super) async fn measure(self, bench: &Arc<Bench>, rounds: usize, out: &mut impl Write) -> Result<()> {
         let begun = Instant::now();
-        let (model, at) = bench.scanned(self.scans / self.thngs).await?;
+        let scans_each = self.scans / self.thngs;
+        let (model, at) = bench.scanned(scans_each).await?;
         let pool = open(bench).await?;
         self.fill(&pool, model, out).await?;
         let [thngs, scans, bytes] = counts(&pool).await?;
@@ -121,6 +125,14 @@ impl Many {
             let rate = times.len() as f64 / begun.elapsed().as_secs_f64();
             writeln!(out, "assessments by {callers} callers: {}; {rate:.0}/s in all", told(&mut times))?;
         }
+        let mut times = Vec::new();
+        for round in 0..rounds {
+            // Pages of the database that no other pair needs, where a factory asks for neighbours.
+            let places = (0..LISTED).map(|n| 1 + ((round * LISTED + n) * 7_919_993) % self.thngs);
+            let serials: Vec<String> = places.map(|place| format!("scanned {scans_each}-{place}")).collect();
+            times.push(bench.states(&serials).await?);
+        }
+        writeln!(out, "states of {LISTED} pairs far from each other: {}", told(&mut times))?;
         Ok(())
     }
 }
@@ -138,7 +150,8 @@ async fn open(bench: &Bench) -> Result<PgPool> {
 
 const THNGS: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, created_at, updated_at, \
     commission_state, commission_product, commission) \
-    SELECT left(id, 14) || lpad(n::text, 10, '0'), account_id, name || n, product_id, doc, created_at, updated_at, \
+    SELECT left(id, 14) || lpad(n::text, 10, '0'), account_id, name || n, product_id, \
+    jsonb_set(doc, '{identifiers,gs1:21}', to_jsonb((doc -> 'identifiers' ->> 'gs1:21') || '-' || n)), created_at, updated_at, \
     commission_state, commission_product, commission FROM thngs, generate_series($2::bigint, $3::bigint) n WHERE id = $1";
 const IDENTIFIERS: &str = "INSERT INTO identifiers (account_id, kind, key, value, resource_id) \
     SELECT account_id, kind, key, value || '-' || n, left(resource_id, 14) || lpad(n::text, 10, '0') \
