@@ -34,12 +34,14 @@ const PG_PAIRS: &str = "SELECT k.value, t.serial, t.commission_state, t.occurred
     commission ->> 'occurredAt' AS occurred_at, CAST(commission #>> '{steps,-1,at}' AS BIGINT) AS latest FROM thngs \
     WHERE doc -> 'identifiers' ->> 'gs1:21' = ANY (($2::text[])[k.first:k.last]) AND commission_product = ANY (i.ids) \
     AND commission_state IS NOT NULL AND (account_id = $1) IS TRUE OFFSET 0) t";
+// With `MAX` the other columns are those of the row that has it.
 const SQLITE_PAIRS: &str = "SELECT p.value ->> '$[1]', p.value ->> '$[0]', t.commission_state, \
-    t.commission ->> '$.occurredAt', t.commission ->> '$.steps[#-1].at' FROM json_each($2) p \
+    t.commission ->> '$.occurredAt', MAX(t.commission ->> '$.steps[#-1].at') FROM json_each($2) p \
     CROSS JOIN identifiers q ON q.account_id = $1 AND q.kind = 'product' AND q.key = 'gs1:01' \
     AND q.value = p.value ->> '$[1]' \
     CROSS JOIN thngs t ON t.doc ->> '$.identifiers.\"gs1:21\"' = p.value ->> '$[0]' \
-    AND t.commission_product = q.resource_id AND t.commission_state IS NOT NULL AND t.account_id = $1";
+    AND t.commission_product = q.resource_id AND t.commission_state IS NOT NULL AND t.account_id = $1 \
+    GROUP BY p.key";
 
 /// What is on record of a Thng; `None` when it was never commissioned, or is not there.
 ///
@@ -158,7 +160,6 @@ pub async fn list(
         }
         Ok::<_, StoreError>(())
     };
-    // Row by row: nothing bounds how many Thngs an account gives the same identifiers.
     match conn.raw() {
         super::Raw::Pg(c) => {
             let thngs: Vec<&str> = by_product.values().flatten().copied().collect();
@@ -173,6 +174,7 @@ pub async fn list(
             let firsts: Vec<i32> = iter::once(1).chain(lasts.iter().map(|last| last + 1)).collect();
             let firsts = &firsts[..products.len()];
             let query = sqlx::query_as(PG_PAIRS).bind(account.as_str()).bind(thngs).bind(products);
+            // Row by row: nothing bounds how many Thngs an account gives the same identifiers.
             let mut rows = query.bind(firsts).bind(lasts).fetch(c);
             while let Some(row) = rows.try_next().await? {
                 take(row)?;
@@ -184,10 +186,7 @@ pub async fn list(
                 .flat_map(|(product, thngs)| thngs.iter().map(move |thng| [*thng, *product]));
             let query =
                 sqlx::query_as(SQLITE_PAIRS).bind(account.as_str()).bind(Json(each.collect::<Vec<_>>()));
-            let mut rows = query.fetch(c);
-            while let Some(row) = rows.try_next().await? {
-                take(row)?;
-            }
+            query.fetch_all(c).await?.into_iter().try_for_each(take)?;
         }
     }
     Ok(pairs.iter().map(|pair| best.get(&(&*pair.product, &*pair.thng)).cloned()).collect())

@@ -212,8 +212,10 @@ pub(super) async fn delete_redirections(
     }
 }
 
-// Below the second after which Postgres looks for deadlocks: the scans end one before a change is its victim.
-const PG_HITS_WAIT: &str = "SET LOCAL lock_timeout = '250ms'";
+// The timeout is below the second after which Postgres looks for deadlocks: the scans end one before a change is its
+// victim. By a hash of the list, the update reads a table of some 100,000 links as a whole, for a thousand of them.
+const PG_HITS_SET: &str = "SELECT set_config('lock_timeout', '250ms', true), set_config('enable_hashjoin', 'off', true), \
+    set_config('enable_mergejoin', 'off', true)";
 // One order for all batches: the update itself takes rows as its plan finds them. One look for each row, as in
 // `redirections::find_many`.
 const PG_LOCK_HITS: &str = "SELECT r.seq FROM (SELECT folded FROM UNNEST($2::text[]) AS l (folded) ORDER BY folded) k \
@@ -233,7 +235,7 @@ pub(super) async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) 
         Conn::PgTx(c) => {
             let keys: Vec<String> = counts.iter().map(|(key, _)| (*key).to_owned()).collect();
             let amounts: Vec<i64> = counts.iter().map(|(_, n)| *n).collect();
-            sqlx::query(PG_HITS_WAIT).execute(&mut **c).await?;
+            sqlx::query(PG_HITS_SET).execute(&mut **c).await?;
             sqlx::query(PG_LOCK_HITS).persistent(false).bind(domain).bind(&keys).execute(&mut **c).await?;
             sqlx::query(PG_HITS)
                 .persistent(false)
