@@ -19,7 +19,7 @@ use crate::{
     links::Id,
 };
 
-/// Longest head and body of an answer; error pages have under 2 KiB.
+/// Longest head and body of an answer; error pages have under 2 KiB, codes under 4.
 const ANSWER_BYTES: usize = 16 << 10;
 /// After this an answer counts as missing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,6 +43,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) host: Option<&'a str>,
     /// Asks with HEAD instead of GET.
     pub(crate) head: bool,
+    /// What stands behind the id in the path.
+    pub(crate) suffix: &'a str,
     /// Connections, each with one request under way.
     pub(crate) connections: usize,
     /// Requests a second over all connections; `None`: as many as the server answers.
@@ -58,7 +60,16 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// GET on so many connections, each asking again as soon as it is answered.
     pub(crate) const fn new(address: SocketAddr, connections: usize, until: Until<'a>) -> Self {
-        Self { address, host: None, head: false, connections, per_second: None, until, window: None }
+        Self {
+            address,
+            host: None,
+            head: false,
+            suffix: "",
+            connections,
+            per_second: None,
+            until,
+            window: None,
+        }
     }
 
     /// The host of a request.
@@ -368,7 +379,8 @@ fn connect<T>(plan: &Plan<'_>, poll: &Poll, index: usize) -> Result<Conn<T>> {
     let mut stream = TcpStream::from_std(stream);
     poll.registry().register(&mut stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
     let method = if plan.head { "HEAD" } else { "GET" };
-    let request = format!("{method} /{BLANK} HTTP/1.1\r\nHost: {}\r\n{PHONE}\r\n", plan.host());
+    let (suffix, host) = (plan.suffix, plan.host());
+    let request = format!("{method} /{BLANK}{suffix} HTTP/1.1\r\nHost: {host}\r\n{PHONE}\r\n");
     Ok(Conn {
         stream,
         request: request.into_bytes(),

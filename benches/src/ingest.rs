@@ -18,7 +18,7 @@ use shared::{
     },
 };
 
-use crate::{control::Control, http::Client};
+use crate::{control::Control, http::Client, rules::Spread};
 
 /// Redirections of one request.
 const CHUNK: usize = 1_000;
@@ -182,25 +182,4 @@ fn copy(control: &Control, table: &str, rows: &str) -> Result<f64> {
     child.stdin.take().context("no stdin")?.write_all(text.as_bytes())?;
     ensure!(child.wait()?.success(), "COPY failed");
     Ok(lines.len() as f64 / begun.elapsed().as_secs_f64())
-}
-
-/// Median, least and most.
-struct Spread {
-    median: f64,
-    least: f64,
-    most: f64,
-}
-
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Self {
-        values.sort_unstable_by(f64::total_cmp);
-        let at = |index: usize| values.get(index).copied().unwrap_or_default();
-        Self { median: at(values.len() / 2), least: at(0), most: at(values.len().saturating_sub(1)) }
-    }
-}
-
-impl std::fmt::Display for Spread {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.0} ({:.0}–{:.0})", self.median, self.least, self.most)
-    }
 }

@@ -39,13 +39,17 @@ pub(crate) enum Answers {
     Link(u16),
     /// The target of the first link, whatever is asked for, with this status.
     Fixed(u16),
+    /// An image of its code.
+    Image,
 }
 
 impl Answers {
-    /// The status of its redirects.
+    /// The status of its answers.
     pub(crate) const fn status(self) -> u16 {
-        let (Self::Link(status) | Self::Fixed(status)) = self;
-        status
+        match self {
+            Self::Link(status) | Self::Fixed(status) => status,
+            Self::Image => 200,
+        }
     }
 }
 
@@ -103,8 +107,13 @@ impl Script for Scans<'_> {
         let is_right = match ticket {
             None => answer.status == 404 && answer.location.is_none(),
             Some(index) => {
-                let of = if matches!(self.answers, Answers::Fixed(_)) { 0 } else { index };
-                answer.status == self.answers.status() && answer.location == Some(&self.links.target(of)[..])
+                let target = match self.answers {
+                    Answers::Link(_) => Some(self.links.target(index)),
+                    Answers::Fixed(_) => Some(self.links.target(0)),
+                    Answers::Image => None,
+                };
+                answer.status == self.answers.status()
+                    && answer.location == target.as_ref().map(|target| &target[..])
             }
         };
         if is_right { Ok(()) } else { Err(describe(ticket, answer)) }
@@ -204,6 +213,12 @@ mod tests {
         for (location, is_right) in [(links.target(0), true), (right, false)] {
             let answer = Answer { status: 302, location: Some(&location) };
             assert_eq!(fixed.check(Some(1), &answer).is_ok(), is_right);
+        }
+        let mut images = Scans::of(&links, Kind::Hot, Answers::Image, 1);
+        for (status, location, is_right) in
+            [(200, None, true), (200, Some(&right[..]), false), (404, None, false)]
+        {
+            assert_eq!(images.check(Some(1), &Answer { status, location }).is_ok(), is_right);
         }
     }
 

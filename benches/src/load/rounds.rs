@@ -15,7 +15,7 @@ use crate::{
     scripts::{Answers, Kind, Scans},
 };
 
-/// Unknown ids that are asked for again and again.
+/// Unknown ids, and codes, that are asked for again and again.
 const FEW: usize = 1_000;
 
 /// What is asked for in a round.
@@ -24,6 +24,8 @@ const FEW: usize = 1_000;
 pub(crate) enum Scenario {
     /// Random known ids by HEAD: the redirect alone. Ours records no scan, and nginx sends no body.
     KnownHead,
+    /// The codes of a thousand known ids as PNG of the usual size, all from memory; of ours alone.
+    Image,
     /// Random unknown ids, of as many as there are links.
     Unknown,
     /// Random ones of a thousand unknown ids.
@@ -58,8 +60,9 @@ pub(crate) struct Case {
 impl Case {
     /// Those that leave no scans behind come first: nothing of them is still being stored when the next
     /// one is measured.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::of(Protocol::Http1, Scenario::KnownHead),
+        Self::of(Protocol::Http1, Scenario::Image),
         Self::of(Protocol::Http1, Scenario::Unknown),
         Self::of(Protocol::Http1, Scenario::UnknownAgain),
         Self::of(Protocol::Http1, Scenario::Hot),
@@ -77,6 +80,7 @@ impl Case {
     pub(crate) fn name(self) -> String {
         let scenario = match self.scenario {
             Scenario::KnownHead => "random known, HEAD",
+            Scenario::Image => "code as PNG, of a thousand",
             Scenario::Unknown => "random unknown",
             Scenario::UnknownAgain => "unknown, of a thousand",
             Scenario::Hot => "one hot id",
@@ -93,18 +97,24 @@ impl Case {
     pub(crate) fn fits(self, peer: &Peer) -> bool {
         let speaks = self.protocol != Protocol::Tls || peer.ports.tls.is_some();
         let is_fixed = matches!(peer.answers, Answers::Fixed(_));
-        speaks && (!is_fixed || matches!(self.scenario, Scenario::KnownHead | Scenario::Known))
+        let fits = match self.scenario {
+            Scenario::KnownHead | Scenario::Known => true,
+            Scenario::Image => peer.admin.is_some(),
+            Scenario::Unknown | Scenario::UnknownAgain | Scenario::Hot => !is_fixed,
+        };
+        speaks && fits
     }
 
     /// Whether its redirects become scans.
     pub(crate) fn records(self) -> bool {
-        self.scenario != Scenario::KnownHead
+        !matches!(self.scenario, Scenario::KnownHead | Scenario::Image)
     }
 
     const fn kind(self, links: &Links) -> Kind {
         let among = links.count();
         match self.scenario {
             Scenario::KnownHead | Scenario::Known => Kind::Known { among },
+            Scenario::Image => Kind::Known { among: if among < FEW { among } else { FEW } },
             Scenario::Unknown => Kind::Unknown { among },
             Scenario::UnknownAgain => Kind::Unknown { among: if among < FEW { among } else { FEW } },
             Scenario::Hot => Kind::Hot,
@@ -165,7 +175,8 @@ impl Round<'_> {
     /// # Errors
     /// The server cannot be reached or is gone; wrong answers are counted.
     pub(crate) fn measure(&self, case: Case, peer: &Peer) -> Result<(Sample, [Outcome; 2])> {
-        let mut script = Scans::of(self.links, case.kind(self.links), peer.answers, self.seed);
+        let answers = if case.scenario == Scenario::Image { Answers::Image } else { peer.answers };
+        let mut script = Scans::of(self.links, case.kind(self.links), answers, self.seed);
         let before = self.drive(case, peer, self.time / 4, &mut script)?;
         let (pid, own) = (peer.server.pid, std::process::id());
         let (threads, cpu, own_cpu) =
@@ -204,6 +215,7 @@ impl Round<'_> {
         let plan = |address| Plan {
             host: peer.host,
             head,
+            suffix: if case.scenario == Scenario::Image { ".png" } else { "" },
             ..Plan::new(address, self.connections, Until::After(time))
         };
         match case.protocol {
