@@ -86,6 +86,46 @@ async fn hits_are_found_by_short_id() {
     assert!(plan.iter().any(is_indexed), "{plan:?}");
 }
 
+/// Of a table that Postgres would rather read as a whole than look into a thousand times.
+#[tokio::test]
+async fn hits_are_found_by_short_id_on_postgres() {
+    const LINKS: usize = 50_000;
+    let all = statements().unwrap();
+    let sql_of =
+        |name: &str| all.iter().find(|statement| statement.name.ends_with(name)).unwrap().sql.clone();
+    let db = TestDb::new(Engine::Postgres).await.unwrap();
+    let Location::Postgres(url, schema) = &db.location else { panic!("not Postgres") };
+    let mut conn = sqlx::PgConnection::connect(url).await.unwrap();
+    let prepare = format!("PREPARE hits AS {}", sql_of("PG_HITS"));
+    for sql in [
+        &*format!("SET search_path = {schema}"),
+        "ALTER TABLE redirections DISABLE TRIGGER ALL",
+        &format!(
+            "INSERT INTO redirections (domain, folded, short_id, account_id, type, platform_id, target, forward_query, \
+            scopes, hits, created_at, updated_at, rev) SELECT 'tn.gg', 'ID' || n, 'ID' || n, 'a', 'thng', 'p', \
+            'https://example.com/', true, '{{}}', 0, 0, 0, 1 FROM generate_series(1, {LINKS}) n"
+        ),
+        "ANALYZE redirections",
+        &prepare,
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
+    }
+    let list = |item: &dyn Fn(usize) -> String| (1..=1_000).map(item).collect::<Vec<_>>().join(",");
+    let (ids, counts) = (list(&|n| format!("ID{n}")), list(&|_| "1".to_owned()));
+    let explain = format!("EXPLAIN EXECUTE hits('tn.gg', '{{{ids}}}', '{{{counts}}}')");
+    let mut plans = Vec::new();
+    for is_set in [false, true] {
+        let mut tx = conn.begin().await.unwrap();
+        if is_set {
+            sqlx::raw_sql(AssertSqlSafe(sql_of("PG_HITS_SET"))).execute(&mut *tx).await.unwrap();
+        }
+        let rows = sqlx::raw_sql(AssertSqlSafe(&*explain)).fetch_all(&mut *tx).await.unwrap();
+        plans.push(rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>().join("\n"));
+    }
+    assert!(plans[0].contains("Seq Scan on redirections"), "nothing to keep it from: {}", plans[0]);
+    assert!(plans[1].contains("Index Scan using redirections_short_id"), "{}", plans[1]);
+}
+
 /// The reader of the sources misses nothing: each literal that begins a statement is in one.
 #[test]
 fn no_statement_is_overlooked() {

@@ -35,11 +35,11 @@ const PG_PAIRS: &str = "SELECT k.value, t.serial, t.commission_state, t.occurred
     WHERE doc -> 'identifiers' ->> 'gs1:21' = ANY (($2::text[])[k.first:k.last]) AND commission_product = ANY (i.ids) \
     AND commission_state IS NOT NULL AND (account_id = $1) IS TRUE OFFSET 0) t";
 // With `MAX` the other columns are those of the row that has it.
-const SQLITE_PAIRS: &str = "SELECT p.value ->> '$[1]', p.value ->> '$[0]', t.commission_state, \
-    t.commission ->> '$.occurredAt', MAX(t.commission ->> '$.steps[#-1].at') FROM json_each($2) p \
-    CROSS JOIN identifiers q ON q.account_id = $1 AND q.kind = 'product' AND q.key = 'gs1:01' \
-    AND q.value = p.value ->> '$[1]' \
-    CROSS JOIN thngs t ON t.doc ->> '$.identifiers.\"gs1:21\"' = p.value ->> '$[0]' \
+const SQLITE_PAIRS: &str = "WITH p AS MATERIALIZED (SELECT key, value ->> '$[0]' AS thng, value ->> '$[1]' AS product \
+    FROM json_each($2)) SELECT p.product, p.thng, t.commission_state, \
+    t.commission ->> '$.occurredAt', MAX(t.commission ->> '$.steps[#-1].at') FROM p \
+    CROSS JOIN identifiers q ON q.account_id = $1 AND q.kind = 'product' AND q.key = 'gs1:01' AND q.value = p.product \
+    CROSS JOIN thngs t ON t.doc ->> '$.identifiers.\"gs1:21\"' = p.thng \
     AND t.commission_product = q.resource_id AND t.commission_state IS NOT NULL AND t.account_id = $1 \
     GROUP BY p.key";
 
