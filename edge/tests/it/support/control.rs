@@ -14,7 +14,7 @@ use shared::{
     short_url::{Scheme, ShortDomain},
     wire::{
         links::LinksPage,
-        scan::{ScanBatch, ScanReceipt, ScanRecord},
+        scan::{ScanReceipt, ScanRecord},
         spooled::SpooledScans,
         stream::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
@@ -24,6 +24,8 @@ use shared::{
 use tokio::{sync::watch, time::Interval};
 
 use super::{DEADLINE, HOST, record::redirect};
+
+mod scans;
 
 /// What goes wrong between control and the edge.
 #[derive(Debug, Clone, Copy, Default)]
@@ -391,42 +393,6 @@ impl Backing for Control {
 
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
         self.take_scans(&scans.read())
-    }
-}
-
-impl Control {
-    /// Whether scans are taken as they lie on the disk.
-    pub(crate) fn takes_spooled(&self) -> bool {
-        !self.state().faults.takes_only_json
-    }
-
-    /// Notes how a batch came.
-    pub(crate) fn note_form(&self, is_spooled: bool) {
-        self.state().spooled.push(is_spooled);
-    }
-
-    /// How each batch came that was taken: as it lay on the disk, or else as JSON.
-    pub(crate) fn spooled(&self) -> Vec<bool> {
-        self.state().spooled.clone()
-    }
-
-    /// Stores a batch behind the boot's cursor.
-    pub(crate) fn take_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
-        let mut state = self.state();
-        if state.faults.is_down || state.faults.refuses_scans {
-            return Err(down());
-        }
-        let cursor = *state.cursors.entry(batch.boot).or_default();
-        for (seq, record) in (batch.first_seq..).zip(&batch.records).filter(|(seq, _)| *seq >= cursor) {
-            state.scans.push((batch.boot, seq, record.clone()));
-            state.cursors.insert(batch.boot, seq + 1);
-        }
-        let next_seq = state.cursors[&batch.boot];
-        if state.faults.lost_receipts > 0 {
-            state.faults.lost_receipts -= 1;
-            return Err(down());
-        }
-        Ok(ScanReceipt { next_seq })
     }
 }
 

@@ -1,0 +1,42 @@
+//! What control takes of scans.
+
+use edge::backing::BackingError;
+use shared::wire::scan::{ScanBatch, ScanReceipt};
+
+use super::{Control, down};
+
+impl Control {
+    /// Whether scans are taken as they lie on the disk.
+    pub(crate) fn takes_spooled(&self) -> bool {
+        !self.state().faults.takes_only_json
+    }
+
+    /// Notes how a batch came.
+    pub(crate) fn note_form(&self, is_spooled: bool) {
+        self.state().spooled.push(is_spooled);
+    }
+
+    /// How each batch came that was taken: as it lay on the disk, or else as JSON.
+    pub(crate) fn spooled(&self) -> Vec<bool> {
+        self.state().spooled.clone()
+    }
+
+    /// Stores a batch behind the boot's cursor.
+    pub(crate) fn take_scans(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+        let mut state = self.state();
+        if state.faults.is_down || state.faults.refuses_scans {
+            return Err(down());
+        }
+        let cursor = *state.cursors.entry(batch.boot).or_default();
+        for (seq, record) in (batch.first_seq..).zip(&batch.records).filter(|(seq, _)| *seq >= cursor) {
+            state.scans.push((batch.boot, seq, record.clone()));
+            state.cursors.insert(batch.boot, seq + 1);
+        }
+        let next_seq = state.cursors[&batch.boot];
+        if state.faults.lost_receipts > 0 {
+            state.faults.lost_receipts -= 1;
+            return Err(down());
+        }
+        Ok(ScanReceipt { next_seq })
+    }
+}
