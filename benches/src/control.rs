@@ -10,6 +10,17 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
+/// Which control, and over what.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ControlArgs {
+    /// The control binary
+    #[arg(long, value_name = "FILE", default_value = "target/release/control")]
+    control: PathBuf,
+    /// A Postgres database in which a schema of its own is made and removed again
+    #[arg(long, env = "WAYMARK_TEST_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    database: String,
+}
+
 /// A control of its own, ended when dropped, with its schema.
 pub(crate) struct Control {
     child: Child,
@@ -30,9 +41,10 @@ impl Control {
     ///
     /// # Errors
     /// It does not come up.
-    pub(crate) fn start(binary: &Path, database: &str) -> Result<Self> {
+    pub(crate) fn start(args: &ControlArgs) -> Result<Self> {
+        let ControlArgs { control: binary, database } = args;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();
-        let schema = format!("push{now}");
+        let schema = format!("bench{now}");
         sql(database, &format!("CREATE SCHEMA {schema}"))?;
         let database = format!("{database}?options[search_path]={schema}");
         // Eighty characters, new for each run; it opens nothing but this run's schema.
@@ -43,7 +55,7 @@ impl Control {
         let mut child = Command::new(binary)
             .arg("serve")
             .envs([("DATABASE_URL", &*database), ("RUST_LOG", "warn"), ("WAYMARK_REQUESTS_PER_KEY", "0")])
-            // Nobody reads misses here: the stream is measured, and Redis is not in its way.
+            // Nobody reads the view here, and Redis is in nothing's way.
             .env("REDIS_URL", "redis://127.0.0.1:1")
             .env("WAYMARK_FILES_URL", std::env::temp_dir().join(&schema))
             .envs(["API", "INTERNAL", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
@@ -63,7 +75,7 @@ impl Control {
         let (api, internal) = (address("API ")?, address("Internal ")?);
         // The rest of what it says goes nowhere, and must not fill the pipe.
         std::thread::spawn(move || lines.by_ref().for_each(drop));
-        Ok(Self { child, binary: binary.to_owned(), api, internal, key, database, schema })
+        Ok(Self { child, binary: binary.clone(), api, internal, key, database, schema })
     }
 
     /// Makes the key of an edge.

@@ -1,8 +1,7 @@
 //! How many redirections and scans control writes a second, beside `COPY` of the rows that they made.
 
 use std::{
-    io::{Write, stdout},
-    path::PathBuf,
+    io::{BufRead, BufReader, Write, stdout},
     process::Stdio,
     time::{Instant, SystemTime},
 };
@@ -18,7 +17,11 @@ use shared::{
     },
 };
 
-use crate::{control::Control, http::Client, rules::Spread};
+use crate::{
+    control::{Control, ControlArgs},
+    http::Client,
+    rules::Spread,
+};
 
 /// Redirections of one request.
 const CHUNK: usize = 1_000;
@@ -40,12 +43,8 @@ pub struct IngestArgs {
     /// Small sizes, for CI: correctness only
     #[arg(long)]
     smoke: bool,
-    /// The control binary
-    #[arg(long, value_name = "FILE", default_value = "target/release/control")]
-    control: PathBuf,
-    /// A Postgres database in which a schema of its own is made and removed again
-    #[arg(long, env = "WAYMARK_TEST_DATABASE_URL", value_name = "URL", hide_env_values = true)]
-    database: String,
+    #[command(flatten)]
+    control: ControlArgs,
 }
 
 /// Runs the benchmark and prints two rows.
@@ -57,13 +56,15 @@ pub fn run_ingest(mut args: IngestArgs) -> Result<()> {
         (args.rows, args.rounds) = (2_000, 1);
     }
     ensure!(args.rows >= CHUNK && args.rows.is_multiple_of(CHUNK), "--rows must be a multiple of {CHUNK}");
-    let control = Control::start(&args.control, &args.database)?;
+    let control = Control::start(&args.control)?;
     let mut run = Run::new(&control)?;
     let mut out = stdout().lock();
     writeln!(out, "| rows | a second | `COPY` | ratio |\n|---|---:|---:|---:|")?;
     for kind in [Kind::Redirections, Kind::Scans] {
         let table = kind.table();
         control.sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL)"))?;
+        let told = control.sql("SELECT short_id FROM redirections ORDER BY folded")?;
+        run.links = told.lines().map(ToOwned::to_owned).collect();
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
         for round in 0..args.rounds {
             let before = count(&control, table)?;
@@ -103,26 +104,25 @@ impl Kind {
     }
 }
 
-struct Run<'a> {
-    control: &'a Control,
+struct Run {
     api: Client,
     edge: Client,
     product: String,
-    /// Short ids that were made.
+    /// Short ids that are there.
     links: Vec<String>,
     /// The sequence number of the edge's next scan.
     seq: usize,
 }
 
-impl<'a> Run<'a> {
-    fn new(control: &'a Control) -> Result<Self> {
+impl Run {
+    fn new(control: &Control) -> Result<Self> {
         let mut api = Client::connect(control.api, Some(&control.key))?;
         let answer = api.ask("POST", "/products", Some(&json!({"name": "Bag"}).to_string()))?;
         ensure!(answer.status == 201, "POST /products: {}", answer.status);
         let product = answer.json()?["id"].as_str().context("no id")?.to_owned();
         let key = format!("Bearer {}", control.edge_key("bench")?);
         let edge = Client::connect(control.internal, Some(&key))?;
-        Ok(Self { control, api, edge, product, links: Vec::new(), seq: 0 })
+        Ok(Self { api, edge, product, links: Vec::new(), seq: 0 })
     }
 
     /// Imports links as `waymark import` does, by one client.
@@ -142,10 +142,6 @@ impl<'a> Run<'a> {
 
     /// Hands over scans as an edge does, one batch after the other.
     fn scans(&mut self, count: usize) -> Result<()> {
-        if self.links.is_empty() {
-            let told = self.control.sql("SELECT short_id FROM redirections ORDER BY folded")?;
-            self.links = told.lines().map(ToOwned::to_owned).collect();
-        }
         let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?;
         for _ in 0..count / MAX_BATCH {
             let mut frames = Vec::new();
@@ -177,9 +173,16 @@ fn copy(control: &Control, table: &str, rows: &str) -> Result<f64> {
     for chunk in lines.chunks(CHUNK) {
         text += &format!("COPY raw_{table} FROM STDIN;\n{}\n\\.\n", chunk.join("\n"));
     }
+    let mut psql = control.psql();
+    let mut child = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("psql")?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    let mut told = BufReader::new(child.stdout.take().context("no stdout")?).lines();
+    // It is connected before it is measured, as our clients are.
+    writeln!(stdin, "SELECT 1;")?;
+    told.next().context("psql says nothing")??;
     let begun = Instant::now();
-    let mut child = control.psql().stdin(Stdio::piped()).spawn().context("psql")?;
-    child.stdin.take().context("no stdin")?.write_all(text.as_bytes())?;
+    stdin.write_all(text.as_bytes())?;
+    drop(stdin);
     ensure!(child.wait()?.success(), "COPY failed");
     Ok(lines.len() as f64 / begun.elapsed().as_secs_f64())
 }

@@ -4,7 +4,6 @@ mod edges;
 
 use std::{
     io::{Write, stdout},
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,7 +15,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use self::edges::Edges;
-use crate::{control::Control, hist::Hist, http::Client};
+use crate::{
+    control::{Control, ControlArgs},
+    hist::Hist,
+    http::Client,
+};
 
 /// Redirections that single changes go by turns to.
 const LINKS: usize = 100;
@@ -47,12 +50,8 @@ pub struct PushArgs {
     /// Small sizes, for CI: correctness only
     #[arg(long)]
     smoke: bool,
-    /// The control binary
-    #[arg(long, value_name = "FILE", default_value = "target/release/control")]
-    control: PathBuf,
-    /// A Postgres database in which a schema of its own is made and removed again
-    #[arg(long, env = "WAYMARK_TEST_DATABASE_URL", value_name = "URL", hide_env_values = true)]
-    database: String,
+    #[command(flatten)]
+    control: ControlArgs,
 }
 
 /// What one row of the table says, in milliseconds.
@@ -76,7 +75,7 @@ pub fn run_push(mut args: PushArgs) -> Result<()> {
         "the numbers of edges must grow: an edge that went counts for ten seconds"
     );
     let most = args.edges.last().copied().unwrap_or(0);
-    let control = Control::start(&args.control, &args.database)?;
+    let control = Control::start(&args.control)?;
     let keys = (0..most.max(3))
         .map(|n| {
             let name = format!("bench-{n}");

@@ -55,10 +55,14 @@ impl Backing for InProcess {
     }
 
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
-        control::worker::ingest_scans::ingest(&self.app, &scans.read()).await.map_err(|error| match error {
-            ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
-            ServiceError::Store(_) | ServiceError::Internal(_) => {
-                BackingError::Unreachable(error.to_string())
+        let batch = scans.read();
+        let unread = || BackingError::Unreachable("the next scan is of another version".to_owned());
+        control::worker::ingest_scans::ingest(&self.app, &batch.ok_or_else(unread)?).await.map_err(|error| {
+            match error {
+                ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
+                ServiceError::Store(_) | ServiceError::Internal(_) => {
+                    BackingError::Unreachable(error.to_string())
+                }
             }
         })
     }

@@ -29,7 +29,7 @@ use shared::{
     wire::{
         internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH},
         links::LinksPage,
-        scan::{ScanAnswer, ScanReceipt},
+        scan::{ScanAnswer, ScanBatch, ScanReceipt},
         spooled::{SPOOLED, SpooledScans},
         stream::Fill,
     },
@@ -120,24 +120,30 @@ impl ControlClient {
     /// as a replica of the version before does, and one that knows fewer kinds of records.
     ///
     /// # Errors
-    /// Nothing answered, or control will never take the batch.
+    /// Nothing answered, neither side can read the first of them, or control will never take them.
     pub(super) async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
-        if self.takes_spooled.load(Relaxed) {
-            let edge = utf8_percent_encode(&scans.edge, NON_ALPHANUMERIC);
-            let path = format!("{SCANS_PATH}?edge={edge}&boot={}&firstSeq={}", scans.boot, scans.first_seq);
-            match self.ask(Method::POST, &path, (SPOOLED, scans.frames.clone())).await {
-                Err(BackingError::Refused(reason)) => {
-                    tracing::info!(%reason, "scans are handed over as JSON");
-                    self.takes_spooled.store(false, Relaxed);
-                }
-                answered => return answered.map(|ScanAnswer { receipt, .. }| receipt),
-            }
+        let batch = if self.takes_spooled.load(Relaxed) { None } else { scans.read() };
+        if let Some(batch) = batch {
+            return self.record_as_json(&batch).await;
         }
-        let batch = scans.read();
-        if batch.records.is_empty() {
-            return Err(BackingError::Unreachable("the next scan is of a later version".to_owned()));
+        let edge = utf8_percent_encode(&scans.edge, NON_ALPHANUMERIC);
+        let path = format!("{SCANS_PATH}?edge={edge}&boot={}&firstSeq={}", scans.boot, scans.first_seq);
+        let reason = match self.ask(Method::POST, &path, (SPOOLED, scans.frames.clone())).await {
+            Err(BackingError::Refused(reason)) => reason,
+            answered => return answered.map(|ScanAnswer { receipt, .. }| receipt),
+        };
+        tracing::debug!(reason, "scans are handed over as JSON");
+        self.takes_spooled.store(false, Relaxed);
+        match scans.read() {
+            Some(batch) => self.record_as_json(&batch).await,
+            None => Err(BackingError::Unreachable(format!(
+                "the next scan cannot be read here, nor there: {reason}"
+            ))),
         }
-        let body = serde_json::to_vec(&batch).map_err(|error| BackingError::Refused(error.to_string()))?;
+    }
+
+    async fn record_as_json(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
+        let body = serde_json::to_vec(batch).map_err(|error| BackingError::Refused(error.to_string()))?;
         let answer: ScanAnswer = self.ask(Method::POST, SCANS_PATH, (JSON, body.into())).await?;
         self.takes_spooled.store(answer.takes_spooled, Relaxed);
         Ok(answer.receipt)
@@ -168,6 +174,7 @@ impl ControlClient {
                 }
                 StatusCode::BAD_REQUEST
                 | StatusCode::PAYLOAD_TOO_LARGE
+                | StatusCode::UNSUPPORTED_MEDIA_TYPE
                 | StatusCode::UNPROCESSABLE_ENTITY => {
                     let said = String::from_utf8_lossy(&answer).into_owned();
                     return Err(BackingError::Refused(format!("{status}: {said}")));

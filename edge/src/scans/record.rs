@@ -39,7 +39,7 @@ pub(super) mod tests {
         time::UnixMillis,
         wire::{
             scan::{ScanRecord, cut},
-            spooled::{decode, split_frame},
+            spooled::{decode, read_all, split_frame},
         },
     };
 
@@ -148,6 +148,7 @@ pub(super) mod tests {
         #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
             let _ = decode(&bytes);
+            let _ = read_all(&bytes);
         }
     }
 

@@ -118,11 +118,16 @@ impl<B: Backing> Shipper<B> {
                 }
             },
             Ok(Err(BackingError::Refused(reason))) => {
-                // It will never be taken; held back it would hold back all that come after it.
+                // They will never be taken; held back they would hold back all that come after them. What cannot be
+                // read here was not sent in the form that was refused.
+                let count = scans.read().map_or(0, |batch| batch.records.len() as u64);
+                let Some(cursor) = Cursor::acknowledged(run.end, run.first_seq, run.first_seq + count) else {
+                    return Step::Failed;
+                };
                 tracing::error!(%reason, count, boot = run.boot, first_seq = run.first_seq, "scans refused");
                 self.metrics.scans_refused.inc();
                 self.metrics.scans_lost.inc_by(count);
-                self.cursor = run.end;
+                self.cursor = cursor;
                 Step::Shipped
             }
             Ok(Err(BackingError::Unreachable(reason))) => {

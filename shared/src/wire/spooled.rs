@@ -100,7 +100,7 @@ fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend([0; FRAME_HEAD]);
     write(out);
     let payload = start + FRAME_HEAD;
-    // A record is below 400 KiB whatever it holds, so its length fits.
+    // Eight texts of 64 KiB at most, so its length fits.
     let length = u32::try_from(out.len() - payload).unwrap_or_default();
     let sum = crc32c::crc32c(&out[payload..]);
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -130,9 +130,9 @@ pub struct SpooledScans {
 }
 
 impl SpooledScans {
-    /// Reads the records, up to the first that this version cannot read.
+    /// Reads the records, up to the first that this version cannot read; `None` when that is the first of all.
     #[must_use]
-    pub fn read(&self) -> ScanBatch {
+    pub fn read(&self) -> Option<ScanBatch> {
         let mut records = Vec::with_capacity(self.count.min(MAX_BATCH));
         let mut rest = &*self.frames;
         while let Some((payload, behind)) = split_frame(rest)
@@ -141,7 +141,9 @@ impl SpooledScans {
             records.push(record);
             rest = behind;
         }
-        ScanBatch { edge: self.edge.clone(), boot: self.boot, first_seq: self.first_seq, records }
+        let batch =
+            ScanBatch { edge: self.edge.clone(), boot: self.boot, first_seq: self.first_seq, records };
+        (!batch.records.is_empty()).then_some(batch)
     }
 }
 

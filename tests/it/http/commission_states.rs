@@ -119,6 +119,13 @@ pub(super) async fn a_list_of_states_is_in_the_order_of_the_request(engine: Engi
     assert_eq!(states[0]["occurredAt"], "2026-11-03T08:15:30Z");
     assert_eq!(states[1]["state"], "not_commissioned");
     assert_eq!(states[2], states[0]);
+    // Two products of one `gs1:01`: a Thng of either fits.
+    let twin = id(&api.create("/products", json!({"name": "twin", "identifiers": {"gs1:01": "1"}})).await?);
+    let thng = factory.thng("F").await?;
+    let answer = factory.step(&thng, "commissions", factory.body_with("product", json!(twin))).await?;
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let states = factory.states(json!([pair("F", "1"), pair("A", "1")])).await?;
+    assert_eq!([&states[0]["state"], &states[1]["state"]], ["commissioned"; 2]);
     // Another account's pairs are not there.
     let theirs = api.call_as(
         &api.other_key,

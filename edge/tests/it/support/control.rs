@@ -392,7 +392,7 @@ impl Backing for Control {
     }
 
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
-        self.take_scans(&scans.read())
+        self.take_scans(&scans.read().expect("a scan that can be read"))
     }
 }
 

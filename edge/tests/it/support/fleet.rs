@@ -232,8 +232,10 @@ impl Internal {
                 } else {
                     serde_json::from_slice(&body).unwrap()
                 };
-                self.control.note_form(is_spooled);
                 let receipt = self.control.take_scans(&batch);
+                if receipt.is_ok() {
+                    self.control.note_form(is_spooled);
+                }
                 json(receipt.map(|receipt| ScanAnswer { receipt, takes_spooled }))
             }
             _ => status(StatusCode::NOT_FOUND),
