@@ -151,6 +151,10 @@ def before_call(context, case, kwargs):
         if "/authentication/" in case.path and isinstance(of_settings, dict):
             of_settings.pop("suspectedPoints", None)
             of_settings.pop("duplicatePoints", None)
+        # What the effect of a reaction names must be of its project.
+        effect = json.dumps(case.body.get("effect"))
+        if case.path.endswith("/reactions") and any(found in effect for found in FIXTURES.values()):
+            query.pop("project", None)
     if case.method.upper() == "DELETE":
         for name, value in (case.path_parameters or {}).items():
             if value in FIXTURES.values():
