@@ -70,17 +70,36 @@ async fn each_statement_can_be_prepared(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-/// Hits are counted by the index of short ids: by domain alone, a batch reads every row of the domain.
-#[tokio::test]
-async fn hits_are_found_by_short_id() {
-    let all = statements().unwrap();
-    let statement = all.iter().find(|statement| statement.name.ends_with("SQLITE_HITS")).unwrap();
+/// The text of a statement, by the end of its name.
+fn sql_of(name: &str) -> String {
+    let found = statements().unwrap().into_iter().find(|statement| statement.name.ends_with(name));
+    found.unwrap().sql
+}
+
+/// A connection to a migrated schema of its own.
+async fn fresh_postgres() -> sqlx::PgConnection {
+    let db = TestDb::new(Engine::Postgres).await.unwrap();
+    let Location::Postgres(url, schema) = &db.location else { panic!("not Postgres") };
+    let mut conn = sqlx::PgConnection::connect(url).await.unwrap();
+    let path = AssertSqlSafe(format!("SET search_path = {schema}"));
+    sqlx::raw_sql(path).execute(&mut conn).await.unwrap();
+    conn
+}
+
+/// How SQLite goes about a statement, step by step.
+async fn sqlite_plan(name: &str) -> Vec<String> {
     let db = TestDb::new(Engine::Sqlite).await.unwrap();
     let Location::Sqlite(path) = &db.location else { panic!("not SQLite") };
     let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
-    let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", statement.sql));
+    let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql_of(name)));
     let rows = sqlx::query(sql).fetch_all(&mut conn).await.unwrap();
-    let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+    rows.iter().map(|row| row.get("detail")).collect()
+}
+
+/// Hits are counted by the index of short ids: by domain alone, a batch reads every row of the domain.
+#[tokio::test]
+async fn hits_are_found_by_short_id() {
+    let plan = sqlite_plan("SQLITE_HITS").await;
     let is_indexed =
         |line: &String| line.contains("SEARCH redirections") && line.contains("domain=? AND folded=?");
     assert!(plan.iter().any(is_indexed), "{plan:?}");
@@ -90,15 +109,9 @@ async fn hits_are_found_by_short_id() {
 #[tokio::test]
 async fn hits_are_found_by_short_id_on_postgres() {
     const LINKS: usize = 50_000;
-    let all = statements().unwrap();
-    let sql_of =
-        |name: &str| all.iter().find(|statement| statement.name.ends_with(name)).unwrap().sql.clone();
-    let db = TestDb::new(Engine::Postgres).await.unwrap();
-    let Location::Postgres(url, schema) = &db.location else { panic!("not Postgres") };
-    let mut conn = sqlx::PgConnection::connect(url).await.unwrap();
+    let mut conn = fresh_postgres().await;
     let prepare = format!("PREPARE hits AS {}", sql_of("PG_HITS"));
     for sql in [
-        &*format!("SET search_path = {schema}"),
         "SET random_page_cost = 4",
         "ALTER TABLE redirections DISABLE TRIGGER ALL",
         &format!(
@@ -131,15 +144,9 @@ async fn hits_are_found_by_short_id_on_postgres() {
 /// A list of states reads no table as a whole, also where nothing was analysed: the index holds what the statement says.
 #[tokio::test]
 async fn states_of_a_list_are_found_by_their_index() {
-    let all = statements().unwrap();
-    let sql_of =
-        |name: &str| all.iter().find(|statement| statement.name.ends_with(name)).unwrap().sql.clone();
-    let db = TestDb::new(Engine::Postgres).await.unwrap();
-    let Location::Postgres(url, schema) = &db.location else { panic!("not Postgres") };
-    let mut conn = sqlx::PgConnection::connect(url).await.unwrap();
+    let mut conn = fresh_postgres().await;
     let prepare = format!("PREPARE states AS {}", sql_of("PG_PAIRS"));
     for sql in [
-        &*format!("SET search_path = {schema}"),
         "ALTER TABLE thngs DISABLE TRIGGER ALL",
         "ALTER TABLE thngs SET (autovacuum_enabled = false)",
         "INSERT INTO thngs (id, account_id, name, doc, created_at, updated_at, facets, commission_state, \
@@ -155,12 +162,7 @@ async fn states_of_a_list_are_found_by_their_index() {
     let plan = rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>().join("\n");
     assert!(plan.contains("thngs_commissioned") && !plan.contains("Seq Scan"), "{plan}");
 
-    let db = TestDb::new(Engine::Sqlite).await.unwrap();
-    let Location::Sqlite(path) = &db.location else { panic!("not SQLite") };
-    let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
-    let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql_of("SQLITE_PAIRS")));
-    let rows = sqlx::query(sql).fetch_all(&mut conn).await.unwrap();
-    let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+    let plan = sqlite_plan("SQLITE_PAIRS").await;
     assert!(
         plan.iter().any(|line| line.contains("USING INDEX thngs_commissioned (<expr>=? AND")),
         "{plan:?}"

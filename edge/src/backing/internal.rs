@@ -174,10 +174,13 @@ impl ControlClient {
                 }
                 StatusCode::BAD_REQUEST
                 | StatusCode::PAYLOAD_TOO_LARGE
-                | StatusCode::UNSUPPORTED_MEDIA_TYPE
                 | StatusCode::UNPROCESSABLE_ENTITY => {
                     let said = String::from_utf8_lossy(&answer).into_owned();
                     return Err(BackingError::Refused(format!("{status}: {said}")));
+                }
+                // Of JSON only somebody else says that, and no scan is given up for it.
+                StatusCode::UNSUPPORTED_MEDIA_TYPE if body.0 == SPOOLED => {
+                    return Err(BackingError::Refused(status.to_string()));
                 }
                 _ => reason = format!("{} answers {status}", origin.authority),
             }
