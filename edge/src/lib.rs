@@ -39,6 +39,7 @@ mod server;
 mod sync;
 mod tls;
 mod trust;
+mod turns;
 mod workers;
 
 pub use self::{

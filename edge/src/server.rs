@@ -37,6 +37,7 @@ use crate::{
     connection::{Activity, Aside, Client, InFlight},
     handler::App,
     metrics::Metrics,
+    turns::Turns,
 };
 
 /// Descriptors kept back from the limit for files, the store and control's own sockets.
@@ -163,13 +164,13 @@ impl<B: Backing> Server<B> {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
                 let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.serve(TokioIo::new(stream), client, is_h2).await;
+                self.serve(TokioIo::new(Turns::new(stream)), client, is_h2).await;
             }
             None => {
                 // A client that says nothing must not hold the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
                 let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
-                self.serve(TokioIo::new(stream), client, is_h2).await;
+                self.serve(TokioIo::new(Turns::new(stream)), client, is_h2).await;
             }
         }
     }

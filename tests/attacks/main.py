@@ -35,8 +35,8 @@ def attack(suite, targets, report, long):
 
 
 def quietly(suite, targets, long, found):
-    """The attackers have computers of their own; here they leave the processors to the servers and clients."""
-    os.nice(10)
+    """The attackers have computers of their own; here they get what the servers and clients leave of the processors."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     report = Report()
     try:
         suite.attack(targets, report, long)
@@ -57,6 +57,7 @@ def main():
         try:
             targets.append(servers.Waymark(folder, options.waymark))
             if options.long:
+                targets[0].warm()
                 targets += [servers.Nginx(folder), servers.HAProxy(folder)]
             for name in options.suites.split(","):
                 # Loaded only then: the suite of TLS needs more packages.

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
@@ -172,5 +172,32 @@ async fn a_client_that_does_not_read_is_cut() {
     eventually("the connection is open", || open(1)).await;
     eventually("the connection is cut", || open(0)).await;
     drop(stream);
+    edge.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_taken_back_at_once_costs_no_way_to_control() {
+    let api = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", api.local_addr().unwrap());
+    let (_control, edge, _folder) = edge_with(|config| config.api_urls = vec![url]).await;
+    let mut frames = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    // POST by static indices and literals; each stream but the last is reset behind it.
+    let ask = b"\x83\x86\x04\x0d/redirections\x01\x05tn.gg";
+    for stream in (1..=31).step_by(2) {
+        frames.extend_from_slice(&[0, 0, u8::try_from(ask.len()).unwrap(), 1, 5, 0, 0, 0, stream]);
+        frames.extend_from_slice(ask);
+        if stream < 31 {
+            frames.extend_from_slice(&[0, 0, 4, 3, 0, 0, 0, 0, stream, 0, 0, 0, 8]);
+        }
+    }
+    let mut client = TcpStream::connect(edge.plain).await.unwrap();
+    client.write_all(&frames).await.unwrap();
+    let (mut way, _) = api.accept().await.unwrap();
+    let mut head = [0; 20];
+    way.read_exact(&mut head).await.unwrap();
+    assert_eq!(head, *b"POST /redirections H");
+    let another = tokio::time::timeout(Duration::from_millis(200), api.accept()).await;
+    assert!(another.is_err(), "a request that was taken back was on its way");
+    drop((way, client));
     edge.stop().await;
 }
