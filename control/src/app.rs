@@ -11,7 +11,7 @@ use shared::{
 use crate::{
     metrics::{JobMetrics, Metrics},
     publish::{
-        feed::Feed,
+        feed::{self, Feed},
         hub::Hub,
         outward::Outward,
         writer::{self, WriterTask},
@@ -69,14 +69,16 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
-    let feed = Feed::new(parts.db.clone(), parts.clock.clone());
+    // Of their own: a session that does the same thing all the time finds what it needs in its caches.
+    let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone());
+    let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), feed.clone());
     let app = App {
         outward: parts.outward,
         webhooks: Webhooks::default(),
         reactions: Reactions::default(),
         streams: Streams::default(),
         key_lookups: KeyLookups::new(parts.db.clone()),
-        property_groups: PropertyGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone()),
+        property_groups,
         feed,
         connections: Connections::default(),
         db: parts.db,

@@ -169,6 +169,31 @@ async fn states_of_a_list_are_found_by_their_index() {
     );
 }
 
+/// A write of properties looks for its Thng by id, and not through all of an account's, also in a small table of which
+/// nothing is known yet.
+#[tokio::test]
+async fn owners_of_properties_are_found_by_id() {
+    let mut conn = fresh_postgres().await;
+    let prepare = format!("PREPARE written AS {}", sql_of("PG_WRITE"));
+    for sql in [
+        "ALTER TABLE thngs DISABLE TRIGGER ALL",
+        "ALTER TABLE thngs SET (autovacuum_enabled = false)",
+        "INSERT INTO thngs (id, account_id, name, doc, created_at, updated_at, facets) \
+            SELECT 'T' || n, 'a', 't', '{}', 0, 0, '{}' FROM generate_series(1, 64) n",
+        &prepare,
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
+    }
+    let explain = "EXPLAIN EXECUTE written(1, '{0,1}', '{a,a}', '{thng,thng}', '{T1,T2}', '{account,account}', \
+        '{NULL,NULL}', '{NULL,NULL}', '{NULL,NULL}', '{0,1}', '{k,k}', '{1,1}', '{1,1}')";
+    let rows = sqlx::raw_sql(explain).fetch_all(&mut conn).await.unwrap();
+    let plan = rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>().join("\n");
+    assert!(
+        plan.contains("Index Scan using thngs_id_key") && plan.contains("Index Cond: (id = a.id)"),
+        "{plan}"
+    );
+}
+
 /// The reader of the sources misses nothing: each literal that begins a statement is in one.
 #[test]
 fn no_statement_is_overlooked() {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use shared::{id::AccountId, time::Clock};
+use tokio::sync::Mutex;
 
 use super::{
     properties::not_found,
@@ -20,14 +21,16 @@ use crate::{
     store::{
         Db, StoreError,
         property_groups::{self, Write},
+        session::Session,
     },
 };
 
 /// Most values of a write that goes with others; a larger one is worth a transaction of its own.
 pub(super) const MAX_POINTS: usize = 32;
 
-/// Groups under way at once on Postgres: while one waits for the disk the next is made.
-const PG_LANES: usize = 2;
+/// Groups under way at once. A second would make both smaller, and each costs as much as ten values; on Postgres
+/// they would also wait for each other's disk.
+const LANES: usize = 1;
 
 /// A write that waits for its turn.
 pub(super) struct Request {
@@ -48,7 +51,8 @@ type Answer = Result<Vec<Point>, ServiceError>;
 pub struct PropertyGroups(Rounds<Request, Answer>);
 
 struct Groups {
-    db: Db,
+    /// One group at a time has it.
+    session: Mutex<Session>,
     clock: Arc<dyn Clock>,
     feed: Feed,
 }
@@ -57,15 +61,11 @@ impl PropertyGroups {
     /// Groups for a database, which tell the feed of what they wrote.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, feed: Feed) -> Self {
-        let lanes = match db {
-            Db::Pg(_) => PG_LANES,
-            Db::Sqlite { .. } => 1,
-        };
-        let groups = Arc::new(Groups { db, clock, feed });
+        let groups = Arc::new(Groups { session: Mutex::new(Session::new(db)), clock, feed });
         // One write of each owner: of two, the later has the later time.
         let owner = |request: &Request| Some(format!("{}/{}", request.account, request.resource));
         Self(Rounds::new(
-            lanes,
+            LANES,
             owner,
             Box::new(move |requests| {
                 let groups = groups.clone();
@@ -126,7 +126,7 @@ impl Groups {
                 origin: request.origin.as_deref(),
             })
             .collect();
-        let written = property_groups::write(&self.db, &writes, now).await?;
+        let written = property_groups::write(&mut *self.session.lock().await, &writes, now).await?;
         let answer = |((request, points), is_written): ((&Request, Vec<Point>), bool)| {
             if is_written { Ok(points) } else { Err(not_found(request.owner, &request.resource)) }
         };

@@ -6,10 +6,11 @@
 use std::{
     collections::{HashSet, VecDeque},
     fmt,
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::oneshot;
 
 use crate::store::StoreError;
@@ -117,7 +118,7 @@ impl<Q, A> Inner<Q, A> {
 async fn run<Q: Send + 'static, A: Send + 'static>(rounds: Arc<Inner<Q, A>>) {
     while let Some((round, answers)) = rounds.take() {
         // A panic ends its round, and neither the lane nor those who wait for it.
-        let Ok(results) = tokio::spawn((rounds.work)(round)).await else { continue };
+        let Ok(results) = AssertUnwindSafe((rounds.work)(round)).catch_unwind().await else { continue };
         for (answer, result) in answers.into_iter().zip(results) {
             // Who left does not hear of it.
             let _ = answer.send(result);

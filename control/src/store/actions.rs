@@ -202,7 +202,7 @@ pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) 
         .bind(origin)
         .bind(cause)
         .bind(happened.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
-        .bind(happened.iter().map(|(_, event)| event.to_body().to_string()).collect::<Vec<_>>())
+        .bind(happened.iter().map(|(_, event)| event.to_body()).collect::<Vec<_>>())
         .execute(&mut **c)
         .await?;
     Ok(())

@@ -301,11 +301,21 @@ pub(super) async fn write_latest(
 const PG_POINTS: &str = "INSERT INTO property_points (property, timestamp, created_at, value) \
     SELECT property, ts, $1, value FROM UNNEST($2::bigint[], $3::bigint[], $4::text[]) AS t (property, ts, value) \
     ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value";
+const PG_NEW_POINTS: &str = "INSERT INTO property_points (property, timestamp, created_at, value) \
+    SELECT property, ts, $1, value FROM UNNEST($2::bigint[], $3::bigint[], $4::text[]) AS t (property, ts, value)";
+const PG_OVERLAP: &str = "SELECT EXISTS (SELECT 1 FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[]) \
+    AS s (property, first, last) CROSS JOIN LATERAL (SELECT 1 FROM property_points p \
+    WHERE p.property = s.property AND p.timestamp BETWEEN s.first AND s.last LIMIT 1) f)";
+/// So many points are worth asking whether any is there already: to be ready for it costs as much as the rest.
+const PG_MANY_POINTS: usize = 128;
 const SQLITE_POINTS: &str = "INSERT INTO property_points (property, timestamp, created_at, value) \
     SELECT t.value ->> '$[0]', t.value ->> '$[1]', $1, t.value ->> '$[2]' FROM json_each($2) t WHERE true \
     ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value";
 
 /// Writes points into the history, over those of the same property and time.
+///
+/// They come in the order of properties and times, and the transaction holds the rows of their properties: nobody
+/// else adds points to these meanwhile.
 pub(super) async fn write_points(
     tx: &mut Tx,
     points: &[(i64, &Point)],
@@ -313,7 +323,17 @@ pub(super) async fn write_points(
 ) -> Result<(), StoreError> {
     match &mut **tx {
         Conn::PgTx(c) => {
-            sqlx::query(PG_POINTS)
+            let are_new = points.len() >= PG_MANY_POINTS && {
+                let runs = points.chunk_by(|(one, _), (other, _)| one == other);
+                let ends = runs.filter_map(|run| {
+                    let ((seq, first), (_, last)) = (run.first()?, run.last()?);
+                    Some((*seq, (first.timestamp.0, last.timestamp.0)))
+                });
+                let (seqs, (firsts, lasts)): (Vec<i64>, (Vec<i64>, Vec<i64>)) = ends.unzip();
+                let overlap = sqlx::query_scalar::<_, bool>(PG_OVERLAP).bind(seqs).bind(firsts).bind(lasts);
+                !overlap.fetch_one(&mut **c).await?
+            };
+            sqlx::query(if are_new { PG_NEW_POINTS } else { PG_POINTS })
                 .bind(now.0)
                 .bind(points.iter().map(|(seq, _)| *seq).collect::<Vec<_>>())
                 .bind(points.iter().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())

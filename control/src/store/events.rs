@@ -80,7 +80,7 @@ pub async fn record_quietly(
                 .bind(origin)
                 .bind(events.iter().map(|(account, _)| account.to_string()).collect::<Vec<_>>())
                 .bind(events.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
-                .bind(events.iter().map(|(_, event)| event.to_body().to_string()).collect::<Vec<_>>())
+                .bind(events.iter().map(|(_, event)| event.to_body()).collect::<Vec<_>>())
                 .bind(quiet.bits())
                 .bind(&cause)
                 .execute(&mut **c)
@@ -89,7 +89,7 @@ pub async fn record_quietly(
         Conn::SqliteTx(c) => {
             let rows: Vec<Value> = events
                 .iter()
-                .map(|(account, event)| json!([account, event.kind(), event.to_body().to_string()]))
+                .map(|(account, event)| json!([account, event.kind(), event.to_body()]))
                 .collect();
             sqlx::query(SQLITE_RECORD)
                 .bind(at.0)

@@ -68,6 +68,7 @@ pub mod scans;
 pub mod scopes;
 pub mod secrets;
 pub mod series;
+pub mod session;
 pub mod snapshot;
 pub mod tenants;
 mod texts;

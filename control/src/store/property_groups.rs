@@ -10,6 +10,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx, dialect, events,
     properties::{self, Values},
+    session::Session,
 };
 use crate::domain::{
     event::Event,
@@ -35,13 +36,14 @@ pub struct Write<'a> {
     pub origin: Option<&'a str>,
 }
 
-// What `Limit::admits` says. In the order of ids, in which all writers take the rows.
+// What `Limit::admits` says. In the order of ids, in which all writers take the rows. They are found by id: with a
+// plain condition on the account a table that was not analysed yet is read by that, all rows of it for each write.
 macro_rules! held {
     ($owner:literal, $table:literal) => {
         concat!(
             "SELECT a.n FROM asked a JOIN ",
             $table,
-            " t ON t.account_id = a.account_id AND t.id = a.id WHERE a.owner = '",
+            " t ON t.id = a.id AND (t.account_id = a.account_id) IS TRUE WHERE a.owner = '",
             $owner,
             "' AND CASE a.reach WHEN 'account' THEN true \
                 WHEN 'project' THEN COALESCE(t.doc -> 'scopes' -> 'projects' ? a.whose, false) \
@@ -100,17 +102,21 @@ const SQLITE_FIND_PRODUCTS: &str = find!("products");
 ///
 /// # Errors
 /// The database failed; nothing was written.
-pub async fn write(db: &Db, writes: &[Write<'_>], now: UnixMillis) -> Result<Vec<bool>, StoreError> {
-    if matches!(db, Db::Sqlite { .. }) {
-        let mut tx = db.begin().await?;
+pub async fn write(
+    session: &mut Session,
+    writes: &[Write<'_>],
+    now: UnixMillis,
+) -> Result<Vec<bool>, StoreError> {
+    if matches!(session.db(), Db::Sqlite { .. }) {
+        let mut tx = session.db().begin().await?;
         let written = write_in_steps(&mut tx, writes, now).await?;
         tx.commit().await?;
         return Ok(written);
     }
-    let Conn::Pg(mut c) = db.read().await? else { return Err(dialect::outside_transaction()) };
+    let mut c = session.take().await?;
     let points =
         || writes.iter().zip(0_i64..).flat_map(|(w, n)| w.points.iter().map(move |point| (n, point)));
-    let body = |w: &Write<'_>| (!w.points.is_empty()).then(|| event(w).to_body().to_string());
+    let body = |w: &Write<'_>| (!w.points.is_empty()).then(|| event(w).to_body());
     let held: Vec<i64> = sqlx::query_scalar(PG_WRITE)
         .bind(now.0)
         .bind((0..).take(writes.len()).collect::<Vec<i64>>())
@@ -125,8 +131,9 @@ pub async fn write(db: &Db, writes: &[Write<'_>], now: UnixMillis) -> Result<Vec
         .bind(points().map(|(_, p)| p.key.as_str()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
-        .fetch_all(&mut *c)
+        .fetch_all(&mut c)
         .await?;
+    session.keep(c);
     let mut written = vec![false; writes.len()];
     for n in held {
         if let Some(one) = usize::try_from(n).ok().and_then(|n| written.get_mut(n)) {

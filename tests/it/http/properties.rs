@@ -237,6 +237,35 @@ pub(super) async fn lists_of_properties_have_pages(engine: Engine) -> Result<()>
     Ok(())
 }
 
+/// Large batches are written in another way where nothing is in their time yet.
+pub(super) async fn batches_write_over_what_is_there(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let path = format!("{}/a", bases(&api).await?[0]);
+    let batch = |times: std::ops::Range<i64>, step: usize, value: i64| {
+        let points = times.step_by(step).map(|at| json!({"value": value, "timestamp": at}));
+        json!(points.collect::<Vec<_>>())
+    };
+    let mut expected = std::collections::BTreeMap::new();
+    let steps =
+        [(0..200, 1), (100..300, 1), (-300..-100, 1), (299..450, 1), (1_000..1_400, 2), (1_001..1_401, 2)];
+    for (value, (times, step)) in (0_i64..).zip(steps) {
+        api.put(&path, batch(times.clone(), step, value)).await?;
+        expected.extend(times.step_by(step).map(|at| (at, value)));
+    }
+    let stored = api.points(&format!("{path}?perPage=100")).await?;
+    let wanted: Vec<Value> = expected.iter().rev().map(|(at, value)| json!(["a", value, at])).collect();
+    assert_eq!(stored, wanted);
+    // Whoever comes second writes over the whole of the first.
+    let at_once = (0..6).map(|value| api.put(&path, batch(2_000..2_300, 1, value)));
+    for result in futures_util::future::join_all(at_once).await {
+        result?;
+    }
+    let stored = api.points(&format!("{path}?perPage=100&from=2000")).await?;
+    assert_eq!(stored.len(), 300);
+    assert!(stored.iter().all(|point| point[1] == stored[0][1]), "{stored:?}");
+    Ok(())
+}
+
 pub(super) async fn what_is_removed_is_gone(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
@@ -399,6 +428,7 @@ pub(super) async fn writes_that_come_at_once_do_not_mix(engine: Engine) -> Resul
 
 crate::on_both_engines!(
     writes_that_come_at_once_do_not_mix,
+    batches_write_over_what_is_there,
     what_is_written_comes_back,
     the_latest_is_the_one_with_the_greatest_time,
     lists_of_properties_have_pages,

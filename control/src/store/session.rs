@@ -1,0 +1,50 @@
+//! A session of Postgres that one task keeps for itself.
+//!
+//! What a pool hands out moves through all of its sessions, each of which has to find the statement and its tables in
+//! its own memory, and is asked whether it lives when it comes back. Who does one thing all the time is spared both.
+
+use std::time::Instant;
+
+use sqlx::{Connection, PgConnection};
+
+use super::{Db, StoreError, TRUSTED_IDLE, dialect};
+
+/// A session that is kept as long as it works.
+#[derive(Debug)]
+pub struct Session {
+    db: Db,
+    kept: Option<(PgConnection, Instant)>,
+}
+
+impl Session {
+    /// A session of a database that is opened when it is needed.
+    #[must_use]
+    pub fn new(db: Db) -> Self {
+        Self { db, kept: None }
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Takes the session, a new one where there is none or it does not answer any more.
+    pub(super) async fn take(&mut self) -> Result<PgConnection, StoreError> {
+        if let Some((mut kept, used)) = self.kept.take()
+            && (used.elapsed() < TRUSTED_IDLE || kept.ping().await.is_ok())
+        {
+            return Ok(kept);
+        }
+        match &self.db {
+            // The pool has the time limit and the errors of a connection that cannot be had.
+            Db::Pg(pool) => Ok(pool.acquire().await?.detach()),
+            Db::Sqlite { .. } => Err(dialect::outside_transaction()),
+        }
+    }
+
+    /// Gives it back for the next time; one that failed is not given back.
+    pub(super) fn keep(&mut self, connection: PgConnection) {
+        self.kept = Some((connection, Instant::now()));
+    }
+}
