@@ -1,7 +1,7 @@
-//! Many Thngs connect, flap and are cut off by a link that goes dead without a word; at the end every
-//! `~connected` equals the truth. `WAYMARK_TEST_FLAPS` says how many.
+//! Many Thngs connect, flap and are cut off without a word: by a line between that goes dead, or, in a network of our
+//! own, by its link; at the end every `~connected` equals the truth. `WAYMARK_TEST_FLAPS` says how many.
 
-use std::{sync::Arc, time::Duration};
+use std::{process::Command, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -29,6 +29,47 @@ const KEEP_ALIVE: u64 = 2;
 
 /// Longest wait for the truth: a keep-alive, and what the database needs for so many.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Says to the test that it runs in a network of its own.
+const INSIDE: &str = "WAYMARK_TEST_IN_NETWORK";
+
+/// What cuts Thngs off.
+enum Cut {
+    /// A line that they come by, and others do not.
+    Line(Line),
+    /// The link of this network, for as long as it takes to miss those with a short keep-alive.
+    Link,
+}
+
+impl Cut {
+    /// Where those connect that will be cut off.
+    fn address<'a>(&'a self, broker: &'a str) -> &'a str {
+        match self {
+            Self::Line(line) => &line.address,
+            Self::Link => broker,
+        }
+    }
+
+    async fn cut(&self) -> Result<()> {
+        match self {
+            Self::Line(line) => drop(line.dead.send_replace(true)),
+            Self::Link => {
+                set_link("down")?;
+                tokio::time::sleep(Duration::from_secs(3 * KEEP_ALIVE)).await;
+                set_link("up")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn set_link(state: &str) -> Result<()> {
+    ensure!(
+        Command::new("ip").args(["link", "set", "lo", state]).status()?.success(),
+        "ip link set lo {state}"
+    );
+    Ok(())
+}
 
 /// A link to the broker that can go dead: then nothing passes, and nobody is told.
 struct Line {
@@ -94,14 +135,45 @@ async fn flap(address: &str, thng: &Thng, flap: Flap) -> Result<()> {
 }
 
 async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
+    let product = Arc::new(Product::start(Options { engine, ..Options::default() }).await?);
+    let line = Line::new(product.mqtt.clone()).await?;
+    end_as_they_are(product, Cut::Line(line)).await
+}
+
+/// The same where packets stop on their way; with SQLite, as Postgres is outside of that network.
+#[tokio::test]
+async fn every_thng_ends_as_it_is_when_the_link_goes_down() {
+    if std::env::var_os(INSIDE).is_some() {
+        let product = Product::start(Options { engine: Engine::Sqlite, ..Options::default() }).await.unwrap();
+        end_as_they_are(Arc::new(product), Cut::Link).await.unwrap();
+        return;
+    }
+    let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    let may =
+        |way: &&&[&str]| Command::new("unshare").args(**way).arg("true").status().is_ok_and(|s| s.success());
+    let Some(way) = ways.iter().find(may) else {
+        eprintln!("no network of our own here: only the line was cut");
+        return;
+    };
+    let status = Command::new("unshare")
+        .args(*way)
+        .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "flaps"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "broker::flaps::every_thng_ends_as_it_is_when_the_link_goes_down", "--nocapture"])
+        .env(INSIDE, "1")
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+async fn end_as_they_are(product: Arc<Product>, cut: Cut) -> Result<()> {
+    let cut = Arc::new(cut);
     let count =
         std::env::var("WAYMARK_TEST_FLAPS").ok().map(|text| text.parse()).transpose()?.unwrap_or(THNGS);
-    let product = Arc::new(Product::start(Options { engine, ..Options::default() }).await?);
-    let line = Arc::new(Line::new(product.mqtt.clone()).await?);
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
     for number in 0..count {
-        let (product, line, turns) = (product.clone(), line.clone(), turns.clone());
+        let (product, cut, turns) = (product.clone(), cut.clone(), turns.clone());
         tasks.spawn(async move {
             let turn = turns.acquire().await?;
             let thng = make(&product).await?;
@@ -110,7 +182,7 @@ async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
                 let kind = [Flap::Leaves, Flap::Drops, Flap::ComesTwice][(number + step) % 3];
                 flap(&product.mqtt, &thng, kind).await.with_context(|| format!("{kind:?}"))?;
             }
-            // A third stays, a third is behind the line that will go dead, a third is gone.
+            // A third stays, a third will be cut off, a third is gone.
             let last = match number % 3 {
                 0 => Some(
                     Client::enter(&product.mqtt, &Hello { keep_alive: 600, ..Hello::new("l", &thng.key) })
@@ -118,7 +190,7 @@ async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
                 ),
                 1 => Some(
                     Client::enter(
-                        &line.address,
+                        cut.address(&product.mqtt),
                         &Hello { keep_alive: KEEP_ALIVE, ..Hello::new("l", &thng.key) },
                     )
                     .await?,
@@ -129,12 +201,12 @@ async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
             Ok::<_, anyhow::Error>((thng, number % 3 == 0, last))
         });
     }
-    // Those behind the line show that they are there until it is cut.
+    // Those that will be cut off show that they are there until then.
     let mut all = Vec::new();
     while let Some(done) = tasks.join_next().await {
         all.push(done??);
     }
-    line.dead.send_replace(true);
+    cut.cut().await?;
     let deadline = tokio::time::Instant::now() + DEADLINE;
     for (thng, is_connected, _) in &all {
         loop {
