@@ -13,6 +13,7 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
+use tokio::{sync::Semaphore, task::yield_now};
 
 /// Where a request came from: the connection, or what a trusted proxy says of its own.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +33,20 @@ pub(crate) struct Activity {
     is_last: AtomicBool,
     /// Where the numbers of its requests begin.
     first_id: u64,
+    /// Which of its requests to control may begin.
+    turn: Semaphore,
 }
 
 impl Activity {
     /// A connection without a request so far, whose requests are numbered from `first_id`.
     pub(crate) fn new(first_id: u64) -> Self {
-        Self { begun: AtomicU64::new(0), ended: AtomicU64::new(0), is_last: AtomicBool::new(false), first_id }
+        Self {
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            is_last: AtomicBool::new(false),
+            first_id,
+            turn: Semaphore::new(1),
+        }
     }
 
     /// Requests begun and ended so far.
@@ -70,6 +79,14 @@ impl InFlight {
     pub(crate) fn begin(activity: &Arc<Activity>) -> Self {
         let number = activity.begun.fetch_add(1, SeqCst);
         Self { activity: activity.clone(), id: activity.first_id.wrapping_add(number) }
+    }
+
+    /// Waits until those of the same connection that came before have begun, and the thread has looked at its sockets.
+    ///
+    /// A new connection to control costs as much as ten redirects: a hundred requests at once begin one by one.
+    pub(crate) async fn turn(&self) {
+        let _turn = self.activity.turn.acquire().await;
+        yield_now().await;
     }
 
     /// The number of the request.

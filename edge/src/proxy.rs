@@ -16,7 +16,6 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use shared::{client_address::EDGE_TOKEN, problem::Code};
-use tokio::{sync::Semaphore, task::yield_now};
 
 use crate::{
     backing::connector,
@@ -42,8 +41,6 @@ type Sent = Either<Limited<Incoming>, Empty<Bytes>>;
 pub(crate) struct Proxy {
     client: HttpClient<HttpsConnector<HttpConnector>, Sent>,
     replicas: Origins,
-    /// Whose turn it is to begin.
-    turn: Semaphore,
     body_bytes: usize,
     timeout: Duration,
     token: Option<HeaderValue>,
@@ -71,7 +68,6 @@ impl Proxy {
         Ok(Self {
             client,
             replicas,
-            turn: Semaphore::new(1),
             body_bytes: limits.proxy_body_bytes,
             timeout: limits.proxy_timeout,
             token,
@@ -91,11 +87,6 @@ impl Proxy {
         id: &HeaderValue,
         in_flight: InFlight,
     ) -> Result<Response<Body>, Code> {
-        // A new connection costs as much as ten redirects: a hundred requests at once begin one by one, and between
-        // two of them the thread looks at its sockets.
-        if let Ok(_turn) = self.turn.acquire().await {
-            yield_now().await;
-        }
         let (mut parts, body) = request.into_parts();
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         if length.is_some_and(|length: u64| length > self.body_bytes as u64) {
@@ -124,7 +115,11 @@ impl Proxy {
         parts.headers.insert(HOST, host);
         self.sign(&mut parts.headers, client, id);
         let body = Some(body).filter(|body| !body.is_end_stream());
-        match tokio::time::timeout(self.timeout, self.send(&parts, &path, body)).await {
+        let send = async {
+            in_flight.turn().await;
+            self.send(&parts, &path, body).await
+        };
+        match tokio::time::timeout(self.timeout, send).await {
             Ok(Ok(response)) => {
                 let (mut parts, body) = response.into_parts();
                 cut_hop_by_hop(&mut parts.headers);

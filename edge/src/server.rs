@@ -57,6 +57,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_millis(250);
 /// Bytes that hyper reads at a time; the least buffer it takes.
 const READ_BYTES: usize = 8 << 10;
+/// Bytes of a turn of HTTP/2: some hundred requests.
+const H2_TURN: usize = 4 << 10;
 /// Between pings of an HTTP/2 connection: a dead peer must not hold a drain (hyper#4170).
 const H2_PING: Duration = Duration::from_secs(20);
 /// What a dead peer has to answer one.
@@ -164,15 +166,21 @@ impl<B: Backing> Server<B> {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
                 let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.serve(TokioIo::new(Turns::new(stream)), client, is_h2).await;
+                self.serve(TokioIo::new(Turns::new(stream, self.turn(is_h2))), client, is_h2).await;
             }
             None => {
                 // A client that says nothing must not hold the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
                 let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
-                self.serve(TokioIo::new(Turns::new(stream)), client, is_h2).await;
+                self.serve(TokioIo::new(Turns::new(stream, self.turn(is_h2))), client, is_h2).await;
             }
         }
+    }
+
+    /// Bytes that a connection is read before others have their turn.
+    fn turn(&self, is_h2: bool) -> usize {
+        // Of HTTP/1, whose requests are larger, a header that is somewhat too large is still read whole.
+        if is_h2 { H2_TURN } else { self.app.config.limits.header_bytes + READ_BYTES }
     }
 
     /// Waits as long as it takes, and a moment only once the edge stops: a request may be under way.

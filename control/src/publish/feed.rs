@@ -26,8 +26,9 @@ const POLL: Duration = Duration::from_millis(100);
 /// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Connections that reading, waking others and looking for the end of the log need at once.
-pub(crate) const CONNECTIONS: u32 = 3;
+/// Connections that its tasks need at once, each one: reading, telling of many, looking for the end of the log,
+/// waking others, being woken, removing.
+pub(crate) const CONNECTIONS: u32 = 6;
 
 /// Events that are read at once.
 const BATCH: u32 = 500;

@@ -104,7 +104,12 @@ impl KeyLookups {
             }
         };
         Self {
-            rounds: Rounds::new(LOOKUP_LANES, |_| None, Box::new(move |hashes| Box::pin(look_up(hashes)))),
+            rounds: Rounds::new(
+                LOOKUP_LANES,
+                LOOKUP_LANES,
+                |_| None,
+                Box::new(move |hashes| Box::pin(look_up(hashes))),
+            ),
             known: Arc::default(),
         }
     }

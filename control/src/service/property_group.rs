@@ -2,10 +2,9 @@
 //!
 //! Each is looked at by itself: one whose owner is not there takes nobody else along.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shared::{id::AccountId, time::Clock};
-use tokio::sync::Mutex;
 
 use super::{
     properties::not_found,
@@ -32,6 +31,9 @@ pub(super) const MAX_POINTS: usize = 32;
 /// they would also wait for each other's disk.
 const LANES: usize = 1;
 
+/// Groups under way at once where one waits for a property that others hold.
+const PG_MOST_LANES: usize = 4;
+
 /// A write that waits for its turn.
 pub(super) struct Request {
     pub(super) account: AccountId,
@@ -51,8 +53,9 @@ type Answer = Result<Vec<Point>, ServiceError>;
 pub struct PropertyGroups(Rounds<Request, Answer>);
 
 struct Groups {
-    /// One group at a time has it.
-    session: Mutex<Session>,
+    db: Db,
+    /// Those that no group has just now; the one that was used last comes first.
+    sessions: Mutex<Vec<Session>>,
     clock: Arc<dyn Clock>,
     feed: Feed,
 }
@@ -61,11 +64,16 @@ impl PropertyGroups {
     /// Groups for a database, which tell the feed of what they wrote.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, feed: Feed) -> Self {
-        let groups = Arc::new(Groups { session: Mutex::new(Session::new(db)), clock, feed });
+        let most_lanes = match db {
+            Db::Pg(_) => PG_MOST_LANES,
+            Db::Sqlite { .. } => LANES,
+        };
+        let groups = Arc::new(Groups { db, sessions: Mutex::default(), clock, feed });
         // One write of each owner: of two, the later has the later time.
         let owner = |request: &Request| Some(format!("{}/{}", request.account, request.resource));
         Self(Rounds::new(
             LANES,
+            most_lanes,
             owner,
             Box::new(move |requests| {
                 let groups = groups.clone();
@@ -108,6 +116,10 @@ impl Groups {
         answers
     }
 
+    fn sessions(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// All or nothing, but for those that are refused.
     async fn write_once(&self, requests: &[Request]) -> Result<Vec<Answer>, StoreError> {
         // Whoever heard of an earlier write asks after this, and so has the later time.
@@ -126,7 +138,10 @@ impl Groups {
                 origin: request.origin.as_deref(),
             })
             .collect();
-        let written = property_groups::write(&mut *self.session.lock().await, &writes, now).await?;
+        let mut session = self.sessions().pop().unwrap_or_else(|| Session::new(self.db.clone()));
+        let written = property_groups::write(&mut session, &writes, now).await;
+        self.sessions().push(session);
+        let written = written?;
         let answer = |((request, points), is_written): ((&Request, Vec<Point>), bool)| {
             if is_written { Ok(points) } else { Err(not_found(request.owner, &request.resource)) }
         };

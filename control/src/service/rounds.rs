@@ -8,6 +8,7 @@ use std::{
     fmt,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
@@ -17,6 +18,10 @@ use crate::store::StoreError;
 
 /// Most requests of one round.
 const ROUND_SIZE: usize = 256;
+
+/// How long a request waits before another lane is opened for it: one round may be held up by what others do in the
+/// database.
+const PATIENCE: Duration = Duration::from_millis(25);
 
 /// Requests that may wait; past it the caller hears that the service is busy.
 const MAX_WAITING: usize = 8_192;
@@ -29,6 +34,7 @@ pub(super) struct Rounds<Q, A>(Arc<Inner<Q, A>>);
 struct Inner<Q, A> {
     queue: Mutex<Queue<Q, A>>,
     lanes: usize,
+    most_lanes: usize,
     /// Of requests that name the same here, a round takes one.
     alone: fn(&Q) -> Option<String>,
     work: Work<Q, A>,
@@ -53,15 +59,21 @@ impl<Q, A> fmt::Debug for Rounds<Q, A> {
 }
 
 impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
-    /// At most `lanes` rounds at once; `work` answers each of its requests, in their order.
-    pub(super) fn new(lanes: usize, alone: fn(&Q) -> Option<String>, work: Work<Q, A>) -> Self {
+    /// At most `lanes` rounds at once, up to `most_lanes` when they take long; `work` answers each of its requests,
+    /// in their order.
+    pub(super) fn new(
+        lanes: usize,
+        most_lanes: usize,
+        alone: fn(&Q) -> Option<String>,
+        work: Work<Q, A>,
+    ) -> Self {
         let queue = Mutex::new(Queue { waiting: VecDeque::new(), lanes: 0 });
-        Self(Arc::new(Inner { queue, lanes, alone, work }))
+        Self(Arc::new(Inner { queue, lanes, most_lanes, alone, work }))
     }
 
     /// The answer of the round that takes the request along; who leaves before is passed over.
     pub(super) async fn submit(&self, request: Q) -> Result<A, StoreError> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let begins = {
             let mut queue = self.0.queue();
             if queue.waiting.len() >= MAX_WAITING {
@@ -76,13 +88,30 @@ impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
             // By itself: the caller may leave, and others wait for the lane.
             tokio::spawn(run(self.0.clone()));
         }
-        answered.await.map_err(|_| StoreError::Stopped)
+        let answer = match tokio::time::timeout(PATIENCE, &mut answered).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                if self.0.opens() {
+                    tokio::spawn(run(self.0.clone()));
+                }
+                answered.await
+            }
+        };
+        answer.map_err(|_| StoreError::Stopped)
     }
 }
 
 impl<Q, A> Inner<Q, A> {
     fn queue(&self) -> MutexGuard<'_, Queue<Q, A>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether another lane is opened for those who wait for long.
+    fn opens(&self) -> bool {
+        let mut queue = self.queue();
+        let opens = !queue.waiting.is_empty() && queue.lanes < self.most_lanes;
+        queue.lanes += usize::from(opens);
+        opens
     }
 
     /// The next round; without any, ends the lane.
@@ -149,7 +178,7 @@ mod tests {
     use super::*;
 
     /// Rounds that wait for a permit each, and answer with their number and the request.
-    fn rounds(lanes: usize, gate: Arc<Semaphore>) -> Rounds<u32, (usize, u32)> {
+    fn rounds(lanes: usize, most_lanes: usize, gate: Arc<Semaphore>) -> Rounds<u32, (usize, u32)> {
         let count = Arc::new(AtomicUsize::new(0));
         let work: Work<u32, (usize, u32)> = Box::new(move |round| {
             let (gate, count) = (gate.clone(), count.clone());
@@ -160,13 +189,13 @@ mod tests {
                 round.into_iter().map(|request| (number, request)).collect()
             })
         });
-        Rounds::new(lanes, |request| (*request >= 100).then(|| request.to_string()), work)
+        Rounds::new(lanes, most_lanes, |request| (*request >= 100).then(|| request.to_string()), work)
     }
 
     #[tokio::test]
     async fn what_comes_meanwhile_makes_the_next_round() {
         let gate = Arc::new(Semaphore::new(0));
-        let rounds = rounds(1, gate.clone());
+        let rounds = rounds(1, 1, gate.clone());
         let ask = |request: u32| {
             let rounds = rounds.clone();
             tokio::spawn(async move { rounds.submit(request).await })
@@ -195,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_takes_its_round_only() {
         let gate = Arc::new(Semaphore::new(0));
-        let rounds = rounds(1, gate.clone());
+        let rounds = rounds(1, 1, gate.clone());
         let ask = |request: u32| {
             let rounds = rounds.clone();
             tokio::spawn(async move { rounds.submit(request).await })
@@ -216,5 +245,31 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(rounds.submit(7).await.unwrap(), (1, 7));
+    }
+
+    #[tokio::test]
+    async fn a_round_that_is_held_up_holds_up_nobody_for_long() {
+        let held = Arc::new(Semaphore::new(0));
+        let gate = held.clone();
+        let work: Work<u32, u32> = Box::new(move |round| {
+            let gate = gate.clone();
+            Box::pin(async move {
+                if round.contains(&1) {
+                    gate.acquire().await.unwrap().forget();
+                }
+                round
+            })
+        });
+        let rounds = Rounds::new(1, 2, |_| None, work);
+        let first = tokio::spawn({
+            let rounds = rounds.clone();
+            async move { rounds.submit(1).await }
+        });
+        while rounds.0.queue().lanes == 0 || !rounds.0.queue().waiting.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(rounds.submit(2).await.unwrap(), 2);
+        held.add_permits(1);
+        assert_eq!(first.await.unwrap().unwrap(), 1);
     }
 }

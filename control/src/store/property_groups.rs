@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
+use tokio::time::timeout;
 
 use super::{
-    Conn, Db, StoreError, Tx, dialect, events,
+    Conn, Db, STATEMENT_TIMEOUT, StoreError, Tx, dialect, events,
     properties::{self, Values},
     session::Session,
 };
@@ -117,7 +118,7 @@ pub async fn write(
     let points =
         || writes.iter().zip(0_i64..).flat_map(|(w, n)| w.points.iter().map(move |point| (n, point)));
     let body = |w: &Write<'_>| (!w.points.is_empty()).then(|| event(w).to_body());
-    let held: Vec<i64> = sqlx::query_scalar(PG_WRITE)
+    let statement = sqlx::query_scalar(PG_WRITE)
         .bind(now.0)
         .bind((0..).take(writes.len()).collect::<Vec<i64>>())
         .bind(writes.iter().map(|w| w.account.as_str()).collect::<Vec<_>>())
@@ -131,9 +132,12 @@ pub async fn write(
         .bind(points().map(|(_, p)| p.key.as_str()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
-        .fetch_all(&mut c)
-        .await?;
-    session.keep(c);
+        .fetch_all(&mut c);
+    // The server ends it before; this is for one that is out of reach.
+    let held: Result<Vec<i64>, sqlx::Error> =
+        timeout(2 * STATEMENT_TIMEOUT, statement).await.map_err(|_| StoreError::Timeout)?;
+    session.keep(c, &held);
+    let held = held?;
     let mut written = vec![false; writes.len()];
     for n in held {
         if let Some(one) = usize::try_from(n).ok().and_then(|n| written.get_mut(n)) {

@@ -6,8 +6,9 @@
 use std::time::Instant;
 
 use sqlx::{Connection, PgConnection};
+use tokio::time::timeout;
 
-use super::{Db, StoreError, TRUSTED_IDLE, dialect};
+use super::{ACQUIRE_TIMEOUT, Db, StoreError, TRUSTED_IDLE, dialect};
 
 /// A session that is kept as long as it works.
 #[derive(Debug)]
@@ -32,7 +33,8 @@ impl Session {
     /// Takes the session, a new one where there is none or it does not answer any more.
     pub(super) async fn take(&mut self) -> Result<PgConnection, StoreError> {
         if let Some((mut kept, used)) = self.kept.take()
-            && (used.elapsed() < TRUSTED_IDLE || kept.ping().await.is_ok())
+            && (used.elapsed() < TRUSTED_IDLE
+                || matches!(timeout(ACQUIRE_TIMEOUT, kept.ping()).await, Ok(Ok(()))))
         {
             return Ok(kept);
         }
@@ -43,8 +45,14 @@ impl Session {
         }
     }
 
-    /// Gives it back for the next time; one that failed is not given back.
-    pub(super) fn keep(&mut self, connection: PgConnection) {
-        self.kept = Some((connection, Instant::now()));
+    /// Gives it back for the next time, if it can still be used after this.
+    pub(super) fn keep<T>(&mut self, connection: PgConnection, result: &Result<T, sqlx::Error>) {
+        let is_sound = match result {
+            Ok(_) => true,
+            // The statement failed, and not the session; 57P: an administrator ends it.
+            Err(sqlx::Error::Database(error)) => !error.code().is_some_and(|code| code.starts_with("57P")),
+            Err(_) => false,
+        };
+        self.kept = is_sound.then(|| (connection, Instant::now()));
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::support::{build, edge, edge_with, eventually, exchange, request};
+use crate::support::{DEADLINE, build, edge, edge_with, eventually, exchange, request};
 
 /// More than the sockets on the way hold.
 const LARGE: usize = 32 << 20;
@@ -192,7 +192,7 @@ async fn what_is_taken_back_at_once_costs_no_way_to_control() {
     }
     let mut client = TcpStream::connect(edge.plain).await.unwrap();
     client.write_all(&frames).await.unwrap();
-    let (mut way, _) = api.accept().await.unwrap();
+    let (mut way, _) = tokio::time::timeout(DEADLINE, api.accept()).await.unwrap().unwrap();
     let mut head = [0; 20];
     way.read_exact(&mut head).await.unwrap();
     assert_eq!(head, *b"POST /redirections H");

@@ -24,14 +24,14 @@ const THNGS: usize = 40;
 /// Connections that are made at once.
 const AT_ONCE: usize = 32;
 
-/// Keep-alive of connections that will be cut, in seconds.
-const KEEP_ALIVE: u64 = 2;
+/// Keep-alive of connections that will be cut, in seconds; they give a sign of life each second.
+const KEEP_ALIVE: u64 = 4;
 
 /// Longest wait for the truth: a keep-alive, and what the database needs for so many.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Says to the test that it runs in a network of its own.
-const INSIDE: &str = "WAYMARK_TEST_IN_NETWORK";
+/// Says to the test that it runs in a network of its own, and which one it came from.
+const INSIDE: &str = "WAYMARK_TEST_OUTER_NETWORK";
 
 /// What cuts Thngs off.
 enum Cut {
@@ -108,6 +108,14 @@ enum Flap {
     ComesTwice,
 }
 
+/// What becomes of a Thng.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Stays,
+    CutOff,
+    Gone,
+}
+
 struct Thng {
     id: String,
     key: String,
@@ -143,27 +151,55 @@ async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
 /// The same where packets stop on their way; with SQLite, as Postgres is outside of that network.
 #[tokio::test]
 async fn every_thng_ends_as_it_is_when_the_link_goes_down() {
-    if std::env::var_os(INSIDE).is_some() {
+    const NAME: &str = "broker::flaps::every_thng_ends_as_it_is_when_the_link_goes_down";
+    let network = std::fs::read_link("/proc/self/ns/net").unwrap();
+    if let Some(outer) = std::env::var_os(INSIDE) {
+        assert_ne!(network, outer, "the machine's own link stays up");
         let product = Product::start(Options { engine: Engine::Sqlite, ..Options::default() }).await.unwrap();
         end_as_they_are(Arc::new(product), Cut::Link).await.unwrap();
         return;
     }
     let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    let up = ["ip", "link", "set", "lo", "up"];
     let may =
-        |way: &&&[&str]| Command::new("unshare").args(**way).arg("true").status().is_ok_and(|s| s.success());
+        |way: &&&[&str]| Command::new("unshare").args(**way).args(up).status().is_ok_and(|s| s.success());
     let Some(way) = ways.iter().find(may) else {
         eprintln!("no network of our own here: only the line was cut");
         return;
     };
-    let status = Command::new("unshare")
+    let output = Command::new("unshare")
         .args(*way)
         .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "flaps"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "broker::flaps::every_thng_ends_as_it_is_when_the_link_goes_down", "--nocapture"])
-        .env(INSIDE, "1")
-        .status()
+        .args(["--exact", NAME])
+        .env(INSIDE, network)
+        .output()
         .unwrap();
-    assert!(status.success());
+    let said = String::from_utf8_lossy(&output.stdout);
+    let is_done = output.status.success() && said.contains("1 passed");
+    assert!(is_done, "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Waits until each `~connected` says what is.
+async fn tell_the_truth(
+    product: &Product,
+    all: &[(Thng, End)],
+    is_connected: impl Fn(End) -> bool,
+) -> Result<()> {
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    for (thng, end) in all {
+        let expected = is_connected(*end);
+        loop {
+            let path = format!("/thngs/{}/properties/~connected?perPage=1", thng.id);
+            let (_, read) = product.call(Method::GET, &path, None).await?;
+            if read[0]["value"] == json!(expected) {
+                break;
+            }
+            ensure!(tokio::time::Instant::now() < deadline, "{}: {read} instead of {expected}", thng.id);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    Ok(())
 }
 
 async fn end_as_they_are(product: Arc<Product>, cut: Cut) -> Result<()> {
@@ -182,45 +218,43 @@ async fn end_as_they_are(product: Arc<Product>, cut: Cut) -> Result<()> {
                 let kind = [Flap::Leaves, Flap::Drops, Flap::ComesTwice][(number + step) % 3];
                 flap(&product.mqtt, &thng, kind).await.with_context(|| format!("{kind:?}"))?;
             }
-            // A third stays, a third will be cut off, a third is gone.
-            let last = match number % 3 {
-                0 => Some(
-                    Client::enter(&product.mqtt, &Hello { keep_alive: 600, ..Hello::new("l", &thng.key) })
-                        .await?,
-                ),
-                1 => Some(
-                    Client::enter(
-                        cut.address(&product.mqtt),
-                        &Hello { keep_alive: KEEP_ALIVE, ..Hello::new("l", &thng.key) },
-                    )
-                    .await?,
-                ),
-                _ => None,
+            let end = [End::Stays, End::CutOff, End::Gone][number % 3];
+            let last = match end {
+                End::Stays => Some((product.mqtt.as_str(), 600)),
+                End::CutOff => Some((cut.address(&product.mqtt), KEEP_ALIVE)),
+                End::Gone => None,
+            };
+            let client = match last {
+                Some((address, keep_alive)) => {
+                    let hello = Hello { keep_alive, ..Hello::new("last", &thng.key) };
+                    Some(Client::enter(address, &hello).await?)
+                }
+                None => None,
             };
             drop(turn);
-            Ok::<_, anyhow::Error>((thng, number % 3 == 0, last))
+            Ok::<_, anyhow::Error>((thng, end, client))
         });
     }
-    // Those that will be cut off show that they are there until then.
-    let mut all = Vec::new();
+    let (mut all, mut clients) = (Vec::new(), JoinSet::new());
     while let Some(done) = tasks.join_next().await {
-        all.push(done??);
-    }
-    cut.cut().await?;
-    let deadline = tokio::time::Instant::now() + DEADLINE;
-    for (thng, is_connected, _) in &all {
-        loop {
-            let path = format!("/thngs/{}/properties/~connected?perPage=1", thng.id);
-            let (_, read) = product.call(Method::GET, &path, None).await?;
-            if read[0]["value"] == json!(is_connected) {
-                break;
-            }
-            ensure!(tokio::time::Instant::now() < deadline, "{}: {read} instead of {is_connected}", thng.id);
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        let (thng, end, client) = done??;
+        if let Some(mut client) = client {
+            clients.spawn(async move {
+                // Those that will be cut off show that they are there, until then and on.
+                while end == End::CutOff && client.ping().await.is_ok() {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                std::future::pending::<()>().await;
+                drop(client);
+            });
         }
+        all.push((thng, end));
     }
+    tell_the_truth(&product, &all, |end| end != End::Gone).await.context("before the cut")?;
+    cut.cut().await?;
+    tell_the_truth(&product, &all, |end| end == End::Stays).await?;
     // The history alternates, however often it flapped.
-    for (thng, _, _) in all.iter().take(THNGS) {
+    for (thng, _) in all.iter().take(THNGS) {
         let path = format!("/thngs/{}/properties/~connected?sortOrder=ASCENDING&perPage=100", thng.id);
         let (_, history) = product.call(Method::GET, &path, None).await?;
         let values: Vec<bool> = history
