@@ -231,8 +231,10 @@ impl<B: Backing> App<B> {
         id: &HeaderValue,
         in_flight: InFlight,
     ) -> Response<Body> {
-        // What HTTP/2 takes back in the same breath ends here, and costs neither an image nor a way to control.
-        yield_now().await;
+        // What HTTP/2 takes back in the same breath ends here, and costs no image; the way to control has its own turn.
+        if matches!(next, Next::Render(_)) {
+            yield_now().await;
+        }
         if let Next::Fetch { key, domain, representation } = next {
             next = self.fetch(client, &request, &key, &domain, representation).await;
         }
