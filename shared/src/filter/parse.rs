@@ -71,10 +71,10 @@ impl Parser<'_> {
             let inner = self.alternatives(depth + 1)?;
             return if self.take(')') { Ok(inner) } else { Err(self.fault("expected )")) };
         }
-        self.term()
+        self.term(depth)
     }
 
-    fn term(&mut self) -> Result<Expr, InvalidFilter> {
+    fn term(&mut self, depth: usize) -> Result<Expr, InvalidFilter> {
         self.terms += 1;
         if self.terms > MAX_TERMS {
             return Err(self.fault(format!("more than {MAX_TERMS} conditions")));
@@ -84,6 +84,10 @@ impl Parser<'_> {
             return Err(self.fault("expected the name of a field"));
         }
         let negated = self.take('!');
+        // It is printed as a negation around the term, which is one level more.
+        if negated && depth == MAX_DEPTH {
+            return Err(self.fault(format!("nested deeper than {MAX_DEPTH}")));
+        }
         let operator = self.operator()?;
         let value = Value::new(self.value()?);
         let term = Expr::Term(Term { field, operator, value });

@@ -70,6 +70,8 @@ fn faults_have_a_place() {
         ("a(b)=1", 2, "one of = ~"),
         (&format!("{}a=1{}", "(".repeat(17), ")".repeat(17)), 18, "nested deeper than 16"),
         (&format!("{}a=1", "!".repeat(17)), 18, "nested deeper than 16"),
+        // Printed, it has one negation more in front.
+        (&format!("{}a!=1", "!".repeat(16)), 19, "nested deeper than 16"),
         (&["a=1"; 65].join("&"), 257, "more than 64 conditions"),
         (&format!("a={}", "x".repeat(4_095)), 1, "at most 4096 bytes"),
     ] {
