@@ -17,6 +17,7 @@ pub mod file;
 pub mod filter;
 pub mod geo;
 pub mod grant;
+pub mod gtin;
 pub mod hears;
 pub mod job;
 pub mod job_input;

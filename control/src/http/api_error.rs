@@ -60,7 +60,9 @@ fn failure(error: &ServiceError) -> Failure {
             Failure::Database
         }
         ServiceError::Store(StoreError::Blob(_)) => Failure::Blobs,
-        ServiceError::Store(StoreError::Unique(_) | StoreError::Row(_) | StoreError::Sql(_))
+        ServiceError::Store(
+            StoreError::Unique(_) | StoreError::Taken(_) | StoreError::Row(_) | StoreError::Sql(_),
+        )
         | ServiceError::Refused { .. }
         | ServiceError::Internal(_) => Failure::Internal,
     }

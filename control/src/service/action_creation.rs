@@ -22,6 +22,7 @@ use super::{
     actions::Scope,
     assessment::observe,
     named::{self, is_seen},
+    references::resolve_product,
     scopes::scopes_for,
 };
 use crate::{
@@ -41,13 +42,14 @@ use crate::{
         },
         place::Place,
         redirection::Scopes,
+        reference::Reference,
         resource::{Product, Thng},
     },
     error::ServiceError,
     store::{
         Tx, action_types as types,
         actions::{self, NewAction},
-        documents,
+        commissions, documents,
         identifiers::{self, Match},
     },
 };
@@ -302,6 +304,7 @@ impl<'a> Making<'a> {
         }
         let mut target = Target::default();
         if let Some(text) = thng {
+            let text = self.of_pair(tx, text, product.as_deref()).await?;
             target = self.thng(tx, &text).await.map_err(|error| in_body("thng", error))?;
         }
         if let Some(text) = product {
@@ -326,6 +329,27 @@ impl<'a> Making<'a> {
         Ok(target)
     }
 
+    /// Of several Thngs that an identifier names, that of the product that is named beside it.
+    async fn of_pair(
+        &self,
+        tx: &mut Tx,
+        thng: String,
+        product: Option<&str>,
+    ) -> Result<String, ServiceError> {
+        let (Some(product), Ok(Reference::<ThngId>::Identifier(named))) = (product, thng.parse()) else {
+            return Ok(thng);
+        };
+        let found = identifiers::find(tx, self.actor.account, "thng", &named).await?;
+        if !matches!(found, Match::Many(_)) {
+            return Ok(thng);
+        }
+        // Whether there is such a product is said where it is looked for.
+        let Ok(product) = resolve_product(tx, self.actor.account, product).await else { return Ok(thng) };
+        let pair = (named.key.as_str(), named.value.as_str());
+        let found = commissions::find_of_product(tx, self.actor.account, pair, product).await?;
+        Ok(found.map_or(thng, |id| id.to_string()))
+    }
+
     /// The Thng and the product that have these identifiers.
     // Spec gap: how identifiers name what an action is about is not shown. Each pair that belongs to a Thng or
     // product must belong to one alone, and all to the same; at least one must belong to something.
@@ -334,11 +358,22 @@ impl<'a> Making<'a> {
         tx: &mut Tx,
         pairs: &std::collections::BTreeMap<String, String>,
     ) -> Result<(Option<String>, Option<String>), ServiceError> {
-        let mut found = [("thng", None::<String>), ("product", None)];
-        for (key, value) in pairs {
-            let identifier = Identifier { key: key.clone(), value: value.clone() };
-            for (kind, known) in &mut found {
-                match identifiers::find(tx, self.actor.account, kind, &identifier).await? {
+        // The product first: of several Thngs with one serial it decides.
+        let mut found = [("product", None::<String>), ("thng", None)];
+        for index in 0..found.len() {
+            let product = found[0].1.clone();
+            let Some((kind, known)) = found.get_mut(index) else { continue };
+            for (key, value) in pairs {
+                let identifier = Identifier { key: key.clone(), value: value.clone() };
+                let mut matched = identifiers::find(tx, self.actor.account, kind, &identifier).await?;
+                let product = product.as_ref().and_then(|id| id.parse().ok());
+                if let (true, Match::Many(_), Some(product)) = (*kind == "thng", &matched, product) {
+                    let pair = (key.as_str(), value.as_str());
+                    let of_product =
+                        commissions::find_of_product(tx, self.actor.account, pair, product).await?;
+                    matched = of_product.map_or(matched, |id| Match::One(id.to_string()));
+                }
+                match matched {
                     Match::None => {}
                     Match::One(id) if known.as_ref().is_none_or(|known| *known == id) => *known = Some(id),
                     Match::One(_) => {
@@ -356,7 +391,7 @@ impl<'a> Making<'a> {
         }
         match found {
             [(_, None), (_, None)] => Err(invalid("identifiers", "no thng or product has them".to_owned())),
-            [(_, thng), (_, product)] => Ok((thng, product)),
+            [(_, product), (_, thng)] => Ok((thng, product)),
         }
     }
 

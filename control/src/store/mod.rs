@@ -74,6 +74,7 @@ pub mod tenants;
 mod texts;
 pub mod thng_locations;
 pub mod thngs;
+pub mod unique_identifiers;
 mod watch;
 pub mod webhook_messages;
 pub mod webhooks;
@@ -101,6 +102,9 @@ pub enum StoreError {
     /// A unique constraint was violated; holds its name, or the columns on SQLite.
     #[error("unique: {0}")]
     Unique(String),
+    /// Another resource has an identifier that only one may have; a sentence for whoever asked.
+    #[error("taken: {0}")]
+    Taken(String),
     /// A statement ran longer than allowed.
     #[error("statement timeout")]
     Timeout,
