@@ -16,3 +16,8 @@ globalThis.fetch = (url, options = {}) => {
 }
 evrythng.setup({ apiUrl: required('WAYMARK_API_URL').replace(/\/+$/, '') })
 process.env.OPERATOR_API_KEY = required('WAYMARK_OPERATOR_KEY')
+
+// The suite is of the first contract, in which users of applications have the rights of their project.
+const apiKey = process.env.OPERATOR_API_KEY
+const { account } = await evrythng.api({ url: '/access', apiKey })
+await evrythng.api({ url: `/accounts/${account}`, method: 'put', apiKey, data: { userRights: 'open' } })

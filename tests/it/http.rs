@@ -34,6 +34,7 @@ mod scan_profile;
 mod scoping;
 mod series;
 mod serve;
+mod user_rights;
 mod users;
 mod walk;
 mod webhooks;
@@ -159,6 +160,14 @@ impl Api {
 
     async fn get(&self, uri: &str) -> Result<Answer> {
         self.call(Method::GET, uri, None).await
+    }
+
+    /// Gives users of the first account's applications the rights of the whole project.
+    async fn open_rights(&self) -> Result<()> {
+        let uri = format!("/accounts/{}", self.made.account);
+        let answer = self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        Ok(())
     }
 
     /// Creates a resource and gives its body.

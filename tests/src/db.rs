@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context;
 use control::{
     app::{Parts, compose},
-    domain::access::{Actor, ActorKind},
+    domain::access::{Actor, ActorKind, UserRights},
     publish::{
         outward::{Outward, SystemLookup},
         writer::WriterTask,
@@ -233,6 +233,7 @@ impl TestApp {
             app: None,
             id: self.operator.to_string(),
             enterprise: true,
+            user_rights: UserRights::default(),
         }
     }
 }

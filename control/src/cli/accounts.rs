@@ -8,6 +8,7 @@ use shared::{id::AccountId, short_url::ShortDomain};
 use super::{connect, failed, say};
 use crate::{
     config::{ConfigError, DomainSetting, Place, parse},
+    domain::access::UserRights,
     error::ServiceError,
     failure::Failure,
     service::seed::{self, NewAccount},
@@ -40,6 +41,10 @@ enum Command {
         /// one, printed]
         #[arg(long, env = "WAYMARK_OPERATOR_KEY", value_name = "KEY", hide_env_values = true)]
         operator_key: Option<String>,
+        /// What users of its applications may do: own (what they made themselves, as far as the application lets
+        /// them) or open (what the project has); everybody can become a user with the public key of a page
+        #[arg(long, value_name = "own|open", default_value = "own")]
+        user_rights: UserRights,
         /// Do nothing when there is an account already
         #[arg(long)]
         if_none: bool,
@@ -71,12 +76,13 @@ enum Domains {
 
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
-        Command::Create { name, email, domains, operator_key, if_none, place } => {
+        Command::Create { name, email, domains, operator_key, user_rights, if_none, place } => {
             let new = NewAccount {
                 name: text("--name", name)?,
                 email: text("--email", email)?,
                 domains: short_domains(domains.as_deref().unwrap_or_default(), false)?,
                 key: parse::operator_key(operator_key.filter(|key| !key.is_empty()))?,
+                user_rights,
                 only_first: if_none,
             };
             let db = connect(place).await?;

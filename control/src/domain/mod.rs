@@ -35,6 +35,7 @@ pub mod place;
 pub mod project;
 pub mod property;
 pub mod property_body;
+pub mod public_write;
 pub mod reaction;
 pub mod reaction_effect;
 pub mod redirection;

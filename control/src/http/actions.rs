@@ -97,7 +97,7 @@ impl ActionDocument {
 /// Lists actions of one type, or of `all`.
 #[utoipa::path(get, path = "/actions/{type}", tag = "Actions", operation_id = "listActions",
     params(PageParams, ListParams, ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
@@ -114,7 +114,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "listThngActions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_thng(
@@ -131,7 +131,7 @@ pub(super) async fn list_of_thng(
 #[utoipa::path(get, path = "/products/{id}/actions/{type}", tag = "Actions", operation_id = "listProductActions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_product(
@@ -148,7 +148,7 @@ pub(super) async fn list_of_product(
 #[utoipa::path(get, path = "/collections/{id}/actions/{type}", tag = "Actions", operation_id = "listCollectionActions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_collection(
@@ -166,7 +166,7 @@ pub(super) async fn list_of_collection(
     params(("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
@@ -184,7 +184,7 @@ pub(super) async fn read(
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_thng(
@@ -203,7 +203,7 @@ pub(super) async fn read_of_thng(
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_product(
@@ -222,7 +222,7 @@ pub(super) async fn read_of_product(
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_collection(

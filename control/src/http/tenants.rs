@@ -39,6 +39,15 @@ pub(super) struct AccountDocument {
     /// 1 to 256 characters.
     #[schema(example = "Acme")]
     name: String,
+    /// What users of its applications may do: with `own`, read products, places and single Things, and make, see and
+    /// change what is their own as far as the application lets them; with `open`, read what the project has and make
+    /// Things, products, collections and redirections in it. Everybody who opens a page with the public key of an
+    /// application can become its user.
+    #[schema(value_type = String, example = "own")]
+    user_rights: &'static str,
+    /// Names of the `customFields` that a Thing may write with its own key, at most 100; none by default. Never
+    /// `permittedCountries`, `expectedWatermark`, `expectedMarkings` and `factory`.
+    thng_writable_custom_fields: Vec<String>,
     /// The caller's own members; replaced as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -56,6 +65,8 @@ impl From<Account> for AccountDocument {
         Self {
             id: account.id.to_string(),
             name: account.name,
+            user_rights: account.user_rights.as_str(),
+            thng_writable_custom_fields: account.thng_writable_custom_fields,
             custom_fields: account.custom_fields,
             created_at: account.created_at.0,
             updated_at: account.updated_at.0,

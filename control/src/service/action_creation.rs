@@ -24,6 +24,7 @@ use super::{
     named::{self, is_seen},
     references::resolve_product,
     scopes::scopes_for,
+    user_rules::UserRules,
 };
 use crate::{
     domain::{
@@ -144,6 +145,8 @@ struct Making<'a> {
     locality: Locality,
     now: UnixMillis,
     known_types: HashSet<String>,
+    /// What the application lets the caller do, if it is a user that is confined to its own.
+    rules: Option<UserRules>,
     /// Thngs found so far: a long array mostly names few.
     thngs: HashMap<String, Target>,
 }
@@ -172,6 +175,7 @@ impl<'a> Making<'a> {
         let context = context::context(around.origin, agent, &locality);
         let now = app.clock.now();
         let scopes = scopes_for(tx, actor, grant, None, around.project).await?;
+        let rules = UserRules::load(tx, actor).await?;
         Ok(Self {
             actor,
             grant,
@@ -181,6 +185,7 @@ impl<'a> Making<'a> {
             locality,
             now,
             known_types: HashSet::new(),
+            rules,
             thngs: HashMap::new(),
         })
     }
@@ -268,8 +273,10 @@ impl<'a> Making<'a> {
         if !is_known {
             return Err(unknown(name));
         }
-        if !may_create_action(self.actor.kind, name) {
-            let kind = self.actor.kind.as_str();
+        let (kind, rights) = (self.actor.kind, self.actor.user_rights);
+        let listed = self.rules.as_ref().and_then(UserRules::action_types);
+        if !may_create_action(kind, rights, listed, name) {
+            let kind = kind.as_str();
             let fault = format!("A key of the kind {kind} may not write actions of the type {name}.");
             return Err(ServiceError::refused(Code::Forbidden, fault));
         }

@@ -39,6 +39,7 @@ pub mod share_out;
 pub mod tenants;
 pub mod thng_keys;
 pub mod thngs;
+mod user_rules;
 pub mod users;
 pub mod webhooks;
 

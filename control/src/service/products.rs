@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shared::{id::ProductId, problem::Code};
 use tracing::instrument;
 
-use super::{App, access::require, named, properties, scopes::scopes_for};
+use super::{App, access::require, named, properties, scopes::scopes_for, user_rules};
 use crate::{
     domain::{
         access::Actor,
@@ -37,6 +37,7 @@ pub async fn create(
     let name = change.name.ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
     keep_gtin(None, &mut change.details.common)?;
+    user_rules::check_write::<Product>(&mut tx, actor, None, &mut change.details.common).await?;
     let asked = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
     let new =
@@ -82,6 +83,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let stored: Product = named::find_locked(&mut tx, actor, &grant, reference).await?;
     keep_gtin(Some(&stored), &mut change.details.common)?;
+    user_rules::check_write(&mut tx, actor, Some(&stored), &mut change.details.common).await?;
     let mut product = stored.apply(change, app.clock.now());
     documents::update(&mut tx, actor.account, &product).await?;
     product.properties = properties::shown(&mut tx, actor, product.id.as_str()).await?;

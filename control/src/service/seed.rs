@@ -9,7 +9,7 @@ use shared::{
 
 use super::{Random, RandomUnavailable, access::KNOWN_FOR};
 use crate::{
-    domain::access::{self, ActorKind, hash_key as hash},
+    domain::access::{self, ActorKind, UserRights, hash_key as hash},
     error::ServiceError,
     store::{Db, StoreError, Tx, accounts, keys, log},
 };
@@ -95,6 +95,8 @@ pub struct NewAccount {
     pub domains: Vec<ShortDomain>,
     /// The key that the operator shall have; else one is made.
     pub key: Option<String>,
+    /// What users of its applications may do.
+    pub user_rights: UserRights,
     /// Make it only if there is no account.
     pub only_first: bool,
 }
@@ -119,6 +121,7 @@ pub async fn create_account(
     }
     let account = AccountId::new(now, id_bits(random)?);
     accounts::insert(&mut tx, account, &new.name, true, now).await?;
+    accounts::set_user_rights(&mut tx, account, new.user_rights).await?;
     let operator = OperatorId::new(now, id_bits(random)?);
     let names = ("Waymark", "Operator");
     accounts::insert_operator(&mut tx, operator, account, &new.email, names, now).await?;

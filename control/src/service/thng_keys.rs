@@ -38,6 +38,7 @@ pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, Serv
         project: None,
         app: None,
         enterprise: actor.enterprise,
+        user_rights: actor.user_rights,
     };
     for generation in 0..MAX_GENERATIONS {
         let key = derived_key(app, ActorKind::Thng, id.as_str(), generation)?;

@@ -15,26 +15,29 @@ use super::{
     properties,
     redirections::follow_thng,
     scopes::scopes_for,
+    user_rules,
 };
 use crate::{
     domain::{
-        access::Actor,
+        access::{Actor, ActorKind},
         listing::ListRequest,
         page::Page,
         permission::{
             Subject::{self, Thngs},
             Verb,
         },
+        public_write::{confine_thng, refusal},
         resource::{Product, Thng, ThngChange},
     },
     error::ServiceError,
-    store::{self, Tx, collection_members, documents, keys, scan_profiles, thng_locations},
+    store::{self, Tx, collection_members, documents, keys, scan_profiles, tenants, thng_locations},
 };
 
 /// Makes a Thng; `project` is what `?project=` names.
 ///
 /// # Errors
-/// The key may not, the name is missing, the product is not there, or the database failed.
+/// The key may not, the name is missing, the product is not there, another Thng of the product has its serial, or the
+/// database failed.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -45,8 +48,11 @@ pub async fn create(
     let grant = require(actor, Verb::Create, Thngs)?;
     let now = app.clock.now();
     let id = ThngId::new(now.0, app.random16()?);
-    let name = change.name.ok_or_else(super::name_required)?;
+    let name = change.name.take().ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
+    user_rules::check_creation(&mut tx, actor).await?;
+    check_product_right(actor, None, &change)?;
+    user_rules::check_write::<Thng>(&mut tx, actor, None, &mut change.details.common).await?;
     let asked = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
     check_product(&mut tx, actor, change.product).await?;
@@ -87,7 +93,8 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a Thng.
 ///
 /// # Errors
-/// It or its product is not there, the identifier is ambiguous, or the database failed.
+/// It or its product is not there, the identifier is ambiguous, the key may not change a member, another Thng of the
+/// product has its serial, or the database failed.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -100,6 +107,13 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let stored: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
     let id = stored.id;
+    if actor.kind == ActorKind::Thng {
+        let account = tenants::find_account(&mut tx, actor.account).await?;
+        let writable = account.map(|account| account.thng_writable_custom_fields).unwrap_or_default();
+        user_rules::forbid(confine_thng(&stored, &mut change, &writable))?;
+    }
+    check_product_right(actor, Some(&stored), &change)?;
+    user_rules::check_write(&mut tx, actor, Some(&stored), &mut change.details.common).await?;
     // A client that sends back what it read may name a product that is gone by now.
     if change.product != stored.product {
         check_product(&mut tx, actor, change.product).await?;
@@ -145,6 +159,17 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     }
     properties::sweep_once(app).await;
     Ok(())
+}
+
+/// Refuses to a user that is confined to its own to say what its Things are instances of.
+fn check_product_right(
+    actor: &Actor,
+    stored: Option<&Thng>,
+    change: &ThngChange,
+) -> Result<(), ServiceError> {
+    let is_moved = change.product.is_some() && change.product != stored.and_then(|stored| stored.product);
+    let faults = (is_moved && actor.is_confined_user()).then(|| refusal("product"));
+    user_rules::forbid(faults.into_iter().collect())
 }
 
 async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {

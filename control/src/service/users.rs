@@ -269,6 +269,7 @@ async fn add_key(app: &App, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Resul
         // Its keys end with the application that made it, by whichever of the project it logs in.
         app: Some(user.app),
         enterprise: actor.enterprise,
+        user_rights: actor.user_rights,
     };
     keys::insert_of(tx, &hash_key(&key), &owner, app.clock.now().0).await?;
     Ok(key)

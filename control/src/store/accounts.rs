@@ -6,9 +6,11 @@ use shared::{
 };
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use crate::domain::access::UserRights;
 
 const INSERT: &str =
     "INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)";
+const SET_USER_RIGHTS: &str = "UPDATE accounts SET user_rights = $2 WHERE id = $1";
 const FIRST: &str = "SELECT id FROM accounts ORDER BY seq LIMIT 1";
 const IDS: &str = "SELECT id FROM accounts ORDER BY created_at, id";
 // Beside the shared locks that rows of the account take by their foreign keys.
@@ -42,6 +44,20 @@ pub async fn insert(
         .bind(name)
         .bind(enterprise)
         .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Sets what users of an account's applications may do.
+///
+/// # Errors
+/// The database failed.
+pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(SET_USER_RIGHTS)
+        .bind(id.as_str())
+        .bind(rights.as_str())
         .execute(c)
         .await
         .map(|_| ()))?;

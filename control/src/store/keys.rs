@@ -15,7 +15,8 @@ const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id,
 macro_rules! find {
     ($which:literal) => {
         concat!(
-            "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise FROM api_keys k \
+            "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise, \
+             a.user_rights FROM api_keys k \
              JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id WHERE ",
             $which,
             " AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)"
@@ -31,7 +32,7 @@ const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id =
     AND revoked_at IS NULL";
 const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
 
-type Row = (Vec<u8>, String, String, String, Option<String>, Option<String>, bool);
+type Row = (Vec<u8>, String, String, String, Option<String>, Option<String>, bool, String);
 
 /// Adds a key of an operator by its SHA-256.
 ///
@@ -106,7 +107,9 @@ pub async fn find_many(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<HashMap<[
     rows.into_iter().map(read).collect()
 }
 
-fn read((hash, account, kind, id, project, app, enterprise): Row) -> Result<([u8; 32], Actor), StoreError> {
+fn read(
+    (hash, account, kind, id, project, app, enterprise, user_rights): Row,
+) -> Result<([u8; 32], Actor), StoreError> {
     let hash = hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
     let actor = Actor {
         account: parse("account_id", &account)?,
@@ -115,6 +118,7 @@ fn read((hash, account, kind, id, project, app, enterprise): Row) -> Result<([u8
         project: project.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
         app: app.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
         enterprise,
+        user_rights: parse("user_rights", &user_rights)?,
     };
     Ok((hash, actor))
 }

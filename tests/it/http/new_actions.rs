@@ -312,6 +312,7 @@ pub(super) async fn each_key_makes_what_it_may(engine: Engine) -> Result<()> {
     let outside = id(&api.create("/thngs", json!({"name": "out"})).await?);
     let own = api.create("/auth/evrythng/thngs", json!({"thngId": thng})).await?;
     let own = own["thngApiKey"].as_str().unwrap();
+    api.open_rights().await?;
     let user =
         api.call_as(public, Method::POST, "/auth/evrythng/users?anonymous=true", Some(json!({}))).await?;
     let user = user.json();

@@ -11,9 +11,11 @@ use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
 
 use crate::domain::{
     action_draft::MAX_ACTIONS,
+    assessment::trigger::TriggerType,
     collection::MAX_MEMBERS,
     job_input::{MAX_ENTRY, MAX_LISTED},
-    limits::{MAX_KEY, MAX_NAME, MAX_TAG, MAX_URL},
+    limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
+    project::MAX_HOST,
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
 };
 
@@ -196,13 +198,24 @@ fn project(is_create: bool) -> Value {
         .done()
 }
 
+/// Hosts of redirections, with their ports.
+const HOST: &str = r"^[a-z](-?[a-z0-9]){0,30}(\.[a-z](-?[a-z0-9]){0,30}){0,3}(:[1-9][0-9]{0,3})?$";
+/// Types of actions that users may create.
+const USER_ACTION_TYPE: &str = r"^(scans|checkins|shares|invalidScans|_[A-Za-z0-9_.-]{1,127})$";
+
 fn application(is_create: bool) -> Value {
+    let list = |items: Value| json!({"type": "array", "maxItems": MAX_LIST, "items": items});
+    let triggers: Vec<&str> = TriggerType::ALL.iter().map(|kind| kind.as_str()).collect();
     body("An application", is_create)
         .named(is_create, "Shop")
         .common()
         .may("socialNetworks", open_object("Settings of social networks, kept as they are."))
         .may("defaultUrl", text(0, MAX_URL))
         .may("redirectionTemplate", text(0, MAX_URL))
+        .may("usersMayCreate", boolean())
+        .may("redirectHosts", list(json!({"type": "string", "maxLength": MAX_HOST, "pattern": HOST})))
+        .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
+        .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
         .like("socialNetworks", json!({}))
         .done()
 }
@@ -210,6 +223,8 @@ fn application(is_create: bool) -> Value {
 fn account() -> Value {
     Body::new(CHANGES)
         .named(false, "Acme")
+        .may("userRights", json!({"type": "string", "enum": ["own", "open"]}))
+        .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))
         .done()

@@ -80,18 +80,21 @@ pub async fn authenticate(
 }
 
 /// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.
-// Spec gap: where an application lists them is not shown: in `customFields.triggerTypes`, which operators write.
+// Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
+// `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
     let (Some(project), Some(app)) = (actor.project, actor.app) else { return Ok(()) };
     if actor.kind == ActorKind::Operator {
         return Ok(());
     }
     let application = applications::find(conn, actor.account, project, app).await?;
-    let fields = application.and_then(|found| found.details.common.custom_fields);
-    let listed = fields.as_ref().and_then(|fields| fields.get("triggerTypes")).and_then(Value::as_array);
-    let is_listed = match listed {
-        Some(listed) => listed.iter().any(|one| one.as_str() == Some(kind.as_str())),
-        None => DEFAULT_TYPES.contains(&kind),
+    let details = application.map(|found| found.details).unwrap_or_default();
+    let fields = details.common.custom_fields.as_ref();
+    let older = fields.and_then(|fields| fields.get("triggerTypes")).and_then(Value::as_array);
+    let is_listed = match (&details.trigger_types, older) {
+        (Some(listed), _) => listed.iter().any(|one| one == kind.as_str()),
+        (None, Some(listed)) => listed.iter().any(|one| one.as_str() == Some(kind.as_str())),
+        (None, None) => DEFAULT_TYPES.contains(&kind),
     };
     if is_listed {
         return Ok(());

@@ -3,7 +3,7 @@
 use shared::{id::CollectionId, problem::Code};
 use tracing::instrument;
 
-use super::{App, access::require, named, scopes::scopes_for};
+use super::{App, access::require, named, scopes::scopes_for, user_rules};
 use crate::{
     domain::{
         access::Actor,
@@ -35,6 +35,8 @@ pub async fn create(
     let id = CollectionId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
+    user_rules::check_creation(&mut tx, actor).await?;
+    user_rules::check_write::<Collection>(&mut tx, actor, None, &mut change.details.common).await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
     let new = Collection { id, stamp: Stamp::new(now), name, details: change.details };
@@ -77,6 +79,7 @@ pub async fn update(
     change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
     let stored: Collection = named::find_locked(&mut tx, actor, &grant, reference).await?;
+    user_rules::check_write(&mut tx, actor, Some(&stored), &mut change.details.common).await?;
     let collection = stored.apply(change, app.clock.now());
     documents::update(&mut tx, actor.account, &collection).await?;
     tx.commit().await?;

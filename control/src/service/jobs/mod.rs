@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind},
+        access::{Actor, ActorKind, UserRights},
         file::File,
         grant::Grant,
         job::{Job, JobEvent, JobLog},
@@ -244,6 +244,7 @@ fn actor_of(job: &Job) -> Actor {
         project: None,
         app: None,
         enterprise: true,
+        user_rights: UserRights::default(),
     }
 }
 

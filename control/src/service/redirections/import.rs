@@ -21,6 +21,7 @@ use crate::{
         access::require,
         idempotency::{IdempotencyKey, keep, keep_on, replay},
         scopes::project_in_reach,
+        user_rules::UserRules,
     },
     store::Tx,
 };
@@ -140,6 +141,12 @@ impl Import {
         let from = done.results.len();
         if from >= self.items.len() {
             return Ok(done);
+        }
+        if let Some(rules) = UserRules::load(tx, &self.actor).await? {
+            let drafts = self.items.iter().enumerate();
+            let drafts =
+                drafts.filter_map(|(index, item)| Some((format!("[{index}]."), item.as_ref().ok()?)));
+            rules.check_drafts(drafts)?;
         }
         let begun = Instant::now();
         let to = self.items.len().min(from + self.pace.step());

@@ -27,6 +27,7 @@ use super::{
     access::require,
     idempotency::{IdempotencyKey, keep, replay},
     scopes::project_in_reach,
+    user_rules::UserRules,
 };
 use crate::{
     domain::{
@@ -88,6 +89,9 @@ pub async fn create(
                 if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
                     return Ok(Written { rev: kept.rev, value: kept });
                 }
+                if let Some(rules) = UserRules::load(tx, &actor).await? {
+                    rules.check_drafts([(String::new(), &draft)].into_iter())?;
+                }
                 let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
                 if let Some(text) = &project {
                     let project = project_in_reach(tx, &actor, &grant, text).await?;
@@ -141,7 +145,7 @@ pub struct Listing {
 /// # Errors
 /// 400 for a domain that is not the account's.
 pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Page<Redirection>, ServiceError> {
-    let grant = require(actor, Verb::Read, Redirections)?;
+    let grant = require(actor, Verb::List, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = match &listing.domain {
         None => None,
@@ -177,11 +181,14 @@ pub async fn replace(
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
     let grant = require(actor, Verb::Update, Redirections)?;
-    let (account, at) = (actor.account, app.clock.now());
+    let (account, at, actor) = (actor.account, app.clock.now(), actor.clone());
     app.writer
         .submit(lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                if let Some(rules) = UserRules::load(tx, &actor).await? {
+                    rules.check_target(&writable)?;
+                }
                 let domains = accounts::list_all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
                 let owners = owners(tx, account, &ids).await?;

@@ -7,6 +7,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /products/{id}/properties", PROPERTIES),
     ("PUT /products/{id}/properties", PROPERTIES),
     ("PUT /thngs/{id}/location", "[]"),
+    // Neither a product nor a link of its own: users with own rights may not say either.
+    ("POST /thngs", r#"{"name": "walk"}"#),
     ("POST /authentication", TRIGGER),
     ("POST /authentication/replay", r#"{"thng": "UKXAGyEf8SQ5eTDmVgGpHqAa"}"#),
     ("POST /thngs/{id}/actions/commissions", STEP),

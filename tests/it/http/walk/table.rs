@@ -3,7 +3,7 @@
 /// What each kind of key gets: `y` it may; `n` it may, and there is nothing for it (404); `-` it may not (403);
 /// `x` the path is not for it (403 or 404).
 ///
-/// The columns are: operator, trusted application, application, user, Thng.
+/// The columns are: operator, trusted application, application, user under `open` rights, Thng.
 pub(super) const TABLE: &[(&str, &str)] = &[
     ("GET /access", "yyyyy"),
     ("GET /accounts", "y----"),
@@ -185,3 +185,6 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("PUT /products/{id}/redirector", "yy-y-"),
     ("DELETE /products/{id}/redirector", "yy---"),
 ];
+
+/// What users under `own` rights may not do of what those under `open` rights may.
+pub(super) const NOT_WITH_OWN_RIGHTS: &[&str] = &["POST /products", "PUT /products/{id}"];
