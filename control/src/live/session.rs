@@ -121,6 +121,8 @@ pub(super) struct Session<L> {
     pub(super) explains: bool,
     pub(super) max_message: usize,
     keep_alive: Duration,
+    /// Whether the client sends PINGREQ by itself.
+    pings: bool,
     will: Option<WillMessage>,
 }
 
@@ -264,6 +266,7 @@ async fn run<L: Link>(
         explains: connect.properties.get_request_problem_information() != Some(false),
         max_message: max_message.map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX)),
         keep_alive: Duration::from_secs(u64::from(keep_alive)),
+        pings: wanted > 0,
         will: connect.will.clone(),
     };
     app.connections.metrics.connected.inc();
@@ -296,7 +299,7 @@ impl<L: Link> Session<L> {
             Err(end) => return end,
         }
         let mut heard_at = Instant::now();
-        let mut knock = tokio::time::interval(KNOCK);
+        let mut knock = tokio::time::interval_at(Instant::now() + KNOCK, KNOCK);
         loop {
             loop {
                 match packets::take(&mut self.buffer, MAX_PACKET, self.version) {
@@ -324,7 +327,8 @@ impl<L: Link> Session<L> {
                 () = self.ear.overflow.cancelled() => return End::Ours(ReasonCode::QuotaExceeded),
                 () = app.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
                 () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
-                _ = knock.tick() => if self.write_with(|link| link.knock()).await.is_err() {
+                // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients know no pings of it.
+                _ = knock.tick(), if !self.pings => if self.write_with(|link| link.knock()).await.is_err() {
                     return End::Gone;
                 },
             }
