@@ -11,6 +11,7 @@ use shared::{
 use super::{
     action_draft::ActionDraft,
     file::id_of_content_url,
+    job::ACTION_CREATION,
     limits::{MAX_IDENTIFIER, MAX_KEY, check_nested, check_text, shorten},
     members::Members,
 };
@@ -143,8 +144,10 @@ impl Input {
     }
 
     /// How the log of the job names an entry (contract: PayloadDocument).
+    ///
+    /// `domain` is the short domain where the input names none.
     #[must_use]
-    pub fn payload(&self, entry: &str) -> Value {
+    pub fn payload(&self, entry: &str, domain: Option<&str>) -> Value {
         // What is logged is stored, and U+0000 cannot be.
         let entry = entry[..entry.floor_char_boundary(MAX_ENTRY)].replace('\0', "\u{fffd}");
         let kind = self.content_type.as_str();
@@ -155,7 +158,7 @@ impl Input {
                 (None, Ok(found)) => json!({"type": kind, "key": found.key, "value": found.value}),
                 (None, Err(_)) => json!({"type": kind, "value": entry}),
             },
-            ContentType::ShortIds => match &self.short_domain {
+            ContentType::ShortIds => match self.short_domain.as_deref().or(domain) {
                 Some(domain) => json!({"type": kind, "shortDomain": domain, "shortId": entry}),
                 None => json!({"type": kind, "shortId": entry}),
             },
@@ -216,6 +219,9 @@ pub struct JobRequest {
     /// Id of the operator who asked.
     #[serde(default)]
     pub operator: String,
+    /// The domain of short ids where the input names none, found when the job was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_domain: Option<String>,
 }
 
 impl JobRequest {
@@ -263,6 +269,12 @@ impl JobDraft {
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
         let template = read_payload(&mut members);
+        match members.text("type") {
+            Some(ACTION_CREATION) | None => {}
+            Some(other) => {
+                members.fault(format!("type must be {ACTION_CREATION}, not {:?}.", shorten(other)))
+            }
+        }
         match members.text("target") {
             Some(TARGET) => {}
             Some(other) => members.fault(format!("target must be {TARGET}, not {:?}.", shorten(other))),
@@ -278,6 +290,7 @@ impl JobDraft {
                 input: input.clone(),
                 options,
                 operator: String::new(),
+                default_domain: None,
             }),
             _ => None,
         };
@@ -294,6 +307,9 @@ fn read_payload(members: &mut Members<'_>) -> Option<(Map<String, Value>, Action
         // Spec gap: `null` for the Thng is as good as none.
         if inner.raw("thng").is_some() {
             inner.fault("payload.thng must be left out: the input names the Thngs.");
+        }
+        if inner.raw("identifiers").is_some() {
+            inner.fault("payload.identifiers must be left out: each action has those of its Thng.");
         }
         if inner.raw("type").is_none_or(|kind| kind == "") {
             inner.fault("payload.type is required.");
