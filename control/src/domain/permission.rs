@@ -47,6 +47,8 @@ pub enum Subject {
     AssessmentSettings,
     /// Steps and states of commissioning.
     Commissioning,
+    /// Batches and their tasks.
+    Batches,
     /// Jobs.
     Jobs,
     /// What happens in the account, as a stream.
@@ -60,14 +62,14 @@ pub enum Subject {
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Collections,
-    Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
-    Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
+    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Batches,
+    Collections, Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects,
+    Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Access,
         Accounts,
         Operators,
@@ -89,6 +91,7 @@ impl Subject {
         Assessments,
         AssessmentSettings,
         Commissioning,
+        Batches,
         Jobs,
         Events,
         Webhooks,
@@ -151,6 +154,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Assessments, b"a---"),
     (Operator, AssessmentSettings, b"-aa-"),
     (Operator, Commissioning, b"aa--"),
+    (Operator, Batches, b"aaaa"),
     // To cancel is an update.
     (Operator, Jobs, b"aaa-"),
     (Operator, Events, b"-a--"),

@@ -62,22 +62,47 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         let is_json = is_json(request.headers());
         let bytes = read_body(request).await?;
         if bytes.is_empty() {
-            return Err(ApiError::refused(Code::MalformedJson, "The body is missing."));
+            return Err(no_body());
         }
-        if !is_json {
-            return Err(ApiError::refused(
-                Code::UnsupportedMediaType,
-                "Content-Type must be application/json.",
-            ));
-        }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            ApiError::refused(
-                Code::MalformedJson,
-                format!("The body is not well-formed JSON at line {line}, column {column}."),
-            )
-        })
+        read_json(&bytes, is_json).map(Self)
     }
+}
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub(super) struct OptionalJsonBody(pub(super) Option<Value>);
+
+impl<S: Send + Sync> FromRequest<S> for OptionalJsonBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let is_json = is_json(request.headers());
+        let bytes = read_body(request).await?;
+        if bytes.is_empty() {
+            Ok(Self(None))
+        } else {
+            read_json(&bytes, is_json).map(|body| Self(Some(body)))
+        }
+    }
+}
+
+/// The refusal of a request whose body is missing.
+pub(super) fn no_body() -> ApiError {
+    ApiError::refused(Code::MalformedJson, "The body is missing.")
+}
+
+fn read_json(bytes: &[u8], is_json: bool) -> Result<Value, ApiError> {
+    if !is_json {
+        let fault = "Content-Type must be application/json.";
+        return Err(ApiError::refused(Code::UnsupportedMediaType, fault));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        ApiError::refused(
+            Code::MalformedJson,
+            format!("The body is not well-formed JSON at line {line}, column {column}."),
+        )
+    })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -216,7 +216,7 @@ pub(super) fn flag(query: &Query, name: &str, faults: &mut Vec<String>) -> bool 
     }
 }
 
-fn parse_ids(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn parse_ids(text: &str) -> Result<Vec<String>, String> {
     let mut ids: Vec<String> = Vec::new();
     for id in text.split(',').map(str::trim) {
         if !shared::id::is_valid(id) {

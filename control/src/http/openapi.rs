@@ -42,12 +42,14 @@ pub(super) struct ListParams {
     /// Up to 100 ids, separated by commas.
     ids: Option<String>,
     /// Conditions on fields: `=`, `~` (begins with), `<`, `>`, `<=`, `>=`; `&` joins, `|` gives alternatives, `!`
-    /// negates, parentheses group, `\` takes the meaning from a sign. Up to 64 conditions in 4,096 bytes.
+    /// negates, parentheses group, `\` takes the meaning from a sign. `tags=a|b` is `(tags=a|tags=b)`. Up to 64
+    /// conditions in 4,096 bytes. A key or value with percent-escapes stands for what is written and for what it
+    /// decodes to.
     ///
     /// Thngs: `createdAt`, `identifiers.*`, `customFields.*`, `name`, `product`, `collections`, `tags`. Products,
-    /// places, collections: `name`, `identifiers.*`, `tags`. Actions: `timestamp`, `type`, `thng`, `product`,
+    /// places, collections, batches: `name`, `identifiers.*`, `tags`. Actions: `timestamp`, `type`, `thng`, `product`,
     /// `collection`, `user`, `tags`, `identifiers.*`, `customFields.*`, `context.city`, `context.countryCode`.
-    /// Files: `name`, `tags`. Jobs: `status`, `type`; their logs: `jobId`, `type`. Projects and applications: `name`.
+    /// Files: `name`, `tags`. Jobs and tasks: `status`, `type`; logs of jobs: `jobId`, `type`. Projects and applications: `name`.
     ///
     /// Equality has an index on Postgres, as has the order of `createdAt` and `timestamp`. `~`, negation and the
     /// order of `customFields.*` look at one row after the other, on SQLite also equality of `tags`,
@@ -223,7 +225,7 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     }
     let answers = |status: &str| operation["responses"].get(status).is_some();
     let creates = method == "post" && answers("201");
-    let begins = method == "post" && id.ends_with("ActionJob") && answers("202");
+    let begins = method == "post" && (id.ends_with("ActionJob") || id == "createTask") && answers("202");
     let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
     if let Some(all) = parameters.as_array_mut() {
         if (creates || begins) && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
@@ -282,7 +284,7 @@ fn refer(response: &mut Value, code: Code) {
 
 fn add_headers(response: &mut Value, operation: &str, status: &str) {
     let names: &[&str] = match status {
-        "202" if operation == "createActionJob" => &["X-Request-Id", "Location"],
+        "202" if ["createActionJob", "createTask"].contains(&operation) => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
         "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
         "429" | "503" => &["X-Request-Id", "Retry-After"],
@@ -354,7 +356,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
         let example = match operation {
-            "listActionJobs" => Some("status=COMPLETED"),
+            "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             _ => None,

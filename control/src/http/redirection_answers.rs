@@ -205,6 +205,17 @@ pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option
     })
 }
 
+/// What a create of the first generation answers: its clients send `*/*` and read JSON, so the code only where
+/// `Accept` names an image type or `image/*`.
+pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let names_image = accept.split(',').any(|range| {
+        let name = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        matches!(name.as_str(), "image/*" | "image/png" | "image/svg+xml" | "application/pdf")
+    });
+    if names_image { image_request(headers, query) } else { Ok(None) }
+}
+
 /// The code of a redirection.
 pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response, ApiError> {
     let payload = item.domain.qr_payload(&item.redirect.short_id);

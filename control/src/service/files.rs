@@ -14,6 +14,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    bulk::{AfterCommit, Bulk},
     named::{self, admitted},
     scopes::scopes_for,
 };
@@ -127,21 +128,12 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// # Errors
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
-pub async fn update(
-    app: &App,
-    actor: &Actor,
-    id: &str,
-    mut change: FileChange,
-) -> Result<File, ServiceError> {
+pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> Result<File, ServiceError> {
     let grant = require(actor, Verb::Update, Files)?;
-    let id = parse(id)?;
-    let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let found: Option<File> = documents::find_locked(&mut tx, actor.account, id).await?;
-    let file = admitted(found, &grant, id.as_str())?.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &file).await?;
+    let (file, after) = File::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(file)
 }
 
@@ -152,19 +144,50 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Files)?;
-    let id = parse(id)?;
     let mut tx = app.db.begin().await?;
-    let found: Option<File> = documents::find_locked(&mut tx, actor.account, id).await?;
-    let file = admitted(found, &grant, id.as_str())?;
-    documents::delete::<File>(&mut tx, actor.account, id).await?;
-    if let Some(content) = &file.content {
-        files::note_garbage(&mut tx, &content.blob, app.clock.now()).await?;
-    }
+    let after = File::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;
-    if let Some(content) = file.content {
-        discard(app, &content.blob).await;
-    }
+    after.run(app).await;
     Ok(())
+}
+
+impl Bulk for File {
+    type Change = FileChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: FileChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let id = parse(reference)?;
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        let file = admitted(found, grant, id.as_str())?.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &file).await?;
+        Ok((file, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = parse(reference)?;
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        let file = admitted(found, grant, id.as_str())?;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        let blobs: Vec<String> = file.content.into_iter().map(|content| content.blob).collect();
+        for blob in &blobs {
+            files::note_garbage(tx, blob, app.clock.now()).await?;
+        }
+        Ok(AfterCommit { blobs, ..AfterCommit::default() })
+    }
 }
 
 /// Whether the caller may write the content of files, and so gets upload URLs.
@@ -332,7 +355,7 @@ pub async fn purge(app: &App) -> Result<u64, ServiceError> {
 }
 
 /// Removes a blob that is noted as garbage; what fails is tried again by the upkeep.
-async fn discard(app: &App, blob: &str) -> bool {
+pub(super) async fn discard(app: &App, blob: &str) -> bool {
     let removed = async {
         // A job that was accepted with it reads it first.
         let mut conn = app.db.read().await?;

@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 use shared::id::ProductId;
 use tracing::instrument;
 
-use super::{App, access::require, named, properties, scopes::scopes_for};
+use super::{
+    App,
+    access::require,
+    bulk::{AfterCommit, Bulk, CreateEach},
+    named, properties,
+    scopes::scopes_for,
+};
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Products, Verb},
         resource::{Product, ProductChange, Stamp},
     },
     error::ServiceError,
-    store::{self, documents},
+    store::{self, Tx, documents},
 };
 
 /// Makes a product; `project` is what `?project=` names.
@@ -26,23 +33,44 @@ use crate::{
 pub async fn create(
     app: &App,
     actor: &Actor,
-    mut change: ProductChange,
+    change: ProductChange,
     project: Option<&str>,
 ) -> Result<Product, ServiceError> {
-    let grant = require(actor, Verb::Create, Products)?;
-    let now = app.clock.now();
-    let id = ProductId::new(now.0, app.random16()?);
-    let name = change.name.ok_or_else(super::name_required)?;
+    let _ = require(actor, Verb::Create, Products)?;
     let mut tx = app.db.begin().await?;
-    let asked = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
-    let new =
-        Product { id, stamp: Stamp::new(now), name, details: change.details, properties: BTreeMap::new() };
-    let mut product = documents::insert(&mut tx, actor.account, new).await?;
-    properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
-    product.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
+    let product = Product::create_in(app, &mut tx, actor, change, project).await?;
     tx.commit().await?;
     Ok(product)
+}
+
+impl CreateEach for Product {
+    type Change = ProductChange;
+
+    async fn create_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        mut change: ProductChange,
+        project: Option<&str>,
+    ) -> Result<Self, ServiceError> {
+        let grant = require(actor, Verb::Create, Products)?;
+        let now = app.clock.now();
+        let id = ProductId::new(now.0, app.random16()?);
+        let name = change.name.ok_or_else(super::name_required)?;
+        let asked = change.details.common.scopes.take();
+        change.details.common.scopes = scopes_for(tx, actor, &grant, asked, project).await?;
+        let new = Product {
+            id,
+            stamp: Stamp::new(now),
+            name,
+            details: change.details,
+            properties: BTreeMap::new(),
+        };
+        let mut product = documents::insert(tx, actor.account, new).await?;
+        properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
+        product.properties = properties::shown(tx, actor, id.as_str()).await?;
+        Ok(product)
+    }
 }
 
 /// Reads a product by id or `<key>:<value>`.
@@ -72,16 +100,13 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    mut change: ProductChange,
+    change: ProductChange,
 ) -> Result<Product, ServiceError> {
     let grant = require(actor, Verb::Update, Products)?;
-    change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
-    let stored: Product = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let mut product = stored.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &product).await?;
-    product.properties = properties::shown(&mut tx, actor, product.id.as_str()).await?;
+    let (product, after) = Product::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(product)
 }
 
@@ -93,10 +118,41 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Products)?;
     let mut tx = app.db.begin().await?;
-    let id = named::find_locked::<Product>(&mut tx, actor, &grant, reference).await?.id;
-    documents::delete::<Product>(&mut tx, actor.account, id).await?;
-    store::properties::remove_all(&mut tx, actor.account, id.as_str()).await?;
+    let after = Product::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    properties::sweep_once(app).await;
+    after.run(app).await;
     Ok(())
+}
+
+impl Bulk for Product {
+    type Change = ProductChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: ProductChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        let mut product = stored.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &product).await?;
+        product.properties = properties::shown(tx, actor, product.id.as_str()).await?;
+        Ok((product, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        store::properties::remove_all(tx, actor.account, id.as_str()).await?;
+        Ok(AfterCommit { sweeps_properties: true, ..AfterCommit::default() })
+    }
 }

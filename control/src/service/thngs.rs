@@ -9,6 +9,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    bulk::{AfterCommit, Bulk, CreateEach},
     collections::members::set_collections_of,
     locations,
     named::{self, is_seen},
@@ -19,6 +20,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{
@@ -39,6 +41,21 @@ use crate::{
 pub async fn create(
     app: &App,
     actor: &Actor,
+    change: ThngChange,
+    project: Option<&str>,
+) -> Result<Thng, ServiceError> {
+    let _ = require(actor, Verb::Create, Thngs)?;
+    let mut tx = app.db.begin().await?;
+    let thng = create_in(app, &mut tx, actor, change, project).await?;
+    tx.commit().await?;
+    Ok(thng)
+}
+
+/// [`create`] within a transaction.
+pub(super) async fn create_in(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
     mut change: ThngChange,
     project: Option<&str>,
 ) -> Result<Thng, ServiceError> {
@@ -46,23 +63,21 @@ pub async fn create(
     let now = app.clock.now();
     let id = ThngId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let mut tx = app.db.begin().await?;
     let asked = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
-    check_product(&mut tx, actor, change.product).await?;
+    change.details.common.scopes = scopes_for(tx, actor, &grant, asked, project).await?;
+    check_product(tx, actor, change.product).await?;
     let new = Thng::new(id, name, change.product, change.details, now);
-    let mut thng = documents::insert(&mut tx, actor.account, new).await?;
+    let mut thng = documents::insert(tx, actor.account, new).await?;
     if let Some(wanted) = change.collections {
-        set_collections_of(&mut tx, actor, id, &[], &wanted).await?;
+        set_collections_of(tx, actor, id, &[], &wanted).await?;
         thng.collections = wanted;
     }
     if let Some(location) = change.location {
         let locations = vec![("location".to_owned(), location)];
-        locations::record(&mut tx, actor.account, &mut thng, locations, now).await?;
+        locations::record(tx, actor.account, &mut thng, locations, now).await?;
     }
-    properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
-    thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
-    tx.commit().await?;
+    properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
+    thng.properties = properties::shown(tx, actor, id.as_str()).await?;
     Ok(thng)
 }
 
@@ -93,30 +108,13 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    mut change: ThngChange,
+    change: ThngChange,
 ) -> Result<Thng, ServiceError> {
     let grant = require(actor, Verb::Update, Thngs)?;
-    change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
-    let stored: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let id = stored.id;
-    // A client that sends back what it read may name a product that is gone by now.
-    if change.product != stored.product {
-        check_product(&mut tx, actor, change.product).await?;
-    }
-    let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
-    let collections = stored.collections.clone();
-    let mut thng = stored.apply(change, now);
-    set_collections_of(&mut tx, actor, id, &collections, &thng.collections).await?;
-    documents::update(&mut tx, actor.account, &thng).await?;
-    thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
-    let was_renamed = thng.name != name;
-    let followed = (was_renamed || thng.product != product)
-        && follow_thng(&mut tx, actor.account, id, thng.product, was_renamed, now).await?;
+    let (thng, after) = Thng::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    if followed {
-        app.hub.wake();
-    }
+    after.run(app).await;
     Ok(thng)
 }
 
@@ -128,23 +126,80 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Thngs)?;
     let mut tx = app.db.begin().await?;
-    let stored: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let id = stored.id;
-    documents::delete::<Thng>(&mut tx, actor.account, id).await?;
-    store::properties::remove_all(&mut tx, actor.account, id.as_str()).await?;
-    collection_members::forget_thng(&mut tx, actor.account, id).await?;
-    thng_locations::delete(&mut tx, actor.account, id, None).await?;
-    scan_profiles::delete(&mut tx, id).await?;
-    keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
-    // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
-    let followed = follow_thng(&mut tx, actor.account, id, stored.product, true, app.clock.now()).await?;
+    let after = Thng::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    app.key_lookups.revoked();
-    if followed {
-        app.hub.wake();
-    }
-    properties::sweep_once(app).await;
+    after.run(app).await;
     Ok(())
+}
+
+impl CreateEach for Thng {
+    type Change = ThngChange;
+
+    async fn create_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        change: ThngChange,
+        project: Option<&str>,
+    ) -> Result<Self, ServiceError> {
+        create_in(app, tx, actor, change, project).await
+    }
+}
+
+impl Bulk for Thng {
+    type Change = ThngChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: ThngChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
+        let stored: Thng = named::find_locked(tx, actor, grant, reference).await?;
+        let id = stored.id;
+        // A client that sends back what it read may name a product that is gone by now.
+        if change.product != stored.product {
+            check_product(tx, actor, change.product).await?;
+        }
+        let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
+        let collections = stored.collections.clone();
+        let mut thng = stored.apply(change, now);
+        set_collections_of(tx, actor, id, &collections, &thng.collections).await?;
+        documents::update(tx, actor.account, &thng).await?;
+        thng.properties = properties::shown(tx, actor, id.as_str()).await?;
+        let was_renamed = thng.name != name;
+        let followed = (was_renamed || thng.product != product)
+            && follow_thng(tx, actor.account, id, thng.product, was_renamed, now).await?;
+        Ok((thng, AfterCommit { wakes_edges: followed, ..AfterCommit::default() }))
+    }
+
+    async fn delete_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let stored: Thng = named::find_locked(tx, actor, grant, reference).await?;
+        let id = stored.id;
+        documents::delete::<Thng>(tx, actor.account, id).await?;
+        store::properties::remove_all(tx, actor.account, id.as_str()).await?;
+        collection_members::forget_thng(tx, actor.account, id).await?;
+        thng_locations::delete(tx, actor.account, id, None).await?;
+        scan_profiles::delete(tx, id).await?;
+        keys::revoke_all(tx, actor.account, id.as_str(), app.clock.now().0).await?;
+        // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
+        let followed = follow_thng(tx, actor.account, id, stored.product, true, app.clock.now()).await?;
+        Ok(AfterCommit {
+            wakes_edges: followed,
+            revokes_keys: true,
+            sweeps_properties: true,
+            ..AfterCommit::default()
+        })
+    }
 }
 
 async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {

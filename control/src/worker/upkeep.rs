@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    service::{App, files, jobs, properties},
+    service::{App, files, jobs, properties, tasks},
     store::{StoreError, idempotency, webhook_messages},
 };
 
@@ -52,6 +52,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(ended) => tracing::info!(ended, "removed jobs that ended long ago"),
             Err(error) => tracing::warn!(%error, "jobs that ended long ago are left for later"),
+        }
+        match tasks::resume(&app).await {
+            Ok(0) => {}
+            Ok(tasks) => tracing::info!(tasks, "went on with tasks of batches"),
+            Err(error) => tracing::warn!(%error, "tasks of batches are left for later"),
         }
         match properties::sweep(&app).await {
             Ok(0) => {}

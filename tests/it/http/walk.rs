@@ -16,7 +16,7 @@ use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
 
 use self::{
-    bodies::{BODIES, JOB, REACTION, WEBHOOK},
+    bodies::{BODIES, JOB, REACTION, TASK, WEBHOOK},
     table::TABLE,
 };
 use super::{Answer, Api};
@@ -69,6 +69,7 @@ impl Fixture {
             ("places", json!({"name": "x", "scopes": scopes})),
             ("collections", json!({"name": "x", "scopes": scopes})),
             ("files", json!({"name": "x", "scopes": scopes, "privateAccess": true})),
+            ("batches", json!({"name": "x", "scopes": scopes})),
         ] {
             ids.insert(kind, text(&api.create(&format!("/{kind}"), body).await?, "id")?);
         }
@@ -86,6 +87,11 @@ impl Fixture {
         }
         let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
         let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
+        let tasks = format!("/batches/{}/tasks", ids["batches"]);
+        let task = super::batches::finished(api, &tasks, serde_json::from_str(TASK)?).await?;
+        // What it made belongs to nobody else of the fixture.
+        let made = api.get("/thngs?filter=name=x&perPage=1").await?.json();
+        api.call(Method::DELETE, &format!("/thngs/{}", text(&made[0], "id")?), None).await?;
         let webhook = api.create("/webhooks", serde_json::from_str(WEBHOOK)?).await?;
         let reaction = api.create("/reactions", serde_json::from_str(REACTION)?).await?;
         let id = ActionId::new(1, random16()?);
@@ -110,6 +116,7 @@ impl Fixture {
             ("applications", text(&app, "id")?),
             ("users", text(&user, "evrythngUser")?),
             ("actions", job),
+            ("tasks", text(&task, "id")?),
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
@@ -134,6 +141,11 @@ impl Fixture {
                 uri.push_str(segment);
             }
             before = segment;
+        }
+        let many = path.trim_start_matches('/');
+        if ["products", "thngs", "places", "collections", "files", "projects", "batches"].contains(&many) {
+            uri.push_str("?ids=");
+            uri.push_str(if known { &self.ids[many] } else { UNKNOWN });
         }
         if path == "/redirections" {
             // For the operations on many; the list has no such parameter.

@@ -15,21 +15,23 @@ use crate::domain::{
     job_input::{MAX_ENTRY, MAX_LISTED},
     limits::{MAX_KEY, MAX_NAME, MAX_TAG, MAX_URL},
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
+    task::MAX_QUANTITY,
 };
+use crate::service::bulk::MAX_CREATED;
 
 const CHANGES: &str = "The members to change; the others stay";
 
 /// The body of an operation, if it is known here.
 pub(super) fn of(operation: &str) -> Option<Value> {
     Some(match operation {
-        "createProduct" => product(true),
-        "updateProduct" => product(false),
-        "createThng" => thng(true),
-        "updateThng" => thng(false),
+        "createProduct" => or_many(product(true)),
+        "updateProduct" | "update-products" => product(false),
+        "createThng" => or_many(thng(true)),
+        "updateThng" | "update-thngs" => thng(false),
         "createPlace" => place(true),
-        "updatePlace" => place(false),
+        "updatePlace" | "update-places" => place(false),
         "createProject" => project(true),
-        "updateProject" => project(false),
+        "updateProject" | "update-projects" => project(false),
         "createApplication" => application(true),
         "updateApplication" => application(false),
         "updateAccount" => account(),
@@ -46,13 +48,16 @@ pub(super) fn of(operation: &str) -> Option<Value> {
             .like("thngId", AN_ID)
             .done(),
         "createCollection" => collection(true),
-        "updateCollection" => collection(false),
+        "updateCollection" | "update-collections" => collection(false),
         "addCollectionThngs" => members("thng-id", MAX_MEMBERS),
-        "addCollectionCollections" => members("collection-id", MAX_MEMBERS),
+        "addCollectionCollections" | "postCollectionCollections" => members("collection-id", MAX_MEMBERS),
+        "createBatch" => batch(true),
+        "updateBatch" | "update-batches" => batch(false),
+        "createTask" => task(),
         "uploadFile" => json!({"description": "The content, at most 1 GiB", "required": true,
             "content": {"application/octet-stream": {}}}),
         "createFile" => file(true),
-        "updateFile" => file(false),
+        "updateFile" | "update-files" => file(false),
         "addThngLocations" => locations(),
         "updateAccesses" | "updateOperatorAccesses" => {
             Body::new(CHANGES).may("role", text(1, MAX_NAME)).like("role", "operator").done()
@@ -135,6 +140,39 @@ fn collection(is_create: bool) -> Value {
         .common()
         .may("type", text(0, MAX_NAME))
         .done()
+}
+
+fn batch(is_create: bool) -> Value {
+    body("A batch", is_create).named(is_create, "Week 47").common().done()
+}
+
+fn task() -> Value {
+    let word = |word: &str| json!({"type": "string", "enum": [word]});
+    let input = Body::new("")
+        .must("type", word("FIXED_AMOUNT"))
+        .must("quantity", json!({"type": "integer", "minimum": 1, "maximum": MAX_QUANTITY}))
+        .must(
+            "thngTemplate",
+            Body::new("").must("name", text(1, MAX_NAME)).may("tags", texts(MAX_TAG)).schema(),
+        )
+        .may("generateThngs", json!({"type": "boolean", "enum": [true]}))
+        .may("generateRedirections", json!({"type": "boolean", "enum": [false]}))
+        .schema();
+    let schema = Body::new("").must("type", word("POPULATING")).must("inputParameters", input).schema();
+    let example = json!({"type": "POPULATING", "inputParameters": {"type": "FIXED_AMOUNT", "quantity": 100,
+        "generateThngs": true, "thngTemplate": {"name": "Red shoe"}}});
+    let meaning = "What to make. With `generateRedirections` each Thng gets a short URL that leads to \
+        `defaultRedirectUrl`, on `shortDomain` or the account's first; its short id is random, or the Thng's id with \
+        `\"shortIdTemplate\": {\"type\": \"THNG_ID\"}`. The template is a Thng without `identifiers`";
+    request(meaning, schema, example)
+}
+
+/// A body of which an array creates many.
+fn or_many(mut one: Value) -> Value {
+    let content = &mut one["content"]["application/json"]["schema"];
+    let schema = content.take();
+    *content = json!({"anyOf": [schema, {"type": "array", "minItems": 1, "maxItems": MAX_CREATED, "items": schema}]});
+    one
 }
 
 /// Ids of what joins a collection.
@@ -355,6 +393,7 @@ fn action_job() -> Value {
         .must("enabled", boolean())
         .schema();
     let schema = Body::new("")
+        .may("type", word(&["ACTION_CREATION"]))
         .must("payload", template)
         .must("target", word(&["THNGS"]))
         .must("input", list)

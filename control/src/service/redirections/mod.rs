@@ -20,6 +20,7 @@ use shared::{
 
 pub use self::by_resource::{newest, owner};
 pub(crate) use self::follow::follow_thng;
+pub(in crate::service) use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan};
 use super::{
