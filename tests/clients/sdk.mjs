@@ -251,6 +251,18 @@ await step('find a Thng by an identifier', async () => {
   assert.deepEqual(rows.map((row) => row.id), [thng.id])
 })
 
+// The SDK encodes the keys and values of such a filter twice.
+await step('find a Thng by a filter that is an object', async () => {
+  for (const filter of [
+    { 'identifiers.gs1:21': `S${run}` },
+    { name: `Left shoe ${run}` },
+    { name: `Left shoe ${run}`, 'identifiers.gs1:21': `S${run}` }
+  ]) {
+    const rows = await operator.thng().setFilter(filter).read()
+    assert.deepEqual(rows.map((row) => row.id), [thng.id], JSON.stringify(filter))
+  }
+})
+
 for (const kind of ['thng', 'product']) {
   await step(`update a ${kind}`, async () => {
     const entity = kind === 'thng' ? thng : product
