@@ -263,13 +263,13 @@ fn read_moment(text: &str) -> Option<i64> {
     let hour = number(&mut rest, 2)?;
     skip(&mut rest, ":")?;
     let minute = number(&mut rest, 2)?;
-    let mut second = 0;
-    if rest.starts_with(':') {
+    let (mut second, has_seconds) = (0, rest.starts_with(':'));
+    if has_seconds {
         skip(&mut rest, ":")?;
         second = number(&mut rest, 2)?;
     }
     let mut millis = 0;
-    if let Some(fraction) = rest.strip_prefix(['.', ',']) {
+    if let Some(fraction) = rest.strip_prefix(['.', ',']).filter(|_| has_seconds) {
         let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
         let shown = fraction.get(..digits.min(3)).filter(|shown| !shown.is_empty())?;
         millis = format!("{shown:0<3}").parse().ok()?;
