@@ -16,6 +16,7 @@ mod export;
 mod files;
 mod followers;
 mod idempotency;
+mod ignored;
 mod job_purge;
 mod jobs;
 mod key_flows;

@@ -21,6 +21,7 @@ pub mod hears;
 pub mod job;
 pub mod job_input;
 pub mod job_lines;
+pub mod known_members;
 pub mod limits;
 pub mod listing;
 pub mod location;

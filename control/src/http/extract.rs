@@ -9,47 +9,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::problem::Code;
 
-use super::api_error::ApiError;
+use super::{api_error::ApiError, known::Ignored};
 use crate::domain::limits::MAX_BODY_BYTES;
 
 /// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
-
-/// The query parameters that operations read; a test holds them against the document.
-pub(super) const KNOWN: [&str; 32] = [
-    "after",
-    "anonymous",
-    "context",
-    "domain",
-    "ecl",
-    "evrythngId",
-    "expires",
-    "filter",
-    "from",
-    "h",
-    "ids",
-    "lastEventId",
-    "lat",
-    "lon",
-    "match",
-    "maxDist",
-    "nextPageToken",
-    "page",
-    "perPage",
-    "platformId",
-    "points",
-    "product",
-    "project",
-    "signature",
-    "sortOrder",
-    "timeout",
-    "to",
-    "tpl",
-    "types",
-    "w",
-    "wait",
-    "withScopes",
-];
 
 /// A JSON body.
 #[derive(Debug)]
@@ -60,6 +24,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
+        let ignored = request.extensions().get::<Ignored>().cloned();
         let bytes = read_body(request).await?;
         if bytes.is_empty() {
             return Err(ApiError::refused(Code::MalformedJson, "The body is missing."));
@@ -70,13 +35,17 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
                 "Content-Type must be application/json.",
             ));
         }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+        let mut body = serde_json::from_slice(&bytes).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             ApiError::refused(
                 Code::MalformedJson,
                 format!("The body is not well-formed JSON at line {line}, column {column}."),
             )
-        })
+        })?;
+        if let Some(ignored) = ignored {
+            ignored.check(&mut body)?;
+        }
+        Ok(Self(body))
     }
 }
 
@@ -110,7 +79,7 @@ pub(super) async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
     Ok(bytes)
 }
 
-/// The query's parameters, decoded, in order.
+/// The query's parameters that the operation knows, decoded, in order.
 #[derive(Debug, Clone)]
 pub(super) struct Query(pub(super) Vec<(String, String)>);
 
@@ -118,10 +87,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let ignored = parts.extensions.get::<Ignored>();
         let (bad, good): (Vec<_>, Vec<_>) = pairs(parts.uri.query().unwrap_or_default())
-            .partition(|(name, value)| name.contains('\0') || value.contains('\0'));
-        // No column holds U+0000, and Postgres fails on a parameter that does; unknown ones are ignored.
-        if let Some((name, _)) = bad.iter().find(|(name, _)| KNOWN.contains(&name.as_str())) {
+            .filter(|(name, _)| ignored.is_none_or(|ignored| ignored.has_parameter(name)))
+            .partition(|(_, value)| value.contains('\0'));
+        // No column holds U+0000, and Postgres fails on a parameter that does.
+        if let Some((name, _)) = bad.first() {
             return Err(ApiError::refused(
                 Code::InvalidParameter,
                 format!("{name} in the query must not hold U+0000."),

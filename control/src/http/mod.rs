@@ -25,6 +25,7 @@ mod files;
 mod followers;
 pub mod internal;
 mod jobs;
+mod known;
 mod listing;
 mod location;
 mod logins;
@@ -53,6 +54,8 @@ mod thngs;
 mod users;
 mod webhooks;
 mod wire;
+
+pub(crate) use known::remove_unknown;
 
 pub use admin::{Admin, AdminAnswer, Readiness, WorkerAdmin, run_admin};
 pub use router::{document, router};

@@ -28,6 +28,7 @@ use super::{
     access::{TOKEN_PARAMETER, find_key},
     api_error::ApiError,
     extract::{pairs, read_body},
+    known::{APPLIED, IGNORED},
     middleware::RequestInfo,
 };
 use crate::{
@@ -143,7 +144,7 @@ async fn carry_out(
     let bytes = axum::body::to_bytes(body, MAX_ANSWER_BYTES)
         .await
         .map_err(|error| ServiceError::Internal(format!("an answer cannot be kept: {error}")))?;
-    let headers = [header::LOCATION, header::CONTENT_TYPE]
+    let headers = [header::LOCATION, header::CONTENT_TYPE, IGNORED, APPLIED]
         .into_iter()
         .filter_map(|name| Some((name.to_string(), parts.headers.get(&name)?.to_str().ok()?.to_owned())));
     let kept = Kept {

@@ -1,7 +1,10 @@
 //! The OpenAPI document: what the macros cannot know, and what every operation shares.
 
 mod bodies;
+mod parameters;
 mod parts;
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,7 +13,7 @@ use utoipa::{
     IntoParams, OpenApi, ToSchema,
     openapi::{
         OpenApi as Document, RefOr, ResponseBuilder,
-        path::{HttpMethod, Operation, Parameter, PathItem},
+        path::{HttpMethod, Operation, PathItem},
         security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
     },
 };
@@ -95,7 +98,8 @@ struct ProblemSchema {
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Waymark", description = "Products, Thngs, short URLs and what happens to them. \
-        Every path answers with and without the prefix `/v2`."),
+        Every path answers with and without the prefix `/v2`. Parameters and members that an operation does not know \
+        have no effect, and the header `X-Ignored` names them; with `Prefer: handling=strict` they are refused (400)."),
     servers((url = "/"), (url = "/v2")),
     components(schemas(ProblemSchema))
 )]
@@ -126,20 +130,10 @@ pub(super) fn complete(document: &mut Document) {
 }
 
 /// The operations of a path, in a fixed order.
+#[cfg(test)]
 pub(super) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     let all = [("GET", &item.get), ("POST", &item.post), ("PUT", &item.put), ("DELETE", &item.delete)];
     all.into_iter().filter_map(|(name, operation)| operation.as_ref().map(|o| (name, o))).collect()
-}
-
-/// The parameters of an operation; ours are all written out where they are used.
-pub(super) fn parameters(operation: &Operation) -> Vec<&Parameter> {
-    let all = operation.parameters.as_deref().unwrap_or_default();
-    all.iter()
-        .filter_map(|parameter| match parameter {
-            RefOr::T(parameter) => Some(parameter),
-            RefOr::Ref(_) => None,
-        })
-        .collect()
 }
 
 fn operations_mut(item: &mut PathItem) -> Vec<(HttpMethod, &mut Operation)> {
@@ -198,6 +192,7 @@ fn errors() -> Value {
 pub(super) fn render(document: &Document) -> Value {
     let mut whole = serde_json::to_value(document).unwrap_or_default();
     whole["components"]["schemas"]["JsonValue"] = parts::json_value();
+    whole["components"]["schemas"]["SomeJsonValue"] = parts::some_json_value();
     whole["components"]["headers"] = headers();
     whole["components"]["responses"] = errors();
     for (_, schema) in whole["components"]["schemas"].as_object_mut().into_iter().flatten() {
@@ -211,6 +206,12 @@ pub(super) fn render(document: &Document) -> Value {
             }
         }
     }
+    let tags = |item: &Value| -> Vec<Value> {
+        item.as_object().into_iter().flatten().map(|(_, operation)| operation["tags"][0].clone()).collect()
+    };
+    let named = whole["paths"].as_object().into_iter().flatten().flat_map(|(_, item)| tags(item));
+    let named: BTreeSet<String> = named.filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
+    whole["tags"] = named.iter().map(|name| json!({"name": name})).collect();
     whole
 }
 
@@ -224,11 +225,14 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     let answers = |status: &str| operation["responses"].get(status).is_some();
     let creates = method == "post" && answers("201");
     let begins = method == "post" && id.ends_with("ActionJob") && answers("202");
-    let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
-    if let Some(all) = parameters.as_array_mut() {
+    let listed = operation.entry("parameters").or_insert_with(|| json!([]));
+    if let Some(all) = listed.as_array_mut() {
         if (creates || begins) && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
+        }
+        for parameter in parameters::more(&id, all) {
+            all.push(parameter);
         }
         for parameter in all {
             describe_parameter(&id, parameter);
@@ -244,11 +248,8 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         // The signed URL, or a public file, needs no key.
         operation.insert("security".to_owned(), json!([{}, {"key": []}, {"accessToken": []}]));
     }
-    let is_old_create = id.starts_with("create-") && id.ends_with("-redirector");
-    let draws = id == "createRedirection" || is_old_create || id.ends_with("-qr");
-    for status in
-        ["200", "202"].into_iter().filter(|_| draws || id == "readRedirection" || id == "downloadFile")
-    {
+    let draws = parameters::draws(&id);
+    for status in ["200", "202"].into_iter().filter(|_| draws || id == "downloadFile") {
         if let Some(response) = operation["responses"].get_mut(status) {
             let types: &[&str] = match id.as_str() {
                 "downloadFile" => &["*/*"],
@@ -281,6 +282,12 @@ fn refer(response: &mut Value, code: Code) {
 }
 
 fn add_headers(response: &mut Value, operation: &str, status: &str) {
+    // Beside what an error has, what was ignored.
+    if status.starts_with('2') {
+        for name in ["X-Ignored", "Preference-Applied"] {
+            response["headers"][name] = json!({"$ref": format!("#/components/headers/{name}")});
+        }
+    }
     let names: &[&str] = match status {
         "202" if operation == "createActionJob" => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
@@ -374,6 +381,9 @@ fn headers() -> Value {
         "X-Request-Id": text(true, "Names the request in the log; the caller's own if it sent a harmless one."),
         "Location": text(false, "Where what was made can be read."),
         "Link": text(false, "The next page, percent-encoded, if there is one; `rel` is `next`."),
+        "X-Ignored": text(false, "Query parameters and members of the body that the operation does not know, with commas, \
+            percent-encoded, at most 20; then `...+` and how many more. They had no effect."),
+        "Preference-Applied": text(false, "The preference `handling` of the request, if it had one."),
         "Retry-After": {"description": "Seconds until the same may work.", "required": true,
             "schema": {"type": "integer", "minimum": 0}},
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::State,
+    extract::{RawQuery, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -15,7 +15,7 @@ use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
 use super::{
     access::Caller,
     api_error::ApiError,
-    extract::{JsonBody, Path, Query},
+    extract::{JsonBody, Path, Query, pairs},
     listing::Listing,
     middleware::RequestInfo,
     once::{IDEMPOTENCY_KEY, parse as parse_key},
@@ -112,8 +112,9 @@ pub(super) async fn list(
     Caller(actor): Caller,
     info: RequestInfo,
     query: Query,
+    RawQuery(raw): RawQuery,
 ) -> Result<Response, ApiError> {
-    if query.find("ids").is_some() {
+    if pairs(raw.as_deref().unwrap_or_default()).any(|(name, _)| name == "ids") {
         let fault = "ids is not a parameter of this list; read a redirection by its short id.";
         return Err(ApiError::refused(Code::InvalidParameter, fault));
     }

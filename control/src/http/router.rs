@@ -165,6 +165,8 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(service_info::routes(&document))
         .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
+        // Within the one below: a kept answer keeps what it says of the request.
+        .layer(from_fn(super::known::name_unknown))
         .layer(from_fn_with_state(creates, super::once::once))
         .layer(from_fn_with_state(app.clone(), super::sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

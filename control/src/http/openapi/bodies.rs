@@ -2,10 +2,11 @@
 
 mod items;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::parts::{
-    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, position, request, scopes, text, texts,
+    self, AN_ID, Body, ID, boolean, degrees, formatted, millis, open_object, position, request, scopes, text,
+    texts,
 };
 use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
 
@@ -50,7 +51,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "addCollectionThngs" => members("thng-id", MAX_MEMBERS),
         "addCollectionCollections" => members("collection-id", MAX_MEMBERS),
         "uploadFile" => json!({"description": "The content, at most 1 GiB", "required": true,
-            "content": {"application/octet-stream": {}}}),
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}),
         "createFile" => file(true),
         "updateFile" => file(false),
         "addThngLocations" => locations(),
@@ -124,6 +125,8 @@ fn place(is_create: bool) -> Value {
         .may("icon", text(0, MAX_URL))
         .may("address", open_object("The parts of the address, kept as they are."))
         .may("position", position())
+        .may("latitude", degrees(90))
+        .may("longitude", degrees(180))
         .like("position", json!({"type": "Point", "coordinates": [8.54, 47.37]}))
         .like("address", json!({"city": "Zurich", "countryCode": "CH"}))
         .done()
@@ -284,8 +287,14 @@ fn redirection(kind: Kind) -> Body {
 
 fn redirections() -> Value {
     let one = redirection(Kind::Whole);
+    // An item that is wrong has a result of its own: the array is right all the same.
+    let mut names = Map::new();
+    for name in one.schema()["properties"].as_object().into_iter().flatten().map(|(name, _)| name) {
+        names.insert(name.clone(), json!({}));
+    }
     let schema = json!({"anyOf": [one.schema(), {"type": "array", "minItems": 1, "maxItems": 1000,
-        "description": "Many at once: each item stands or falls by itself.", "items": {}}]});
+        "description": "Many at once, each as a single one: each item stands or falls by itself.",
+        "items": {"properties": names}}]});
     let example = json!({"platformId": AN_ID, "defaultRedirectUrl": "https://example.com/?item={shortId}"});
     request("The redirection, or an array of up to 1,000", schema, example)
 }
@@ -304,7 +313,8 @@ fn actions(of_path: bool) -> Value {
     } else {
         body = body
             .may("thng", formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account."))
-            .may("product", formatted("product-id", "Id or `<key>:<value>` of a product of the account."));
+            .may("product", formatted("product-id", "Id or `<key>:<value>` of a product of the account."))
+            .may("collection", formatted("collection-id", "Id of a collection of the account."));
     }
     let one = body
         .may("type", formatted("action-type", "The path wins over it, but for `all`."))
@@ -327,13 +337,20 @@ fn actions(of_path: bool) -> Value {
 }
 
 fn action_job() -> Value {
-    let template = Body::new("")
+    let mut template = Body::new("")
         .must("type", formatted("action-type", "A type that a request may create."))
+        .may("product", formatted("product-id", "The product of each Thng, if any is named."))
+        .may("collection", formatted("collection-id", "Id of a collection of the account."))
+        .may("scopes", scopes())
         .may("timestamp", millis())
         .may("location", location())
         .may("tags", texts(MAX_TAG))
         .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
         .schema();
+    // The input names the Thngs.
+    for other in ["thng", "identifiers"] {
+        template["properties"][other] = json!({"type": "null"});
+    }
     let word = |words: &[&str]| json!({"type": "string", "enum": words});
     let ids =
         |max: usize| json!({"type": "array", "minItems": 1, "maxItems": max, "items": text(1, MAX_ENTRY)});
@@ -350,6 +367,11 @@ fn action_job() -> Value {
     };
     // A key or domain is for its own kind of id only: what has none of both is the first form.
     let list = input(&|body| body.must("type", word(&["LIST"])).must("payload", ids(MAX_LISTED)));
+    let location = formatted("file-url", "`contentUrl` of a file of the account.");
+    let file = input(&|body| {
+        let body = body.must("type", word(&["FILE"])).must("format", word(&["CSV", "ZIP"]));
+        body.must("location", location.clone())
+    });
     let option = Body::new("")
         .must("type", word(&["SINGLE_RESOURCE_NOTIFICATION", "SINGLE_RESOURCE_REACTIONS"]))
         .must("enabled", boolean())
@@ -357,7 +379,7 @@ fn action_job() -> Value {
     let schema = Body::new("")
         .must("payload", template)
         .must("target", word(&["THNGS"]))
-        .must("input", list)
+        .must("input", json!({"anyOf": [list, file]}))
         .may("options", json!({"type": "array", "maxItems": 1, "items": option}))
         .schema();
     let example = json!({"payload": {"type": "scans", "tags": ["summer"]}, "target": "THNGS",
@@ -372,6 +394,8 @@ fn action_job() -> Value {
 fn location() -> Value {
     let mut schema = Body::new("")
         .may("position", position())
+        .may("latitude", degrees(90))
+        .may("longitude", degrees(180))
         .may("place", formatted("place-id", "Id of a place of the account."))
         .may("timestamp", millis())
         .may("customFields", open_object("The caller's own members."))
@@ -396,7 +420,7 @@ fn property() -> Value {
         {"type": "string", "pattern": parts::NO_NUL},
         {"type": "array", "maxItems": MAX_POINTS, "items": point},
         point,
-        {"type": "object", "description": "The value itself.", "properties": {"value": false},
+        {"type": "object", "description": "The value itself.", "properties": {"value": {"not": {}}},
             "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}, "propertyNames": parts::no_nul()}]});
     let example = json!([{"value": 21.5, "timestamp": 1_767_225_600_000_i64}]);
     request("A value, a value with its time, or an array of such", schema, example)
@@ -408,8 +432,7 @@ fn point() -> Body {
 
 /// A value of a property.
 fn value() -> Value {
-    json!({"allOf": [{"$ref": "#/components/schemas/JsonValue"}, {"not": {"type": "null"}}],
-        "description": "A text, number, truth value, array or object of at most 16 KiB."})
+    json!({"$ref": "#/components/schemas/SomeJsonValue"})
 }
 
 /// Any time that clients can hold, in milliseconds since 1970.

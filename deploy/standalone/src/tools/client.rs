@@ -5,7 +5,8 @@ use std::{fs, net::IpAddr, path::Path, time::Duration};
 use reqwest::{
     Certificate, RequestBuilder, Response, StatusCode, Url,
     header::{
-        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
+        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION,
+        RETRY_AFTER,
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -78,7 +79,10 @@ impl Client {
         let mut value = HeaderValue::from_str(key)
             .map_err(|error| ConfigError::new("WAYMARK_OPERATOR_KEY", error.to_string()))?;
         value.set_sensitive(true);
-        let http = http_client(&base, args.ca.as_deref(), &HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
+        // What the service does not know is a fault of the tool, or of a service of another release.
+        let strict = (HeaderName::from_static("prefer"), HeaderValue::from_static("handling=strict"));
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, value), strict]);
+        let http = http_client(&base, args.ca.as_deref(), &headers)?;
         Ok(Self { http, base })
     }
 
