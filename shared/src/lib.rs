@@ -21,4 +21,5 @@ pub mod short_url;
 pub mod standing;
 pub mod target;
 pub mod time;
+pub mod variables;
 pub mod wire;

@@ -65,6 +65,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         otlp_url: None,
         service: "control-worker",
     })?;
+    super::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let blobs = serve::blobs(&files)?;

@@ -76,6 +76,7 @@ async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
         otlp_url: config.otlp_url.as_deref(),
         service: "waymark",
     })?;
+    cli::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     cli::stop_on_signal(shutdown.clone())?;
     let running = up::up(config.clone(), shutdown).await?;

@@ -66,6 +66,10 @@ pub fn main() -> ExitCode {
 fn serve(settings: Settings) -> Result<(), Failure> {
     let config = Config::read(settings)?;
     start_log(&config)?;
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for text in shared::variables::unknown(names) {
+        tracing::warn!("{text}");
+    }
     // Twice is no fault.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Requests are served by workers with runtimes of their own: this one has everything else.
