@@ -16,6 +16,7 @@ mod jobs;
 mod kill;
 mod model;
 mod openapi;
+mod openapi_clients;
 mod ops;
 mod publisher;
 mod reactions;
