@@ -9,11 +9,13 @@ use shared::problem::Code;
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
     color:#222;background:#fff}h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ddd}\
     h3{font-size:1rem;margin:1.5rem 0 .25rem}code{font:14px/1.4 ui-monospace,monospace}\
-    pre{overflow:auto;background:#f4f4f4;padding:.5rem}table{border-collapse:collapse;width:100%;margin:.5rem 0}td,th{text-align:left;vertical-align:top;\
+    pre{overflow:auto;background:#f4f4f4;padding:.5rem}\
+    table{border-collapse:collapse;width:100%;margin:.5rem 0}td,th{text-align:left;vertical-align:top;\
     padding:.25rem .75rem .25rem 0;border-bottom:1px solid #eee}.method{display:inline-block;min-width:4rem;\
     font-weight:700}.maturity{font-weight:400;font-size:.8rem;color:#555;border:1px solid #bbb;border-radius:.5rem;\
     padding:0 .5rem;margin-left:.5rem}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}\
-    pre{background:#222}td,th{border-color:#333}h2{border-color:#444}.maturity{color:#aaa;border-color:#555}a{color:#8cf}}";
+    pre{background:#222}td,th{border-color:#333}h2{border-color:#444}\
+    .maturity{color:#aaa;border-color:#555}a{color:#8cf}}";
 
 /// The whole page as HTML, of the document as it is served.
 pub(super) fn page(document: &Value) -> String {

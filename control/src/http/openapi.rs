@@ -381,8 +381,8 @@ fn headers() -> Value {
         "X-Request-Id": text(true, "Names the request in the log; the caller's own if it sent a harmless one."),
         "Location": text(false, "Where what was made can be read."),
         "Link": text(false, "The next page, percent-encoded, if there is one; `rel` is `next`."),
-        "X-Ignored": text(false, "Query parameters and members of the body that the operation does not know, with commas, \
-            percent-encoded, at most 20; then `...+` and how many more. They had no effect."),
+        "X-Ignored": text(false, "Query parameters and members of the body that the operation does not know, with \
+            commas, percent-encoded, at most 20; then `...+` and how many more. They had no effect."),
         "Preference-Applied": text(false, "The preference `handling` of the request, if it had one."),
         "Retry-After": {"description": "Seconds until the same may work.", "required": true,
             "schema": {"type": "integer", "minimum": 0}},
