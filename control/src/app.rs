@@ -28,6 +28,7 @@ use crate::{
         property_group::PropertyGroups,
         reactions::Reactions,
         webhooks::Webhooks,
+        write_probe::WriteProbe,
     },
     store::{Db, StoreError, blobs::Blobs},
 };
@@ -94,6 +95,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         limiter: Limiter::new(&parts.limits, &parts.ticks),
         agents: woothee::parser::Parser::new(),
         metrics: Metrics::default(),
+        write_probe: WriteProbe::default(),
         intake: Counters::default(),
         job_wake: tokio::sync::Notify::new(),
         job_metrics: JobMetrics::default(),

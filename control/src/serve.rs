@@ -4,6 +4,7 @@ use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use shared::geo::GeoIp;
@@ -26,10 +27,16 @@ use crate::{
     },
     run::Core,
     service::{self, App, Prepared, edge_keys::EdgeKeys},
-    store::{Db, blobs::Blobs},
+    store::{Db, SchemaError, StoreError, blobs::Blobs},
     system::{SystemClock, SystemRandom, random_name, system_ticks},
     tls::Certificates,
 };
+
+/// Time between two tries to reach a Postgres that does not answer at the start.
+const KNOCK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Time between two lines in the log that say so.
+const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 /// The addresses that are really bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +105,7 @@ impl Running {
 /// Settings are checked before; then ports are bound, then the database is opened.
 ///
 /// # Errors
-/// A port or a file cannot be used, the database does not answer, or a part did not start.
+/// A port or a file cannot be used, the database refuses or cannot be used, or a part did not start.
 pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Running, Failure> {
     let (sockets, addresses) = bind_all(&config)?;
     let certificates = config.tls_dir.as_deref().map(|folder| {
@@ -114,7 +121,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     });
     let geo = geo.transpose()?;
     let blobs = blobs(&config.files)?;
-    let db = connect(&config.database_url).await?;
+    let db = connect_patiently(&config.database_url, &shutdown).await?;
     if config.migrate {
         migrate(&db).await?;
     }
@@ -338,12 +345,45 @@ pub async fn connect(url: &str) -> Result<Db, Failure> {
         .map_err(|error| Failure::failed("DATABASE_URL: Postgres does not answer", error))
 }
 
+/// Opens Postgres as it is, once it answers: it may be started at the same time as this process, or after it.
+///
+/// # Errors
+/// It refuses for a reason that does not pass by itself, or `shutdown` came first.
+pub async fn connect_patiently(url: &str, shutdown: &CancellationToken) -> Result<Db, Failure> {
+    let mut said = None::<Instant>;
+    loop {
+        let knock = shutdown.run_until_cancelled(Db::knock_postgres(url));
+        match knock.await {
+            None => return Err(Failure::Failed("stopped before Postgres answered".to_owned())),
+            Some(Ok(())) => return connect(url).await,
+            Some(Err(error @ (StoreError::Busy | StoreError::Unavailable(_)))) => {
+                if said.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
+                    tracing::warn!(%error, "DATABASE_URL: Postgres does not answer; the start waits for it");
+                    said = Some(Instant::now());
+                }
+            }
+            Some(Err(error)) => return Err(Failure::failed("DATABASE_URL: Postgres does not answer", error)),
+        }
+        shutdown.run_until_cancelled(tokio::time::sleep(KNOCK_AGAIN)).await;
+    }
+}
+
 /// Brings a schema up to date.
 ///
 /// # Errors
-/// A migration failed, or the database is newer than this build.
+/// A migration failed, or the database is newer than what this build can use.
 pub async fn migrate(db: &Db) -> Result<(), Failure> {
-    db.migrate().await.map_err(|error| Failure::failed("the database cannot be brought up to date", error))
+    db.migrate().await.map_err(unusable)
+}
+
+/// A schema that cannot be used: one of a newer release is a matter of which binary is started.
+fn unusable(error: SchemaError) -> Failure {
+    match error {
+        SchemaError::Newer { .. } => ConfigError::new("DATABASE_URL", error.to_string()).into(),
+        SchemaError::Migrate(_) | SchemaError::Store(_) => {
+            Failure::failed("the database cannot be brought up to date", error)
+        }
+    }
 }
 
 /// Sets up the log and the shared keys of a Postgres database.
@@ -351,6 +391,7 @@ pub async fn migrate(db: &Db) -> Result<(), Failure> {
 /// # Errors
 /// The schema is not there, or the database failed.
 pub async fn prepare(db: &Db) -> Result<Prepared, Failure> {
+    db.check_schema().await.map_err(unusable)?;
     service::prepare(db, &SystemClock, &SystemRandom, "")
         .await
         .map_err(|error| Failure::failed("the database cannot be set up", error))

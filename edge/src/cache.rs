@@ -63,8 +63,9 @@ use crate::{
 const FILL_ATTEMPTS: u32 = 4;
 /// Times a request takes part in a fill whose answer turns out older than the request.
 const JOIN_ATTEMPTS: u32 = 3;
-/// How long one read of the backing may take.
-const GET_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long all of them together may take: a read of the view and a look-up that are as slow as they may be. With
+/// nothing behind the edge, this is what a client waits for its 503.
+const FILL_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Fills at the same time; more are refused, so that a miss storm cannot take all memory.
 const MAX_FLIGHTS: usize = 4_096;
 
@@ -260,7 +261,12 @@ impl EdgeCache {
         self.generation.load().replica()
     }
 
-    /// The links of all, when they are a state that may be kept: whole, and with nothing that was not understood.
+    /// Whether everything is applied that control has, as of a heartbeat ago.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live.load(SeqCst)
+    }
+
+    /// The links of all, when they are a state that may be kept: all read, and with nothing that was not understood.
     pub(crate) fn whole(&self) -> Option<Whole> {
         Whole::of(self.generation.load_full())
     }
@@ -435,6 +441,19 @@ impl EdgeCache {
     }
 
     async fn fill<B: Backing>(&self, backing: &B, metrics: &Metrics, key: &RedirectKey) -> Option<Landing> {
+        let filled = tokio::time::timeout(FILL_TIMEOUT, self.try_fill(backing, metrics, key)).await;
+        filled.unwrap_or_else(|_| {
+            tracing::debug!("reads of the backing took too long");
+            None
+        })
+    }
+
+    async fn try_fill<B: Backing>(
+        &self,
+        backing: &B,
+        metrics: &Metrics,
+        key: &RedirectKey,
+    ) -> Option<Landing> {
         for attempt in 0..FILL_ATTEMPTS {
             if attempt > 1 {
                 // The epoch changes, or the view lags behind the stream while control cannot be asked.
@@ -442,17 +461,16 @@ impl EdgeCache {
             }
             // The view first; what it cannot answer is read where it is written.
             let is_view = attempt % 2 == 0;
-            let read = async { if is_view { backing.get(key).await } else { backing.lookup(key).await } };
-            match tokio::time::timeout(GET_TIMEOUT, read).await {
-                Ok(Ok(fill)) => {
+            let read = if is_view { backing.get(key).await } else { backing.lookup(key).await };
+            match read {
+                Ok(fill) => {
                     if let Some(landing) = self.offer(key, &fill) {
                         return Some(landing);
                     }
                     metrics.rejected_fills.inc();
                 }
                 // The backing says once that it is away; a line for each miss would fill the log meanwhile.
-                Ok(Err(error)) => tracing::debug!(%error, is_view, "a read of the backing failed"),
-                Err(_) => tracing::debug!(is_view, "a read of the backing took too long"),
+                Err(error) => tracing::debug!(%error, is_view, "a read of the backing failed"),
             }
         }
         None

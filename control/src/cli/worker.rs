@@ -13,7 +13,7 @@ use shared::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{connect, failed, stop_on_signal};
+use super::{failed, stop_on_signal};
 use crate::{
     app::{Parts, compose},
     config::Place,
@@ -68,7 +68,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let blobs = serve::blobs(&files)?;
-    let db = connect(args.place).await?;
+    let db = serve::connect_patiently(&args.place.database_url()?, &shutdown).await?;
     let prepared = serve::prepare(&db).await?;
     let (app, _writer) = compose(Parts {
         db,

@@ -20,7 +20,7 @@ use crate::service::limiter::Limits;
 pub mod parse;
 mod settings;
 
-pub use settings::{Place, Settings};
+pub use settings::{Database, Place, Settings};
 pub use shared::settings::{ConfigError, LogFormat};
 
 /// Where the content of files is.

@@ -1,5 +1,7 @@
 //! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use shared::settings::{first_of, text, toml};
 
@@ -215,6 +217,15 @@ impl Settings {
     }
 }
 
+/// A database of either engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Database {
+    /// A file of SQLite.
+    Sqlite(PathBuf),
+    /// The URL of Postgres.
+    Postgres(String),
+}
+
 /// Where the database is: what the commands besides `serve` need.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Place {
@@ -235,6 +246,30 @@ impl Place {
         let settings =
             Settings { config: self.config, database_url: self.database_url, ..Settings::default() };
         super::database_url(settings.with_file()?.database_url)
+    }
+
+    /// The database of a command that works on both engines: Postgres, or the SQLite file of `waymark up`.
+    ///
+    /// # Errors
+    /// It is neither, the SQLite file is not there, or the settings cannot be read.
+    pub fn database(self) -> Result<Database, ConfigError> {
+        let settings =
+            Settings { config: self.config, database_url: self.database_url, ..Settings::default() };
+        let text = settings.with_file()?.database_url;
+        let path = text.as_deref().and_then(|text| {
+            let path =
+                text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+            (!path.is_empty() && !path.contains("://")).then(|| PathBuf::from(path))
+        });
+        match path {
+            None => super::database_url(text).map(Database::Postgres),
+            Some(path) if path.is_file() => Ok(Database::Sqlite(path)),
+            // Not repeated: a URL that was cut off may hold a password.
+            Some(_) => Err(ConfigError::new(
+                "DATABASE_URL",
+                "there is no such file: give the path of a SQLite database, or postgres://user@host/database",
+            )),
+        }
     }
 
     /// Where the content of files is: as said here, else as the file says.

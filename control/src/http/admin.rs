@@ -50,6 +50,11 @@ pub struct Readiness {
     /// Since when the change log is stale; absent while it is fresh.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<UnixMillis>,
+    /// Whether the database took the last write that was tried.
+    pub writable: bool,
+    /// Since when it takes none; absent while it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_writable_since: Option<UnixMillis>,
     /// The epoch of the log.
     pub epoch: String,
     /// The newest revision that is on its way to the edges.
@@ -86,8 +91,11 @@ impl Admin {
         let silent_ms = i64::try_from(silence.as_millis()).unwrap_or(i64::MAX);
         let (reachable, unreachable): (Vec<_>, Vec<_>) =
             self.app.hub.edges().into_iter().partition(|edge| edge.reachable);
+        let not_writable_since = self.app.write_probe.failing_since();
         Readiness {
-            ready: !is_stale,
+            ready: !is_stale && not_writable_since.is_none(),
+            writable: not_writable_since.is_none(),
+            not_writable_since,
             state: if is_stale { "stale" } else { "fresh" },
             stale_since: is_stale.then(|| UnixMillis(self.app.clock.now().0.saturating_sub(silent_ms))),
             epoch: self.app.hub.epoch().to_string(),

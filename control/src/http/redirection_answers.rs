@@ -185,6 +185,9 @@ fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
         // Writing to a string cannot fail.
         let _ = write!(text, "; lagging={edge}");
     }
+    for edge in &report.unreachable {
+        let _ = write!(text, "; unreachable={edge}");
+    }
     HeaderValue::from_str(&text).ok()
 }
 
@@ -237,4 +240,26 @@ pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirect
         response.headers_mut().insert(header::LOCATION, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_names_every_edge_that_the_body_names() {
+        let report = WaitReport {
+            rev: 812,
+            acked: 1,
+            members: 2,
+            lagging: vec!["e2".into()],
+            unreachable: vec!["e3".into(), "e4".into()],
+            incomplete: true,
+            ms: 4,
+        };
+        let header = edges_header(&report).unwrap();
+        let expected =
+            "rev=812; acked=1; members=2; ms=4; incomplete; lagging=e2; unreachable=e3; unreachable=e4";
+        assert_eq!(header, expected);
+    }
 }

@@ -47,6 +47,9 @@ const IDLE: Duration = Duration::from_millis(250);
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_DOUBLINGS: u32 = 6;
 
+/// How long a try to reach a Redis that is away may take.
+const KNOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Most revisions that are read from the log at once.
 const BATCH: u32 = 500;
 
@@ -149,7 +152,17 @@ impl Publisher {
                         // What failed after a while of working is a new failure.
                         failures = if begun.elapsed() > LEASE * 4 { 1 } else { failures + 1 };
                         self.report(&fault);
-                        if matches!(fault, Fault::Deposed) { LOOK } else { self.pause(failures) }
+                        let pause = if matches!(fault, Fault::Deposed) { LOOK } else { self.pause(failures) };
+                        if matches!(fault, Fault::View(ViewError::Redis(_))) {
+                            // The pause spares the database; a Redis that is back, and may be empty, is seen at once.
+                            tokio::select! {
+                                () = shutdown.cancelled() => return,
+                                () = tokio::time::sleep(pause) => {}
+                                () = self.until_redis_answers() => {}
+                            }
+                            continue;
+                        }
+                        pause
                     }
                     Ok(None) => {
                         failures = 0;
@@ -174,6 +187,20 @@ impl Publisher {
         let pause = MIN_PAUSE * 2_u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS));
         let spread = crc(&self.config.owner, failures) % 256;
         pause + pause * spread / 1_024
+    }
+
+    /// Tries Redis again and again until it takes connections and answers.
+    async fn until_redis_answers(&self) {
+        loop {
+            tokio::time::sleep(IDLE / 2).await;
+            let knock = async {
+                let link = Link::connect(&self.config.redis, self.config.ca.as_deref()).await?;
+                View::open(link, self.config.shards).await
+            };
+            if let Ok(Ok(_)) = tokio::time::timeout(KNOCK_TIMEOUT, knock).await {
+                return;
+            }
+        }
     }
 
     fn report(&self, fault: &Fault) {

@@ -41,6 +41,7 @@ pub mod thng_keys;
 pub mod thngs;
 pub mod users;
 pub mod webhooks;
+pub mod write_probe;
 
 use std::{sync::Arc, time::Duration};
 
@@ -133,6 +134,8 @@ pub struct App {
     pub agents: woothee::parser::Parser,
     /// What requests of the API counted.
     pub metrics: Metrics,
+    /// Whether the database takes writes.
+    pub write_probe: write_probe::WriteProbe,
     /// What the intake of scans counted.
     pub intake: Counters,
     /// Told of when a job may have something to do, so that workers of this process need not wait.

@@ -37,6 +37,10 @@ enum Command {
     Jobs(tools::jobs::Args),
     /// Make and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
+    /// Write a backup of the SQLite database to a file, while the service runs, and check it.
+    Backup(tools::backup::BackupArgs),
+    /// Put a backup in the place of the SQLite database; the service must not run.
+    Restore(tools::backup::RestoreArgs),
     /// Show revision, edges, lag, scans and rates.
     Status(tools::status::Args),
 }
@@ -61,6 +65,8 @@ pub fn main() -> ExitCode {
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
+        Command::Backup(args) => runtime.block_on(tools::backup::run_backup(args)),
+        Command::Restore(args) => runtime.block_on(tools::backup::run_restore(args)),
         Command::Status(args) => runtime.block_on(tools::status::run(args)),
     };
     // Whatever blocks in the background (a reader of stdin) must not hold the exit up.

@@ -117,7 +117,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let certificates = tls.as_ref().map(|tls| serve::certificates(&config, &tls.certificates)).transpose()?;
     let files = Files { certificates, geo: serve::geo_database(&config)? };
     let blobs = control::serve::blobs(&config.files)?;
-    let (db, history) = open_database(&config).await?;
+    let (db, history) = open_database(&config, &shutdown).await?;
     let (clock, random) = (SystemClock, SystemRandom);
     let prepared = service::prepare(&db, &clock, &random, &history)
         .await
@@ -333,8 +333,11 @@ fn prepare_tls(
     }
 }
 
-async fn open_database(config: &Config) -> Result<(Db, String), Failure> {
-    let (db, history) = connect(&config.database).await?;
+async fn open_database(config: &Config, shutdown: &CancellationToken) -> Result<(Db, String), Failure> {
+    let (db, history) = match &config.database {
+        Database::Postgres(url) => (control::serve::connect_patiently(url, shutdown).await?, String::new()),
+        Database::Sqlite(_) => connect(&config.database).await?,
+    };
     control::serve::migrate(&db).await?;
     Ok((db, history))
 }

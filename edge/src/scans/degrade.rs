@@ -1,7 +1,8 @@
 //! Scans beyond the disk budget, added up for each link and minute (design: push, 6).
 //!
 //! Their sums go into the spool as records of their own, for which a sixteenth of the budget is kept back. A
-//! sum stays in memory for a minute, and for longer while the disk takes nothing: a kill loses at most that.
+//! sum waits for a minute, and for longer while the disk takes nothing. What waits is also kept in the reserve, a file
+//! that needs no room: the next start takes it from there, so that a kill loses no more than of any other scan.
 
 use std::{
     collections::HashMap,
@@ -33,6 +34,8 @@ pub(super) struct Sums {
     open: HashMap<Place, u32>,
     /// When they are to be written; `None` if there are none.
     due: Option<Instant>,
+    /// Whether anything changed since the last [`Self::take_changed`].
+    is_changed: bool,
     parser: Option<woothee::parser::Parser>,
 }
 
@@ -53,6 +56,7 @@ impl Sums {
         }
         let sum = self.open.entry(place).or_default();
         *sum = sum.saturating_add(1);
+        self.is_changed = true;
         self.due.get_or_insert_with(|| Instant::now() + WAIT);
         true
     }
@@ -65,10 +69,28 @@ impl Sums {
     /// Takes them.
     pub(super) fn take(&mut self) -> Vec<Sum> {
         self.due = None;
+        self.is_changed |= !self.open.is_empty();
         let sums = self.open.drain().filter_map(|((domain, folded, minute), count)| {
             Some(Sum { at: UnixMillis(minute * MINUTE), domain, folded, count: NonZeroU32::new(count)? })
         });
         sums.collect()
+    }
+
+    /// Shows each, without taking it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Sum> {
+        self.open.iter().filter_map(|((domain, folded, minute), count)| {
+            Some(Sum {
+                at: UnixMillis(minute * MINUTE),
+                domain: domain.clone(),
+                folded: folded.clone(),
+                count: NonZeroU32::new(*count)?,
+            })
+        })
+    }
+
+    /// Whether anything changed since this was asked last.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
     }
 
     /// Takes back what could not be written.
@@ -77,6 +99,7 @@ impl Sums {
             let place = (domain.clone(), folded.clone(), at.0.div_euclid(MINUTE));
             let sum = self.open.entry(place).or_default();
             *sum = sum.saturating_add(count.get());
+            self.is_changed = true;
         }
         if !self.open.is_empty() {
             self.due = Some(Instant::now() + RETRY);

@@ -40,7 +40,7 @@ enum Command {
 
 /// Where the database is, as for `waymark up`.
 #[derive(Debug, clap::Args)]
-struct Place {
+pub(super) struct Place {
     /// TOML file of `waymark up` [default: none]
     #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
     config: Option<String>,
@@ -52,18 +52,25 @@ struct Place {
     database_url: Option<String>,
 }
 
+impl Place {
+    /// The settings of `waymark up` that say where the database is.
+    pub(super) fn config(&self) -> Result<Config, ConfigError> {
+        Config::read(Settings {
+            config: self.config.clone(),
+            data_dir: self.data_dir.clone(),
+            database_url: self.database_url.clone(),
+            ..Settings::default()
+        })
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// There is no database, or it failed.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let (Command::Create { place } | Command::Revoke { place, .. }) = &args.command;
-    let config = Config::read(Settings {
-        config: place.config.clone(),
-        data_dir: place.data_dir.clone(),
-        database_url: place.database_url.clone(),
-        ..Settings::default()
-    })?;
+    let config = place.config()?;
     if let Database::Sqlite(path) = &config.database
         && !path.is_file()
     {
