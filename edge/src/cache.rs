@@ -23,6 +23,7 @@ mod generation;
 mod properties;
 mod reading;
 mod served;
+mod status;
 mod tail;
 
 use std::{
@@ -50,6 +51,7 @@ pub(crate) use self::{
     generation::{Kept, KeyRef, PageFit, Sources},
     reading::{Reading, Whole},
     served::Served,
+    status::CacheStatus,
 };
 use crate::{
     backing::Backing,
@@ -68,37 +70,6 @@ const JOIN_ATTEMPTS: u32 = 3;
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Fills at the same time; more are refused, so that a miss storm cannot take all memory.
 const MAX_FLIGHTS: usize = 4_096;
-
-/// How an answer came about, for metrics and tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CacheStatus {
-    /// Held and fresh.
-    Hit,
-    /// Read from the backing.
-    Miss,
-    /// Known to be absent.
-    Negative,
-    /// Held, but from before a snapshot; read again.
-    Stale,
-    /// Read by another request at the same time.
-    Coalesced,
-}
-
-impl CacheStatus {
-    /// Every status, in the order of the metrics.
-    pub(crate) const ALL: [Self; 5] = [Self::Hit, Self::Miss, Self::Negative, Self::Stale, Self::Coalesced];
-
-    /// The status as it stands in a metric's label.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Negative => "negative",
-            Self::Stale => "stale",
-            Self::Coalesced => "coalesced",
-        }
-    }
-}
 
 /// What is held under a key, without asking anybody.
 #[derive(Debug, Clone)]

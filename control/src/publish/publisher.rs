@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     hub::Hub,
-    link::{Link, Policy},
+    link::{Link, Policy, until_answers},
     publisher_stats::PublisherStats,
     rebuild::Rebuild,
     view::{Batch, SetupBook, View, ViewError, Write},
@@ -46,9 +46,6 @@ const IDLE: Duration = Duration::from_millis(250);
 /// Shortest and longest pause after a failure.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_DOUBLINGS: u32 = 6;
-
-/// How long a try to reach a Redis that is away may take.
-const KNOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Most revisions that are read from the log at once.
 const BATCH: u32 = 500;
@@ -158,7 +155,7 @@ impl Publisher {
                             tokio::select! {
                                 () = shutdown.cancelled() => return,
                                 () = tokio::time::sleep(pause) => {}
-                                () = self.until_redis_answers() => {}
+                                () = until_answers(&self.config.redis, self.config.ca.as_deref()) => {}
                             }
                             continue;
                         }
@@ -187,20 +184,6 @@ impl Publisher {
         let pause = MIN_PAUSE * 2_u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS));
         let spread = crc(&self.config.owner, failures) % 256;
         pause + pause * spread / 1_024
-    }
-
-    /// Tries Redis again and again until it takes connections and answers.
-    async fn until_redis_answers(&self) {
-        loop {
-            tokio::time::sleep(IDLE / 2).await;
-            let knock = async {
-                let link = Link::connect(&self.config.redis, self.config.ca.as_deref()).await?;
-                View::open(link, self.config.shards).await
-            };
-            if let Ok(Ok(_)) = tokio::time::timeout(KNOCK_TIMEOUT, knock).await {
-                return;
-            }
-        }
     }
 
     fn report(&self, fault: &Fault) {

@@ -81,7 +81,6 @@ pub mod webhook_messages;
 pub mod webhooks;
 pub mod write_probe;
 
-use self::schema::Standing;
 pub use self::{pool::PoolState, schema::SchemaError};
 
 /// Longest run of a statement (design: push, 8).
@@ -387,57 +386,6 @@ impl Db {
             }
             Self::Sqlite { .. } => self.clone(),
         }
-    }
-
-    fn migrator(&self) -> sqlx::migrate::Migrator {
-        match self {
-            Self::Pg(_) => sqlx::migrate!("migrations/postgres"),
-            Self::Sqlite { .. } => sqlx::migrate!("migrations/sqlite"),
-        }
-    }
-
-    /// Looks whether this release can use the schema, without changing anything.
-    ///
-    /// # Errors
-    /// [`SchemaError::Newer`] when a newer release made it and this one cannot use it.
-    pub async fn check_schema(&self) -> Result<(), SchemaError> {
-        schema::check(self, &self.migrator()).await.map(|_| ())
-    }
-
-    /// Brings the schema up to date; safe to run twice and from several processes. One of a newer release stays as it
-    /// is, if this one can use it.
-    ///
-    /// # Errors
-    /// A migration failed, or the database is newer than what this build can use.
-    pub async fn migrate(&self) -> Result<(), SchemaError> {
-        let mut migrator = self.migrator();
-        let standing = schema::check(self, &migrator).await?;
-        if standing == Standing::Newer {
-            tracing::warn!("the schema is of a newer release, which this one can use");
-            migrator.set_ignore_missing(true);
-        }
-        match self {
-            Self::Pg(pool) => {
-                // An index over millions of rows takes longer than any request may, and so does the wait for
-                // another process that makes it.
-                let mut conn = pool.acquire().await.map_err(StoreError::from)?.detach();
-                sqlx::query("SET statement_timeout = 0")
-                    .execute(&mut conn)
-                    .await
-                    .map_err(StoreError::from)?;
-                let migrated = migrator.run(&mut conn).await;
-                // What it was opened for is done, however the parting goes.
-                let _ = sqlx::Connection::close(conn).await;
-                migrated?;
-            }
-            Self::Sqlite { write, .. } => migrator.run(write).await?,
-        }
-        if standing == Standing::Own {
-            let mut tx = self.begin().await?;
-            schema::say_compatible_from(&mut tx, schema::newest_known(&migrator)).await?;
-            tx.commit().await?;
-        }
-        Ok(facets::fill_missing(self).await?)
     }
 
     /// Tries once whether Postgres answers at a URL.

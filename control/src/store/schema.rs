@@ -5,7 +5,7 @@
 
 use sqlx::migrate::Migrator;
 
-use super::{Conn, Db, Raw, StoreError, Tx, on_db};
+use super::{Conn, Db, Raw, StoreError, Tx, facets, on_db};
 
 const PG_IS_MIGRATED: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
 const SQLITE_IS_MIGRATED: &str =
@@ -42,9 +42,62 @@ pub enum SchemaError {
     Store(#[from] StoreError),
 }
 
+impl Db {
+    fn migrator(&self) -> sqlx::migrate::Migrator {
+        match self {
+            Self::Pg(_) => sqlx::migrate!("migrations/postgres"),
+            Self::Sqlite { .. } => sqlx::migrate!("migrations/sqlite"),
+        }
+    }
+
+    /// Looks whether this release can use the schema, without changing anything.
+    ///
+    /// # Errors
+    /// [`SchemaError::Newer`] when a newer release made it and this one cannot use it.
+    pub async fn check_schema(&self) -> Result<(), SchemaError> {
+        check(self, &self.migrator()).await.map(|_| ())
+    }
+
+    /// Brings the schema up to date; safe to run twice and from several processes. One of a newer release stays as it
+    /// is, if this one can use it.
+    ///
+    /// # Errors
+    /// A migration failed, or the database is newer than what this build can use.
+    pub async fn migrate(&self) -> Result<(), SchemaError> {
+        let mut migrator = self.migrator();
+        let standing = check(self, &migrator).await?;
+        if standing == Standing::Newer {
+            tracing::warn!("the schema is of a newer release, which this one can use");
+            migrator.set_ignore_missing(true);
+        }
+        match self {
+            Self::Pg(pool) => {
+                // An index over millions of rows takes longer than any request may, and so does the wait for
+                // another process that makes it.
+                let mut conn = pool.acquire().await.map_err(StoreError::from)?.detach();
+                sqlx::query("SET statement_timeout = 0")
+                    .execute(&mut conn)
+                    .await
+                    .map_err(StoreError::from)?;
+                let migrated = migrator.run(&mut conn).await;
+                // What it was opened for is done, however the parting goes.
+                let _ = sqlx::Connection::close(conn).await;
+                migrated?;
+            }
+            Self::Sqlite { write, .. } => migrator.run(write).await?,
+        }
+        if standing == Standing::Own {
+            let mut tx = self.begin().await?;
+            say_compatible_from(&mut tx, newest_known(&migrator)).await?;
+            tx.commit().await?;
+        }
+        Ok(facets::fill_missing(self).await?)
+    }
+}
+
 /// How the schema of a database stands to this release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+enum Standing {
     /// It is this release's own, or older, or there is none yet.
     Own,
     /// It is of a newer release, and this one can use it.
@@ -52,7 +105,7 @@ pub(super) enum Standing {
 }
 
 /// The newest migration that this release knows.
-pub(super) fn newest_known(migrator: &Migrator) -> i64 {
+fn newest_known(migrator: &Migrator) -> i64 {
     migrator.iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
@@ -64,7 +117,7 @@ fn compatible_from(newest: i64) -> i64 {
 }
 
 /// Looks whether this release can use a database.
-pub(super) async fn check(db: &Db, migrator: &Migrator) -> Result<Standing, SchemaError> {
+async fn check(db: &Db, migrator: &Migrator) -> Result<Standing, SchemaError> {
     let known = newest_known(migrator);
     let mut conn = db.read().await?;
     let Some(found) = find_newest(&mut conn).await?.filter(|found| *found > known) else {
@@ -93,7 +146,7 @@ async fn find_newest(conn: &mut Conn) -> Result<Option<i64>, StoreError> {
 }
 
 /// Says in the database from which schema on that of this release can be used.
-pub(super) async fn say_compatible_from(tx: &mut Tx, newest: i64) -> Result<(), StoreError> {
+async fn say_compatible_from(tx: &mut Tx, newest: i64) -> Result<(), StoreError> {
     let from = compatible_from(newest);
     on_db!(&mut **tx, |c| sqlx::query(SAY_COMPATIBLE_FROM)
         .bind(newest)

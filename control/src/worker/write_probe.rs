@@ -28,7 +28,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
     let _ = app.random.fill(&mut bits);
     let id = i64::from_le_bytes(bits);
     for count in 0_u64.. {
-        let is_well = probe(&app, id).await;
+        let Some(is_well) = shutdown.run_until_cancelled(probe(&app, id)).await else { return };
         if is_well
             && count.is_multiple_of(FORGET_EVERY)
             && let Err(error) = forget(&app, FORGET_MS).await

@@ -7,14 +7,20 @@
 use std::{
     collections::HashMap,
     num::NonZeroU32,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use shared::{
     time::UnixMillis,
-    wire::scan::{ScanRecord, is_bot},
+    wire::{
+        scan::{ScanRecord, is_bot},
+        spooled::{decode, split_frame},
+    },
 };
+
+use super::reserve::Reserve;
 
 /// Milliseconds of a minute.
 const MINUTE: i64 = 60_000;
@@ -40,6 +46,35 @@ pub(super) struct Sums {
 }
 
 impl Sums {
+    /// Opens the reserve, and takes what the last start left in it.
+    pub(super) fn open_reserve(&mut self, folder: &Path) -> Option<Reserve> {
+        let (reserve, content) = match Reserve::open(folder) {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::warn!(%error, "there is no room for sums of scans: while the disk is full, a kill loses them");
+                return None;
+            }
+        };
+        let (mut frames, mut left) = (content.as_slice(), Vec::new());
+        while let Some((payload, rest)) = split_frame(frames) {
+            left.extend(decode(payload).and_then(|record| {
+                Some(Sum {
+                    at: record.at,
+                    domain: record.domain,
+                    folded: record.folded,
+                    count: record.count?,
+                })
+            }));
+            frames = rest;
+        }
+        if !left.is_empty() {
+            let scans: u64 = left.iter().map(|sum| u64::from(sum.count.get())).sum();
+            tracing::info!(scans, "sums of scans are taken over from the last start");
+            self.put_back(&left);
+        }
+        Some(reserve)
+    }
+
     /// Adds a scan; false when there is no room for another link.
     pub(super) fn add(&mut self, record: &ScanRecord) -> bool {
         let minute = record.at.0.div_euclid(MINUTE);

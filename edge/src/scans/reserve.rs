@@ -40,7 +40,11 @@ impl Reserve {
         if bytes.len() < 2 * HALF {
             // Written, and not only made longer: from here on no byte of it needs room.
             file.seek(SeekFrom::Start(bytes.len() as u64))?;
-            file.write_all(&vec![0; 2 * HALF - bytes.len()])?;
+            if let Err(error) = file.write_all(&vec![0; 2 * HALF - bytes.len()]) {
+                // What room there is belongs to the scans themselves.
+                file.set_len(bytes.len() as u64)?;
+                return Err(error);
+            }
             file.sync_all()?;
             sync_folder(folder)?;
             bytes.resize(2 * HALF, 0);

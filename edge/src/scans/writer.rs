@@ -17,7 +17,7 @@ use shared::wire::spooled::{decode, split_frame};
 
 use super::{
     Ring,
-    degrade::{Sum, Sums},
+    degrade::Sums,
     record,
     reserve::Reserve,
     spool::{Segment, Spool, sync_folder},
@@ -92,7 +92,7 @@ struct Work {
 impl Work {
     fn new(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>, stop: Arc<AtomicBool>) -> Self {
         let mut sums = Sums::default();
-        let reserve = open_reserve(&spool, &mut sums);
+        let reserve = sums.open_reserve(&spool.folder);
         Self {
             spool,
             ring,
@@ -370,30 +370,6 @@ impl Work {
     }
 }
 
-/// Opens the reserve, and takes what the last start left in it.
-fn open_reserve(spool: &Spool, sums: &mut Sums) -> Option<Reserve> {
-    let (reserve, content) = match Reserve::open(&spool.folder) {
-        Ok(opened) => opened,
-        Err(error) => {
-            tracing::warn!(%error, "there is no room for sums of scans: while the disk is full, a kill loses them");
-            return None;
-        }
-    };
-    let (mut frames, mut left) = (content.as_slice(), Vec::new());
-    while let Some((payload, rest)) = split_frame(frames) {
-        left.extend(decode(payload).and_then(|record| {
-            Some(Sum { at: record.at, domain: record.domain, folded: record.folded, count: record.count? })
-        }));
-        frames = rest;
-    }
-    if !left.is_empty() {
-        let scans: u64 = left.iter().map(|sum| u64::from(sum.count.get())).sum();
-        tracing::info!(scans, "sums of scans are taken over from the last start");
-        sums.put_back(&left);
-    }
-    Some(reserve)
-}
-
 fn sync(file: &File) {
     if let Err(error) = file.sync_data() {
         tracing::error!(%error, "scans could not be synced");
@@ -404,7 +380,7 @@ fn sync(file: &File) {
 mod tests {
     use shared::time::UnixMillis;
 
-    use super::*;
+    use super::{super::degrade::Sum, *};
     use crate::config::EdgeConfig;
 
     #[test]

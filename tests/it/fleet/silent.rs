@@ -43,6 +43,11 @@ async fn an_edge_leaves_a_silent_replica(is_full: bool) -> Result<()> {
     let begun = Instant::now();
     let (status, body) = fleet.create_redirection(other, &product, Some("TWO"), "").await?;
     ensure!(status == StatusCode::CREATED, "{status} {body}");
+    // Until then the edge takes what it holds for all there is.
+    until("the silence is noticed", async || {
+        Ok(edge.ready(&fleet.http).await?["state"] != "LIVE" || begun.elapsed() > Duration::from_secs(2))
+    })
+    .await?;
     // At once: the look-up goes to the second replica when the first is silent.
     let asked = Instant::now();
     let (status, _) = edge.scan(&fleet.http, "TWO").await?;
