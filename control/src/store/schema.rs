@@ -15,9 +15,6 @@ const COMPATIBLE_FROM: &str = "SELECT compatible_from FROM schema_versions WHERE
 const SAY_COMPATIBLE_FROM: &str = "INSERT INTO schema_versions (version, compatible_from) VALUES ($1, $2) \
      ON CONFLICT (version) DO UPDATE SET compatible_from = excluded.compatible_from";
 
-/// What stands beside the migrations: comments, and one number.
-const OF_THIS_RELEASE: &str = include_str!("../../migrations/compatible_from");
-
 /// Why a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
@@ -111,7 +108,9 @@ fn newest_known(migrator: &Migrator) -> i64 {
 
 /// The oldest schema whose releases can use that of this release.
 fn compatible_from(newest: i64) -> i64 {
-    let number = OF_THIS_RELEASE.lines().find_map(|line| line.trim().parse().ok());
+    // Comments, and one number.
+    let text = include_str!("../../migrations/compatible_from");
+    let number = text.lines().find_map(|line| line.trim().parse().ok());
     // A file without a number allows nobody but this release.
     number.unwrap_or(newest)
 }
