@@ -7,13 +7,14 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_T
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use platform::{Bounds, Seats};
 use prometheus_client::{encoding::text, registry::Registry};
 use serde::Serialize;
 use shared::{
     time::UnixMillis,
     wire::stream::{Epoch, Rev},
 };
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -210,13 +211,15 @@ fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
 /// Serves the admin listener until `shutdown`.
 pub(crate) async fn serve(handle: EdgeHandle, listener: TcpListener, shutdown: CancellationToken) {
     let tasks = TaskTracker::new();
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    // One that asks for nothing makes room for the next.
+    let seats =
+        Seats::new(Bounds { newcomers: Some(CONNECTIONS), ..Bounds::plain(CONNECTIONS, CONNECTIONS) });
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
+        let Ok(seat) = seats.enter(peer.ip(), true) else { continue };
         let (handle, shutdown) = (handle.clone(), shutdown.clone());
         tasks.spawn(async move {
             let service = service_fn(move |request: Request<Incoming>| {
@@ -227,8 +230,10 @@ pub(crate) async fn serve(handle: EdgeHandle, listener: TcpListener, shutdown: C
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service);
-            shutdown.run_until_cancelled(connection).await;
-            drop(slot);
+            tokio::select! {
+                _ = shutdown.run_until_cancelled(connection) => {}
+                () = seat.displaced() => {}
+            }
         });
     }
     tasks.close();

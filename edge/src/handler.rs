@@ -242,7 +242,7 @@ impl<B: Backing> App<B> {
             Next::Answer(response) => response,
             Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
             Next::Unknown => self.unknown(&mut request),
-            Next::Render(key) => match self.renderer.render(key, &self.metrics).await {
+            Next::Render(key) => match self.renderer.render(key, client.ip, &self.metrics).await {
                 Ok(image) => images::answer(&image, request.headers().get(IF_NONE_MATCH)),
                 Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
             },

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{Response, StatusCode, header::CONTENT_TYPE};
+use platform::Refused;
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge, info::Info},
     registry::Registry,
@@ -36,6 +37,9 @@ pub(crate) enum Kind {
     /// Refusals, records, what robots ask for.
     Other,
 }
+
+/// Why the edge refuses connections.
+const REFUSALS: [Refused; 2] = [Refused::Full, Refused::Address];
 
 const KINDS: [&str; 4] = ["redirect", "image", "proxied", "other"];
 
@@ -79,7 +83,7 @@ pub(crate) struct Metrics {
     /// Gaps found in the stream.
     pub(crate) resyncs: Counter,
     /// Connections refused by a limit.
-    pub(crate) refused_connections: Counter,
+    refused_connections: Counters<{ REFUSALS.len() }>,
     /// Connections open.
     pub(crate) connections: Gauge,
     /// Images rendered (not cached).
@@ -117,7 +121,7 @@ impl Default for Metrics {
             rejected_events: Counter::default(),
             connects: Counter::default(),
             resyncs: Counter::default(),
-            refused_connections: Counter::default(),
+            refused_connections: Counters::new("reason", REFUSALS.map(Refused::as_str)),
             connections: Gauge::default(),
             rendered: Counter::default(),
             scans_recorded: Counter::default(),
@@ -141,6 +145,13 @@ impl Metrics {
         self.latency.observe(kind as usize, took);
     }
 
+    /// Counts a connection that was refused.
+    pub(crate) fn refused_connection(&self, reason: Refused) {
+        if let Some(at) = REFUSALS.iter().position(|known| *known == reason) {
+            self.refused_connections.inc(at);
+        }
+    }
+
     /// Counts one look-up.
     pub(crate) fn looked_up(&self, status: CacheStatus) {
         // `ALL` lists the variants in order of declaration, so the cast is the index.
@@ -159,6 +170,8 @@ impl Metrics {
         registry.register("responses", "Answers by status", self.responses.clone());
         registry.register("lookups", "Look-ups of redirections by cache status", self.lookups.clone());
         registry.register("response_seconds", "Time to an answer by kind of answer", self.latency.clone());
+        let refused = self.refused_connections.clone();
+        registry.register("connections_refused", "Connections refused by a limit", refused);
         for (name, help, counter) in [
             ("fills_rejected", "Views refused by the fill rule", &self.rejected_fills),
             ("misses_unanswered", "Misses without a verified answer", &self.unanswered),
@@ -166,7 +179,6 @@ impl Metrics {
             ("events_rejected", "Changes that could not be applied", &self.rejected_events),
             ("stream_connects", "Connections of the change stream", &self.connects),
             ("stream_resyncs", "Gaps found in the change stream", &self.resyncs),
-            ("connections_refused", "Connections refused by a limit", &self.refused_connections),
             ("images_rendered", "Codes rendered", &self.rendered),
             ("scans_recorded", "Scans recorded", &self.scans_recorded),
             ("scans_written", "Scans written to disk", &self.scans_written),
