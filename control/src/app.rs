@@ -19,6 +19,7 @@ use crate::{
     service::{
         App, Random, Secrets,
         access::KeyLookups,
+        capacity::{Capacity, CapacityLimits},
         connections::Connections,
         edge_keys::EdgeKeys,
         events::Streams,
@@ -52,6 +53,8 @@ pub struct Parts {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How many connections and uploads there may be.
+    pub capacity: CapacityLimits,
     /// Sends requests to addresses that somebody gave.
     pub outward: Outward,
     /// How long jobs are kept once they have ended; `None` is for ever.
@@ -91,6 +94,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
         trusted_proxies: parts.trusted_proxies,
         edge_keys: Arc::new(parts.edge_keys),
+        capacity: Capacity::new(parts.capacity),
         limiter: Limiter::new(&parts.limits, &parts.ticks),
         agents: woothee::parser::Parser::new(),
         metrics: Metrics::default(),

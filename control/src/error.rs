@@ -18,6 +18,9 @@ pub enum ServiceError {
     /// The store failed; the details are for the log only.
     #[error("store: {0}")]
     Store(#[from] StoreError),
+    /// All places of a pool are taken, which is named for the log.
+    #[error("all places of {0} are taken")]
+    Full(&'static str),
     /// A part of the service is stopping or broken; the text is for the log only.
     #[error("internal: {0}")]
     Internal(String),
@@ -41,7 +44,8 @@ impl ServiceError {
         match self {
             Self::Refused { code, .. } => *code,
             Self::Store(StoreError::Timeout) => Code::Timeout,
-            Self::Store(
+            Self::Full(_)
+            | Self::Store(
                 StoreError::Busy | StoreError::Unavailable(_) | StoreError::Stopped | StoreError::Blob(_),
             ) => Code::Unavailable,
             Self::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
@@ -60,6 +64,7 @@ mod tests {
             (ServiceError::not_found("thng", "x"), Code::NotFound),
             (ServiceError::Store(StoreError::Timeout), Code::Timeout),
             (ServiceError::Store(StoreError::Busy), Code::Unavailable),
+            (ServiceError::Full("x"), Code::Unavailable),
             (ServiceError::Store(StoreError::Stopped), Code::Unavailable),
             (
                 ServiceError::Store(sqlx::Error::Io(std::io::ErrorKind::BrokenPipe.into()).into()),

@@ -32,6 +32,8 @@ pub enum Failure {
     Database,
     /// The store of files failed.
     Blobs,
+    /// All places of a pool are taken.
+    Full,
     /// A handler panicked.
     Panic,
     /// Anything else.
@@ -96,6 +98,7 @@ impl Metrics {
             Failure::RequestTimeout,
             Failure::Database,
             Failure::Blobs,
+            Failure::Full,
             Failure::Panic,
             Failure::Internal,
         ] {

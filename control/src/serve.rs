@@ -132,6 +132,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         outward: Outward::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
+        capacity: config.capacity.clone(),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
         docs_url: format!("{public}/docs"),

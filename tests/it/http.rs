@@ -10,6 +10,7 @@ mod collections;
 mod commission_states;
 mod commissioning;
 mod conventions;
+mod crowd;
 mod event_log;
 mod events;
 mod export;

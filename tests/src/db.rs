@@ -18,6 +18,7 @@ use control::{
     },
     service::{
         App, Random, RandomUnavailable,
+        capacity::CapacityLimits,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
         prepare,
@@ -215,6 +216,7 @@ impl TestApp {
             trusted_proxies: "192.0.2.0/24".parse()?,
             outward: outward()?,
             limits: Limits::default(),
+            capacity: CapacityLimits::default(),
             jobs_kept: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),

@@ -140,7 +140,9 @@ async fn export(db: &Db, blobs: &Blobs, account: AccountId, days: Days, again: b
             let reader = Reader::of_account(account, start_of(day)?, end);
             let mut lines = Box::pin(packed(db.clone(), reader));
             let written = blobs.write(&key, &mut lines).await.map_err(|error| match error {
-                WriteError::BrokenOff => Failure::failed(&key, "the database failed in the middle"),
+                WriteError::BrokenOff | WriteError::TooSlow => {
+                    Failure::failed(&key, "the database failed in the middle")
+                }
                 WriteError::TooLarge(_) | WriteError::Store(_) => Failure::failed(&key, error),
             })?;
             say(&format!("{key}: {} bytes", written.size_bytes));

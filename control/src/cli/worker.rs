@@ -22,6 +22,7 @@ use crate::{
     publish::outward::{Outward, SystemLookup},
     serve,
     service::{
+        capacity::CapacityLimits,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
     },
@@ -84,6 +85,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         outward: Outward::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: Limits::default(),
+        capacity: CapacityLimits::default(),
         // Replicas do the upkeep.
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),

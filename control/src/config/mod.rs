@@ -14,8 +14,10 @@ use shared::{
     },
 };
 
-use self::parse::{check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
-use crate::service::limiter::Limits;
+use self::parse::{
+    CapacityTexts, capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits,
+};
+use crate::service::{capacity::CapacityLimits, limiter::Limits};
 
 pub mod parse;
 mod settings;
@@ -81,6 +83,8 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How many connections and uploads there may be.
+    pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// A city database.
@@ -140,6 +144,16 @@ impl Config {
                 settings.refusals_per_address.as_deref(),
                 settings.logins_per_address.as_deref(),
             )?,
+            capacity: capacity(&CapacityTexts {
+                api_connections: settings.api_connections.as_deref(),
+                mqtt_connections: settings.mqtt_connections.as_deref(),
+                api_connections_per_address: settings.api_connections_per_address.as_deref(),
+                connections_per_key: settings.connections_per_key.as_deref(),
+                connections_per_account: settings.connections_per_account.as_deref(),
+                header_seconds: settings.header_seconds.as_deref(),
+                uploads: settings.uploads.as_deref(),
+                upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
+            })?,
             jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database_url: database_url(settings.database_url)?,

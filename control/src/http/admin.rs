@@ -7,12 +7,13 @@ use axum::{
     body::Body,
     http::{HeaderValue, Method, Request, Response, StatusCode, header},
 };
+use platform::{Bounds, Seats, TimeLimits};
 use prometheus_client::{encoding::text, registry::Registry};
 use serde::Serialize;
-use shared::{time::UnixMillis, wire::stream::Rev};
+use shared::{client_address::TrustedProxies, time::UnixMillis, wire::stream::Rev};
 use tokio_util::sync::CancellationToken;
 
-use super::serve::{ApiListeners, run_router};
+use super::serve::{ApiListeners, Clients, run_router};
 use crate::{publish::publisher_stats::PublisherStats, service::App};
 
 mod readings;
@@ -148,5 +149,13 @@ pub async fn run_admin(
         std::future::ready(response)
     });
     let listeners = ApiListeners { plain: vec![listener], tls: None };
-    run_router(listeners, service, MAX_CONNECTIONS, shutdown).await
+    // One that asks for nothing makes room for the next.
+    let bounds =
+        Bounds { newcomers: Some(MAX_CONNECTIONS), ..Bounds::plain(MAX_CONNECTIONS, MAX_CONNECTIONS) };
+    let clients = Clients {
+        seats: Seats::new(bounds),
+        times: TimeLimits::default(),
+        proxies: TrustedProxies::default(),
+    };
+    run_router(listeners, service, clients, shutdown).await
 }

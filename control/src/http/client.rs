@@ -6,6 +6,7 @@ use axum::{
     extract::{ConnectInfo, Request},
     http::HeaderValue,
 };
+use platform::Handle;
 use shared::client_address::EDGE_TOKEN;
 
 use super::serve::Connection;
@@ -19,6 +20,9 @@ pub(super) fn address(app: &App, request: &Request) -> Option<IpAddr> {
     let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);
     let shown = lines(EDGE_TOKEN).next().and_then(|line| std::str::from_utf8(line).ok());
     if shown.is_some_and(|key| app.edge_keys.edge_of(key).is_some()) {
+        if let Some(seat) = request.extensions().get::<Handle>() {
+            seat.relay();
+        }
         let said =
             lines("x-forwarded-for").next().and_then(|line| std::str::from_utf8(line).ok()?.parse().ok());
         return Some(said.unwrap_or(peer));

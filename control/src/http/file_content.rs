@@ -21,6 +21,7 @@ use super::{
     access::{Caller, has_key},
     api_error::ApiError,
     extract::{Path, Query, pairs},
+    middleware::RequestInfo,
 };
 use crate::{
     domain::file::{Purport, disposition, is_media_type, is_signed},
@@ -49,6 +50,7 @@ pub(super) async fn upload(
     let head = UploadHead {
         media_type: text(CONTENT_TYPE).filter(|text| is_media_type(text)).map(str::to_owned),
         size_bytes: text(CONTENT_LENGTH).and_then(|text| text.parse().ok()),
+        client: parts.extensions.get::<RequestInfo>().and_then(|info| info.client),
     };
     Ok(files::upload(&app, visitor, &id, head, body.into_data_stream()).await?)
 }

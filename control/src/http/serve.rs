@@ -4,20 +4,19 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     extract::connect_info::Connected,
+    middleware::from_fn,
     serve::{IncomingStream, Listener},
 };
+use platform::{Bounded, Handle, Seat, Seats, TimeLimits};
+use shared::client_address::TrustedProxies;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    bounded::{Bounded, SILENCE},
-    router,
-};
+use super::{router, seats};
 use crate::service::App;
 
 /// Longest time from the shutdown until open requests are dropped.
@@ -25,9 +24,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Most connections of a listener at once, handshakes included; further clients wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 1_024;
 
 /// Pause after the system could not accept, mostly for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -50,15 +46,45 @@ pub struct Connection {
     pub is_tls: bool,
 }
 
-impl Connected<IncomingStream<'_, Plain>> for Connection {
+/// A connection with its seat, as requests get it.
+#[derive(Debug, Clone)]
+pub(super) struct Served {
+    pub(super) connection: Connection,
+    /// The listener itself has none.
+    pub(super) seat: Option<Handle>,
+}
+
+impl Connected<IncomingStream<'_, Plain>> for Served {
     fn connect_info(stream: IncomingStream<'_, Plain>) -> Self {
-        *stream.remote_addr()
+        stream.remote_addr().clone()
     }
 }
 
-impl Connected<IncomingStream<'_, Tls>> for Connection {
+impl Connected<IncomingStream<'_, Tls>> for Served {
     fn connect_info(stream: IncomingStream<'_, Tls>) -> Self {
-        *stream.remote_addr()
+        stream.remote_addr().clone()
+    }
+}
+
+/// The bounds of a listener's clients.
+#[derive(Debug, Clone)]
+pub(super) struct Clients {
+    pub(super) seats: Arc<Seats>,
+    pub(super) times: TimeLimits,
+    /// Those that bring the connections of others.
+    pub(super) proxies: TrustedProxies,
+}
+
+impl Clients {
+    /// The seat of a new connection; a refusal is counted.
+    fn enter(&self, peer: SocketAddr) -> Option<Seat> {
+        let ip = peer.ip().to_canonical();
+        let is_proxy = self.proxies.trust(ip);
+        let seat = self.seats.enter(ip, is_proxy || ip.is_loopback()).ok()?;
+        if is_proxy {
+            seat.handle().relay();
+        }
+        Some(seat)
     }
 }
 
@@ -67,20 +93,26 @@ impl Connected<IncomingStream<'_, Tls>> for Connection {
 /// # Errors
 /// A socket cannot be used.
 pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
-    run_router(listeners, router::router(app), MAX_CONNECTIONS, shutdown).await
+    let clients = Clients {
+        seats: app.capacity.api.clone(),
+        times: app.capacity.limits.times,
+        proxies: app.trusted_proxies.clone(),
+    };
+    run_router(listeners, router::router(app), clients, shutdown).await
 }
 
-/// Serves any routes within the bounds of the API's listeners, with so many connections of each at once.
+/// Serves any routes to clients within their bounds.
 pub(super) async fn run_router(
     listeners: ApiListeners,
     router: axum::Router,
-    max_connections: usize,
+    clients: Clients,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let service = router.into_make_service_with_connect_info::<Connection>();
+    let router = router.layer(from_fn(seats::note_request));
+    let service = router.into_make_service_with_connect_info::<Served>();
     let mut servers = JoinSet::new();
     for listener in listeners.plain {
-        let listener = Plain { listener: from_std(listener)?, places: places(max_connections) };
+        let listener = Plain { listener: from_std(listener)?, clients: clients.clone() };
         let server =
             axum::serve(listener, service.clone()).with_graceful_shutdown(shutdown.clone().cancelled_owned());
         servers.spawn(server.into_future());
@@ -90,7 +122,7 @@ pub(super) async fn run_router(
             listener: from_std(listener)?,
             acceptor: TlsAcceptor::from(config),
             handshakes: JoinSet::new(),
-            places: places(max_connections),
+            clients,
         };
         let server =
             axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
@@ -116,78 +148,83 @@ fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }
 
-fn places(count: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(count))
-}
-
 struct Plain {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    clients: Clients,
 }
 
 impl Listener for Plain {
     type Io = Bounded<TcpStream>;
-    type Addr = Connection;
+    type Addr = Served;
 
-    async fn accept(&mut self) -> (Self::Io, Connection) {
-        let (stream, peer, place) = accept(&self.listener, &self.places).await;
-        (Bounded::new(stream, SILENCE, place), Connection { peer, is_tls: false })
+    async fn accept(&mut self) -> (Self::Io, Served) {
+        let (stream, peer, seat) = accept(&self.listener, &self.clients).await;
+        bounded(stream, Connection { peer, is_tls: false }, seat, self.clients.times)
     }
 
-    fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.listener.local_addr()?, is_tls: false })
+    fn local_addr(&self) -> io::Result<Served> {
+        let connection = Connection { peer: self.listener.local_addr()?, is_tls: false };
+        Ok(Served { connection, seat: None })
     }
 }
+
+type TlsHandshake = Option<(TlsStream<TcpStream>, SocketAddr, Seat)>;
 
 /// Shakes hands in tasks of their own, so that a slow client holds nobody up.
 struct Tls {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    handshakes: JoinSet<Option<(Bounded<TlsStream<TcpStream>>, SocketAddr)>>,
-    places: Arc<Semaphore>,
+    handshakes: JoinSet<TlsHandshake>,
+    clients: Clients,
 }
 
 impl Listener for Tls {
     type Io = Bounded<TlsStream<TcpStream>>;
-    type Addr = Connection;
+    type Addr = Served;
 
-    async fn accept(&mut self) -> (Self::Io, Connection) {
+    async fn accept(&mut self) -> (Self::Io, Served) {
         loop {
             tokio::select! {
                 Some(done) = self.handshakes.join_next() => {
-                    if let Ok(Some((stream, peer))) = done {
-                        return (stream, Connection { peer, is_tls: true });
+                    if let Ok(Some((stream, peer, seat))) = done {
+                        return bounded(stream, Connection { peer, is_tls: true }, seat, self.clients.times);
                     }
                 }
-                (stream, peer, place) = accept(&self.listener, &self.places) => {
+                (stream, peer, seat) = accept(&self.listener, &self.clients) => {
                     let handshake = self.acceptor.accept(stream);
                     self.handshakes.spawn(async move {
-                        let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()?.ok()?;
-                        Some((Bounded::new(stream, SILENCE, place), peer))
+                        let stream = tokio::select! {
+                            done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake) => done.ok()?.ok()?,
+                            () = seat.displaced() => return None,
+                        };
+                        Some((stream, peer, seat))
                     });
                 }
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.listener.local_addr()?, is_tls: true })
+    fn local_addr(&self) -> io::Result<Served> {
+        let connection = Connection { peer: self.listener.local_addr()?, is_tls: true };
+        Ok(Served { connection, seat: None })
     }
 }
 
-/// The next connection, once there is a place for it. Cancel-safe.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+fn bounded<S>(io: S, connection: Connection, seat: Seat, times: TimeLimits) -> (Bounded<S>, Served) {
+    let served = Served { connection, seat: Some(seat.handle()) };
+    (Bounded::new(io, times, seat), served)
+}
+
+/// The next connection that has a seat; others are closed at once. Cancel-safe.
+async fn accept(listener: &TcpListener, clients: &Clients) -> (TcpStream, SocketAddr, Seat) {
     loop {
-        // Nobody closes the semaphore.
-        let Ok(place) = places.clone().acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Answers are small: they must not wait for more.
                 let _ = stream.set_nodelay(true);
-                return (stream, peer, place);
+                if let Some(seat) = clients.enter(peer) {
+                    return (stream, peer, seat);
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "accept");

@@ -121,7 +121,7 @@ impl<L: Link> Session<L> {
 pub(super) fn problem(error: &ServiceError, topic: &str, docs_url: &str) -> Value {
     let errors = match error {
         ServiceError::Refused { errors, .. } => errors.clone(),
-        ServiceError::Store(_) | ServiceError::Internal(_) => Vec::new(),
+        ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_) => Vec::new(),
     };
     let mut problem = json!(Problem::new(error.code(), errors, docs_url));
     if let Value::Object(members) = &mut problem {

@@ -19,6 +19,7 @@ use mqtt5::{
     },
     protocol::v5::reason_codes::ReasonCode,
 };
+use platform::{Handle, Refused};
 use shared::problem::Code;
 use tokio::{
     sync::mpsc,
@@ -39,7 +40,7 @@ use crate::{
     error::ServiceError,
     publish::channels::{Delivery, Ear},
     service::{
-        App, access,
+        App, access, capacity,
         connections::{self, Connection, Ended},
         live::{self, Sender},
     },
@@ -76,6 +77,8 @@ pub struct Limits {
     pub ip: Option<IpAddr>,
     /// The key in the URL of a WebSocket; that of the CONNECT comes first.
     pub token: Option<String>,
+    /// The seat of the connection.
+    pub seat: Option<Handle>,
 }
 
 /// Why a connection ended.
@@ -212,6 +215,19 @@ async fn admit(
         return refuse(ReasonCode::NotAuthorized, "A key of this kind has nothing to hear or to say here.");
     }
     let key = hash_key(key);
+    let held = limits.seat.as_ref().map(|seat| seat.hold(&capacity::holder(&actor, key), limits.ip));
+    if let Some(Err(reason)) = held {
+        let code = match reason {
+            Refused::Key | Refused::Account | Refused::Address => ReasonCode::QuotaExceeded,
+            Refused::Full
+            | Refused::Public
+            | Refused::Displaced
+            | Refused::HeadersLate
+            | Refused::Idle
+            | Refused::SlowReader => ReasonCode::ServerBusy,
+        };
+        return refuse(code, "Too many connections are open; try again later.");
+    }
     let assigned = connect.client_id.is_empty().then(|| app.random16().map(hex)).transpose();
     let assigned = assigned.map_err(|error| unavailable(&error.into()))?;
     let client = assigned.as_deref().unwrap_or(&connect.client_id);
@@ -301,6 +317,8 @@ impl<L: Link> Session<L> {
             loop {
                 match packets::take(&mut self.buffer, MAX_PACKET, self.version) {
                     Ok(Some(packet)) => {
+                        // Whole packets count, not bytes: one that drips in keeps no connection.
+                        heard_at = Instant::now();
                         if let Err(end) = self.handle(packet).await {
                             return end;
                         }
@@ -312,7 +330,7 @@ impl<L: Link> Session<L> {
             let silent = heard_at + self.keep_alive + self.keep_alive / 2;
             tokio::select! {
                 read = self.link.read(&mut self.buffer) => match read {
-                    Ok(1..) => heard_at = Instant::now(),
+                    Ok(1..) => {}
                     Ok(0) | Err(_) => return End::Gone,
                 },
                 Some(delivery) = waiting.recv(), if self.in_flight.has_room() => {

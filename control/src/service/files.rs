@@ -1,6 +1,6 @@
 //! Files: their records, and their content through the blob store (decisions 4).
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream::BoxStream};
@@ -30,8 +30,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, StoreError, Tx,
-        blobs::{WriteError, Written},
+        Conn, Tx,
+        blobs::{Rate, WriteError, Written},
         documents, files, jobs,
     },
 };
@@ -66,6 +66,8 @@ pub struct UploadHead {
     pub media_type: Option<String>,
     /// How many bytes will come, if that is known.
     pub size_bytes: Option<u64>,
+    /// The client's address.
+    pub client: Option<IpAddr>,
 }
 
 /// The content of a file on its way out.
@@ -177,8 +179,8 @@ pub fn may_upload(actor: &Actor) -> bool {
 /// Writes the content of a file; it is there whole, or the one before stays.
 ///
 /// # Errors
-/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file is not there, 503 when too
-/// many upload at once, or a store failed.
+/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file is not there, 429 or
+/// 503 when too many upload at once, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
     app: &Arc<App>,
@@ -193,7 +195,11 @@ pub async fn upload<E: Send + 'static>(
         drain(&mut body).await;
         return Err(refusal(WriteError::TooLarge(app.blobs.max_bytes())));
     }
-    let place = app.blobs.begin_upload().ok_or(StoreError::Busy)?;
+    let actor = match &visitor {
+        Visitor::Actor(actor) => Some(actor),
+        Visitor::Signed | Visitor::Nobody => None,
+    };
+    let place = app.capacity.upload(account, actor, id, head.client)?;
     let app = app.clone();
     // A task of its own: when the client goes away, what is half-written must still be removed.
     let task = tokio::spawn(async move {
@@ -229,7 +235,9 @@ async fn write<E>(
     let mut tx = app.db.begin().await?;
     files::note_garbage(&mut tx, &blob, UnixMillis(now.0 + UPLOAD_MS)).await?;
     tx.commit().await?;
-    let written = match app.blobs.write(&blob, &mut body).await {
+    let limits = &app.capacity.limits;
+    let rate = Rate { bytes_per_second: limits.upload_rate, window: limits.upload_window };
+    let written = match app.blobs.write_at_rate(&blob, &mut body, rate).await {
         Ok(written) => written,
         Err(error) => {
             discard(app, &blob).await;
@@ -369,6 +377,7 @@ fn refusal(error: WriteError) -> ServiceError {
         WriteError::TooLarge(max) => {
             ServiceError::refused(Code::TooLarge, format!("A file must have at most {max} bytes."))
         }
+        WriteError::TooSlow => ServiceError::refused(Code::Invalid, "The body came too slowly."),
         WriteError::BrokenOff => ServiceError::refused(Code::Invalid, "The body broke off."),
         WriteError::Store(error) => error.into(),
     }

@@ -6,6 +6,7 @@ pub mod action_types;
 pub mod actions;
 pub mod applications;
 pub mod assessment;
+pub mod capacity;
 pub mod collections;
 pub mod commissioning;
 pub mod connections;
@@ -127,6 +128,8 @@ pub struct App {
     pub trusted_proxies: TrustedProxies,
     /// What edges show to be let in, and to be believed about the client.
     pub edge_keys: Arc<edge_keys::EdgeKeys>,
+    /// Places that all share.
+    pub capacity: capacity::Capacity,
     /// How many requests keys and addresses may make.
     pub limiter: limiter::Limiter,
     /// Reads user agents.

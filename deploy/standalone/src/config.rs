@@ -8,10 +8,10 @@ use std::{
 
 use control::{
     config::parse::{
-        JOBS_KEPT, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept, limits,
-        operator_key,
+        CapacityTexts, JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains,
+        file_store, jobs_kept, limits, operator_key,
     },
-    service::limiter::Limits,
+    service::{capacity::CapacityLimits, limiter::Limits},
 };
 use shared::{
     client_address::TrustedProxies,
@@ -78,6 +78,8 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How many connections and uploads there may be.
+    pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// Whether the edge holds every link.
@@ -115,6 +117,7 @@ impl Config {
             webhooks_loopback: false,
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
+            capacity: CapacityLimits::default(),
             jobs_kept: Some(JOBS_KEPT),
             is_replica: false,
             geoip_db: None,
@@ -185,6 +188,16 @@ impl Config {
                 settings.refusals_per_address.as_deref(),
                 settings.logins_per_address.as_deref(),
             )?,
+            capacity: capacity(&CapacityTexts {
+                api_connections: settings.api_connections.as_deref(),
+                mqtt_connections: settings.mqtt_connections.as_deref(),
+                api_connections_per_address: settings.api_connections_per_address.as_deref(),
+                connections_per_key: settings.connections_per_key.as_deref(),
+                connections_per_account: settings.connections_per_account.as_deref(),
+                header_seconds: settings.header_seconds.as_deref(),
+                uploads: settings.uploads.as_deref(),
+                upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
+            })?,
             jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),

@@ -145,6 +145,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         )
         .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
+        capacity: config.capacity.clone(),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         docs_url: docs_url.clone(),

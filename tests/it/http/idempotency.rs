@@ -5,6 +5,7 @@ use axum::{
     body::Body,
     http::{Method, Request, header},
 };
+use control::store::Db;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -184,6 +185,38 @@ pub(super) async fn a_key_belongs_to_an_account_and_to_a_success(engine: Engine)
     Ok(())
 }
 
+/// The key of an application lies in a public page: what its holder sends must not spoil an operator's key.
+pub(super) async fn a_key_is_its_actors_own(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let stranger = application_key(&api).await?;
+    let scan = api.post(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?;
+    assert_eq!(scan.status, 201, "{scan:?}");
+    let body = json!({"name": "Once"});
+    let first = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    assert_eq!(first.status, 201, "{first:?}");
+    let again = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    assert_eq!((again.status, &again.bytes), (first.status, &first.bytes));
+    api.post(&api.key, Some("order-1"), "/places", &body).await?.problem(409, 40903);
+    Ok(())
+}
+
+/// What a release before kept under the key alone is found by its actor, and spoils nobody else's key.
+pub(super) async fn keys_of_older_releases_are_found(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let stranger = application_key(&api).await?;
+    let body = json!({"name": "Once"});
+    let first = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    const AS_BEFORE: &str = "UPDATE idempotency SET key = 'order-1'";
+    match &api.made.app.db {
+        Db::Pg(pool) => drop(sqlx::query(AS_BEFORE).execute(pool).await?),
+        Db::Sqlite { write, .. } => drop(sqlx::query(AS_BEFORE).execute(write).await?),
+    }
+    let again = api.post(&api.key, Some("order-1"), "/products", &body).await?;
+    assert_eq!((again.status, &again.bytes), (first.status, &first.bytes));
+    assert_eq!(api.post(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?.status, 201);
+    Ok(())
+}
+
 pub(super) async fn repeats_at_the_same_moment_get_one_answer(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for round in 0..5 {
@@ -203,4 +236,6 @@ crate::on_both_engines!(
     every_create_is_carried_out_once,
     a_key_belongs_to_an_account_and_to_a_success,
     repeats_at_the_same_moment_get_one_answer,
+    a_key_is_its_actors_own,
+    keys_of_older_releases_are_found,
 );

@@ -12,6 +12,7 @@ use control::{
     error::ServiceError,
     service::{
         App,
+        capacity::CapacityLimits,
         edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
         limiter::{Limits, Ticks},
@@ -92,6 +93,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         trusted_proxies: TrustedProxies::default(),
         outward: tests::db::outward()?,
         limits: Limits::default(),
+        capacity: CapacityLimits::default(),
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
+use platform::Refused;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet},
@@ -88,6 +89,17 @@ impl Collector for Readings {
             "Connections of MQTT and WebSockets that are open",
             plain(app.connections.count() as f64),
         )?;
+        let listeners =
+            [("api", &app.capacity.api), ("mqtt", &app.capacity.mqtt), ("internal", &app.capacity.internal)];
+        let open = listeners.map(|(name, seats)| one("listener", name, seats.taken() as f64));
+        gauge("connections", "Connections open by listener", open.into())?;
+        let pools = [
+            ("uploads", &app.capacity.uploads),
+            ("streams", &app.capacity.streams),
+            ("passwords", &app.capacity.passwords),
+        ];
+        let taken = pools.map(|(name, pool)| one("pool", name, pool.taken() as f64));
+        gauge("pool_places", "Places taken of pools that tenants share", taken.into())?;
         let mut counter = |name: &str, help: &str, values: Vec<(Labels, u64)>| {
             family(
                 encoder.encode_descriptor(name, help, None, MetricType::Counter)?,
@@ -103,7 +115,15 @@ impl Collector for Readings {
             ("missing", &intake.missing),
         ];
         let scans = scans.map(|(result, count)| one("result", result, count.load(Relaxed)));
-        counter("scans", "Scans by what became of them", scans.into())
+        counter("scans", "Scans by what became of them", scans.into())?;
+        let refused = listeners.iter().flat_map(|(name, seats)| {
+            Refused::ALL.map(|reason| {
+                let labels = vec![("listener", (*name).to_owned()), ("reason", reason.as_str().to_owned())];
+                (labels, seats.refused(reason))
+            })
+        });
+        let help = "Connections refused or ended by a limit";
+        counter("connections_refused", help, refused.collect())
     }
 }
 

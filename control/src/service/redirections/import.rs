@@ -19,7 +19,7 @@ use crate::{
     service::{
         App,
         access::require,
-        idempotency::{IdempotencyKey, keep, keep_on, replay},
+        idempotency::{CallersKey, IdempotencyKey, keep, keep_on, replay},
         scopes::project_in_reach,
     },
     store::Tx,
@@ -122,7 +122,7 @@ struct Import {
     candidates: Vec<[u8; 16]>,
     choice: DomainChoice,
     project: Option<String>,
-    idempotency: Option<IdempotencyKey>,
+    idempotency: Option<CallersKey>,
     at: UnixMillis,
     pace: Arc<Pace>,
 }

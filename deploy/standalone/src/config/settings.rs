@@ -126,6 +126,48 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub logins_per_address: Option<String>,
 
+    /// Most connections of the API; those without a known key and those with public keys have parts of them
+    /// [default: a quarter of the descriptor limit, at most 1024]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub api_connections: Option<String>,
+
+    /// The same of MQTT [default: a quarter of the descriptor limit, at most 16384]
+    #[arg(long, env = "WAYMARK_MQTT_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_connections: Option<String>,
+
+    /// Most connections to the API and to MQTT of one address that showed no secret key [default: 100]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub api_connections_per_address: Option<String>,
+
+    /// Most connections of one key to the API, and to MQTT [default: a quarter of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_KEY", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_key: Option<String>,
+
+    /// Most connections of one account to the API, and to MQTT [default: three quarters of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_ACCOUNT", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_account: Option<String>,
+
+    /// Longest time for the headers of a request to the API [default: 10]
+    #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
+    #[serde(deserialize_with = "text")]
+    pub header_seconds: Option<String>,
+
+    /// Most uploads of files at once, with 10 MiB each; an account has half of them, a key or an address a quarter
+    /// [default: 32]
+    #[arg(long, env = "WAYMARK_UPLOADS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub uploads: Option<String>,
+
+    /// Bytes a second that an upload has to bring, over half a minute [default: 8192]
+    #[arg(long, env = "WAYMARK_UPLOAD_BYTES_PER_SECOND", value_name = "BYTES")]
+    #[serde(deserialize_with = "text")]
+    pub upload_bytes_per_second: Option<String>,
+
     /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
     #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
     #[serde(deserialize_with = "text")]
@@ -210,6 +252,17 @@ impl Settings {
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
             logins_per_address: or(self.logins_per_address, file.logins_per_address),
+            api_connections: or(self.api_connections, file.api_connections),
+            mqtt_connections: or(self.mqtt_connections, file.mqtt_connections),
+            api_connections_per_address: or(
+                self.api_connections_per_address,
+                file.api_connections_per_address,
+            ),
+            connections_per_key: or(self.connections_per_key, file.connections_per_key),
+            connections_per_account: or(self.connections_per_account, file.connections_per_account),
+            header_seconds: or(self.header_seconds, file.header_seconds),
+            uploads: or(self.uploads, file.uploads),
+            upload_bytes_per_second: or(self.upload_bytes_per_second, file.upload_bytes_per_second),
             jobs_kept_days: or(self.jobs_kept_days, file.jobs_kept_days),
             edge_replica: or(self.edge_replica, file.edge_replica),
             geoip_db: or(self.geoip_db, file.geoip_db),
