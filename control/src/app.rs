@@ -19,6 +19,7 @@ use crate::{
     service::{
         App, Random, Secrets,
         access::KeyLookups,
+        base_urls::{BaseUrls, UrlSettings},
         connections::Connections,
         edge_keys::EdgeKeys,
         events::Streams,
@@ -60,6 +61,8 @@ pub struct Parts {
     pub edge_keys: EdgeKeys,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
+    /// What the settings say of the URLs in answers.
+    pub urls: UrlSettings,
 }
 
 /// Makes the service and the task that writes for it.
@@ -100,6 +103,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         jobs_kept: parts.jobs_kept,
         passwords: Passwords::default(),
         docs_url: parts.docs_url,
+        base_urls: BaseUrls::new(parts.urls),
     };
     Ok((Arc::new(app), writer_task))
 }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use shared::geo::GeoIp;
+use shared::{geo::GeoIp, settings::proxy_warning};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,11 @@ use crate::{
         replica::Replica,
     },
     run::Core,
-    service::{self, App, Prepared, edge_keys::EdgeKeys},
+    service::{
+        self, App, Prepared,
+        base_urls::{IsCertified, UrlSettings},
+        edge_keys::EdgeKeys,
+    },
     store::{Db, blobs::Blobs},
     system::{SystemClock, SystemRandom, random_name, system_ticks},
     tls::Certificates,
@@ -119,7 +123,13 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         migrate(&db).await?;
     }
     let prepared = prepare(&db).await?;
-    let public = config.public_url.clone().unwrap_or_else(|| format!("http://{}", addresses.api));
+    let urls = url_settings(&config, &addresses, certificates.as_ref());
+    let name = || certificates.as_ref().and_then(Certificates::first_name);
+    let public = urls.own_base(addresses.api, addresses.api_tls.map(|address| (address, name())));
+    let warnings = [proxy_warning(config.behind_tls_proxy, &config.trusted_proxies), urls.warning()];
+    for warning in warnings.into_iter().flatten() {
+        tracing::warn!("{warning}");
+    }
     let (app, writer_task) = compose(Parts {
         db,
         secrets: prepared.secrets,
@@ -135,6 +145,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
         docs_url: format!("{public}/docs"),
+        urls,
     })
     .await
     .map_err(|error| Failure::failed("the change log", error))?;
@@ -162,6 +173,19 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         core.spawn(certificates.follow(core.stopping()));
     }
     Ok(Running { addresses, supervisor: tokio::spawn(servers.supervise(core, shutdown)) })
+}
+
+fn url_settings(config: &Config, addresses: &Addresses, certificates: Option<&Certificates>) -> UrlSettings {
+    let is_certified = certificates
+        .cloned()
+        .map(|certificates| -> IsCertified { Arc::new(move |name: &str| certificates.holds(name)) });
+    UrlSettings {
+        public_url: config.public_url.clone(),
+        behind_tls_proxy: config.behind_tls_proxy,
+        listeners: std::iter::once(addresses.api).chain(addresses.api_tls).collect(),
+        is_certified,
+        development: false,
+    }
 }
 
 /// Bound sockets, not yet served.

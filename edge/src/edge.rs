@@ -194,7 +194,7 @@ impl<B> std::fmt::Debug for Connector<B> {
 impl<B: Backing> Connector<B> {
     /// Serves one connection of HTTP/1.1 until its end.
     pub async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
-        self.0.serve(io, Client { ip: peer.ip().to_canonical(), is_tls: false }, false).await;
+        self.0.serve(io, Client::of(peer, false), false).await;
     }
 }
 

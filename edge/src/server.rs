@@ -160,7 +160,7 @@ impl<B: Backing> Server<B> {
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let client = Client { ip: peer.ip().to_canonical(), is_tls: tls.is_some() };
+        let client = Client::of(peer, tls.is_some());
         match tls {
             Some(acceptor) => {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));

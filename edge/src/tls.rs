@@ -85,6 +85,19 @@ impl TlsCerts {
         Ok(())
     }
 
+    /// Whether there is a certificate for a host.
+    #[must_use]
+    pub fn holds(&self, host: &str) -> bool {
+        host != DEFAULT && self.0.table.load().contains_key(host)
+    }
+
+    /// The first host by name that there is a certificate for.
+    #[must_use]
+    pub fn first_name(&self) -> Option<String> {
+        let table = self.0.table.load();
+        table.keys().filter(|name| &***name != DEFAULT).min().map(|name| name.to_string())
+    }
+
     /// The configuration of a TLS listener with these certificates.
     ///
     /// # Errors

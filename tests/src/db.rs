@@ -18,6 +18,7 @@ use control::{
     },
     service::{
         App, Random, RandomUnavailable,
+        base_urls::UrlSettings,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
         prepare,
@@ -218,6 +219,7 @@ impl TestApp {
             jobs_kept: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
+            urls: UrlSettings::default(),
         })
         .await?;
         Ok(Self { app, account, operator, db, writer: Some(task) })

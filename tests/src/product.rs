@@ -15,6 +15,15 @@ use serde_json::{Value, json};
 
 use crate::db::{Engine, Location, TestDb};
 
+/// Writes the key of an edge so that nobody else can read it.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_key(path: &Path, key: &str) -> std::io::Result<()> {
+    std::fs::write(path, key)?;
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
 /// Longest wait for something that must come.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 

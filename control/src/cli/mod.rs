@@ -99,6 +99,7 @@ pub fn main() -> ExitCode {
 
 async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
+    crate::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &config.log,
         format: config.log_format,

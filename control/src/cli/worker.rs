@@ -88,6 +88,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: String::new(),
+        urls: crate::service::base_urls::UrlSettings::default(),
     })
     .await
     .map_err(failed)?;

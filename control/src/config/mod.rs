@@ -5,7 +5,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use shared::{
     client_address::TrustedProxies,
     settings::{
-        check_plain, listen, listen_or_off, log_format, loopback, name, number, trusted_proxies, truth,
+        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, name, number, public_url,
+        trusted_proxies, truth,
     },
     short_url::Scheme,
     wire::{
@@ -69,7 +70,7 @@ pub struct Config {
     pub internal_tls_listen: Option<SocketAddr>,
     /// Listener of `/live`, `/ready` and `/metrics`.
     pub admin_listen: SocketAddr,
-    /// Base of the API as clients reach it; else the plain listener's address.
+    /// Base of the API as clients reach it; without it the host of a request counts if it is known.
     pub public_url: Option<String>,
     /// Folder of certificates.
     pub tls_dir: Option<PathBuf>,
@@ -134,7 +135,8 @@ impl Config {
             tls_dir: settings.tls_dir.map(PathBuf::from),
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
-            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
+            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
+                .reading(forwarded_header(settings.forwarded_header.as_deref())?),
             limits: limits(
                 settings.requests_per_key.as_deref(),
                 settings.refusals_per_address.as_deref(),
@@ -222,20 +224,6 @@ fn redis(
     });
     let shards = number("WAYMARK_REDIS_SHARDS", shards, 1, 1..=MAX_SHARDS)?;
     Ok(RedisSettings { url, ca: ca.transpose()?, shards })
-}
-
-fn public_url(text: Option<String>) -> Result<Option<String>, ConfigError> {
-    let Some(text) = text else { return Ok(None) };
-    let is_base = url::Url::parse(&text).is_ok_and(|url| {
-        matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.query().is_none()
-            && url.path() == "/"
-    });
-    if is_base {
-        return Ok(Some(text.trim_end_matches('/').to_owned()));
-    }
-    Err(ConfigError::new("WAYMARK_PUBLIC_URL", format!("{text:?} is no base such as https://api.example")))
 }
 
 fn files(text: Option<&str>) -> Result<FileStore, ConfigError> {

@@ -89,7 +89,8 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub admin_listen: Option<String>,
 
-    /// Base of the API as clients reach it, for links to the docs [default: http://WAYMARK_API_LISTEN]
+    /// Base of the API as clients reach it, such as https://api.example: scheme and host of every URL that
+    /// answers hold [default: the host that a request names if it is known, else WAYMARK_API_LISTEN]
     #[arg(long, env = "WAYMARK_PUBLIC_URL", value_name = "URL")]
     #[serde(deserialize_with = "text")]
     pub public_url: Option<String>,
@@ -112,11 +113,17 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub behind_tls_proxy: Option<String>,
 
-    /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks separated by
+    /// Proxies that may name the client, as addresses or networks separated by
     /// commas, such as 127.0.0.1,10.0.0.0/8; edges need not be named, they show their key [default: none]
     #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
     #[serde(deserialize_with = "text")]
     pub trusted_proxies: Option<String>,
+
+    /// The one header in which trusted proxies name the client: X-Forwarded-For or Forwarded; the other one is
+    /// not looked at [default: X-Forwarded-For]
+    #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
+    #[serde(deserialize_with = "text")]
+    pub forwarded_header: Option<String>,
 
     /// Requests of one key a second, with bursts of twice as many; 0 is no limit; each replica counts by
     /// itself [default: 2000]
@@ -202,6 +209,7 @@ impl Settings {
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             webhooks_loopback: or(self.webhooks_loopback, file.webhooks_loopback),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
+            forwarded_header: or(self.forwarded_header, file.forwarded_header),
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
             logins_per_address: or(self.logins_per_address, file.logins_per_address),

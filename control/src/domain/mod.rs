@@ -43,6 +43,7 @@ pub mod resource_body;
 pub mod rules;
 pub mod scan;
 pub mod series;
+pub mod target_hosts;
 pub mod tenant;
 pub mod topic;
 pub mod webhook;

@@ -15,6 +15,7 @@ use super::{
     property_body,
     redirection::read_scopes,
     resource::{Common, ProductChange, ProductDetails, ThngChange, ThngDetails},
+    target_hosts,
     tenant::{AccessChange, AccountChange, OperatorChange},
 };
 
@@ -80,8 +81,12 @@ impl AccountChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let change =
-            Self { name: name(&mut members, Purpose::Update), custom_fields: custom_fields(&mut members) };
+        let change = Self {
+            name: name(&mut members, Purpose::Update),
+            private_targets: members.boolean("privateTargets"),
+            target_hosts: target_hosts::read(&mut members),
+            custom_fields: custom_fields(&mut members),
+        };
         members.finish(Some(change))
     }
 }

@@ -33,6 +33,11 @@ impl<S> Bounded<S> {
         Self { io, silence, end: Box::pin(tokio::time::sleep(silence)), _place: place }
     }
 
+    /// The connection itself.
+    pub(super) fn get_ref(&self) -> &S {
+        &self.io
+    }
+
     fn is_alive(&mut self) {
         self.end.as_mut().reset(Instant::now() + self.silence);
     }

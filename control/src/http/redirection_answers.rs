@@ -224,17 +224,24 @@ pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response,
     Ok((headers, image.bytes).into_response())
 }
 
+/// Marks a code that leads to this machine or into a local network: it is not for print.
+const DEVELOPMENT: HeaderName = HeaderName::from_static("x-waymark-development");
+
 /// Adds the address of a new redirection.
 pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
-    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.redirect.domain);
-    let own_host = base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.as_str()));
+    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.domain);
+    let own_host =
+        base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.host.as_str()));
     let url = if own_host {
         format!("{base}/redirections/{id}")
     } else {
-        format!("{base}/redirections/{id}?domain={domain}")
+        format!("{base}/redirections/{id}?domain={}", domain.host)
     };
     if let Ok(value) = HeaderValue::from_str(&url) {
         response.headers_mut().insert(header::LOCATION, value);
+    }
+    if domain.is_development() {
+        response.headers_mut().insert(DEVELOPMENT, HeaderValue::from_static("true"));
     }
     response
 }

@@ -1,6 +1,11 @@
 //! Serves the API on plain and TLS listeners until the shutdown, then drains.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     extract::connect_info::Connected,
@@ -48,6 +53,8 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Whether TLS ends here.
     pub is_tls: bool,
+    /// Our own end.
+    pub local: Option<IpAddr>,
 }
 
 impl Connected<IncomingStream<'_, Plain>> for Connection {
@@ -111,6 +118,10 @@ pub(super) async fn run_router(
     }
 }
 
+fn local_ip(stream: &TcpStream) -> Option<IpAddr> {
+    stream.local_addr().ok().map(|local| local.ip().to_canonical())
+}
+
 fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     listener.set_nonblocking(true)?;
     TcpListener::from_std(listener)
@@ -131,11 +142,12 @@ impl Listener for Plain {
 
     async fn accept(&mut self) -> (Self::Io, Connection) {
         let (stream, peer, place) = accept(&self.listener, &self.places).await;
-        (Bounded::new(stream, SILENCE, place), Connection { peer, is_tls: false })
+        let local = local_ip(&stream);
+        (Bounded::new(stream, SILENCE, place), Connection { peer, is_tls: false, local })
     }
 
     fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.listener.local_addr()?, is_tls: false })
+        Ok(Connection { peer: self.listener.local_addr()?, is_tls: false, local: None })
     }
 }
 
@@ -156,7 +168,8 @@ impl Listener for Tls {
             tokio::select! {
                 Some(done) = self.handshakes.join_next() => {
                     if let Ok(Some((stream, peer))) = done {
-                        return (stream, Connection { peer, is_tls: true });
+                        let local = local_ip(stream.get_ref().get_ref().0);
+                        return (stream, Connection { peer, is_tls: true, local });
                     }
                 }
                 (stream, peer, place) = accept(&self.listener, &self.places) => {
@@ -171,7 +184,7 @@ impl Listener for Tls {
     }
 
     fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.listener.local_addr()?, is_tls: true })
+        Ok(Connection { peer: self.listener.local_addr()?, is_tls: true, local: None })
     }
 }
 

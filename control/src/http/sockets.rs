@@ -57,7 +57,7 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
     let sessions = app.connections.sessions.clone();
     if &*info.path == MQTT_PATH {
         let socket = take(app, parts).await?.protocols(PROTOCOLS);
-        let (app, limits) = (app.clone(), Limits { ip: client, token: key });
+        let (app, limits) = (app.clone(), Limits { ip: client, limited_as: info.limited_as, token: key });
         let serve = move |socket| sessions.track_future(live::serve(app, FromWebSocket(socket), limits));
         return Ok(Some(socket.on_upgrade(serve)));
     }

@@ -103,7 +103,9 @@ impl Doors {
     fn enter(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
         // Messages are small: they must not wait for more.
         let _ = stream.set_nodelay(true);
-        let limits = Limits { ip: Some(peer.ip()), token: None };
+        // MQTT names no client: behind a proxy, clients share the proxy's limit.
+        let client = self.app.trusted_proxies.client(peer.ip(), std::iter::empty());
+        let limits = Limits { ip: Some(client.ip), limited_as: client.limited(), token: None };
         let (app, acceptor) = (self.app.clone(), self.acceptor.clone());
         self.app.connections.sessions.spawn(async move {
             match acceptor {

@@ -74,6 +74,8 @@ const BURST: usize = 64;
 pub struct Limits {
     /// The client's address.
     pub ip: Option<IpAddr>,
+    /// The address by which refusals are limited; `None` for a program of this machine.
+    pub limited_as: Option<IpAddr>,
     /// The key in the URL of a WebSocket; that of the CONNECT comes first.
     pub token: Option<String>,
 }
@@ -198,7 +200,7 @@ async fn admit(
     let actor = match access::identify(app, key).await {
         Ok(actor) => actor,
         Err(error) if error.code() == Code::KeyUnknown => {
-            if app.limiter.refusal(limits.ip).is_some_and(|verdict| !verdict.is_allowed) {
+            if app.limiter.refusal(limits.limited_as).is_some_and(|verdict| !verdict.is_allowed) {
                 return refuse(
                     ReasonCode::ConnectionRateExceeded,
                     "Too many connections without a known key.",

@@ -6,6 +6,7 @@ pub mod action_types;
 pub mod actions;
 pub mod applications;
 pub mod assessment;
+pub mod base_urls;
 pub mod collections;
 pub mod commissioning;
 pub mod connections;
@@ -145,6 +146,8 @@ pub struct App {
     pub passwords: Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
+    /// Scheme and host of the URLs in answers.
+    pub base_urls: base_urls::BaseUrls,
 }
 
 impl App {

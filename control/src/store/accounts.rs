@@ -24,6 +24,10 @@ const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive, account_id FROM s
     ORDER BY position";
 const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains ORDER BY host";
 
+// What is in printed codes stays: a short id that is deleted leaves its row.
+const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
+    AND account_id = $2 AND NOT EXISTS (SELECT 1 FROM redirections WHERE domain = $1)";
+
 type DomainRow = (String, String, bool, String);
 
 /// Adds an account.
@@ -121,6 +125,26 @@ pub async fn find_first_operator(conn: &mut Conn) -> Result<Option<(OperatorId, 
     let row: Option<(String, String)> =
         on_db!(conn, |c| sqlx::query_as(FIRST_OPERATOR).fetch_optional(c).await)?;
     row.map(|(id, account)| Ok((parse("id", &id)?, parse("account_id", &account)?))).transpose()
+}
+
+/// Changes scheme and case of a short domain of an account; whether it did: not once a code was created on it.
+///
+/// # Errors
+/// The database failed.
+pub async fn change_domain(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: &ShortDomain,
+) -> Result<bool, StoreError> {
+    let changed = on_db!(&mut **tx, |c| sqlx::query(CHANGE_DOMAIN)
+        .bind(domain.host.as_str())
+        .bind(account.as_str())
+        .bind(domain.scheme.as_str())
+        .bind(domain.case_sensitive)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(changed == 1)
 }
 
 /// Adds a short domain behind those that the account has.

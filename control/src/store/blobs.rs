@@ -1,6 +1,6 @@
 //! The bytes of files: a folder or an S3 bucket.
 
-use std::{path::Path as FsPath, sync::Arc, time::Duration};
+use std::{os::unix::fs::DirBuilderExt as _, path::Path as FsPath, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream::BoxStream};
@@ -74,7 +74,8 @@ impl Blobs {
         let fault = |error: std::io::Error| {
             StoreError::Row(format!("the folder of files {}: {error}", folder.display()))
         };
-        std::fs::create_dir_all(folder).map_err(fault)?;
+        let private = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        private.map_err(fault)?;
         remove_staged(folder).map_err(fault)?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
         Ok(Self::over(Arc::new(store), String::new(), max_bytes))

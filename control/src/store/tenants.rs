@@ -9,7 +9,10 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::tenant::{Account, DEFAULT_ROLE, Operator};
+use crate::domain::{
+    target_hosts::TargetHosts,
+    tenant::{Account, DEFAULT_ROLE, Operator},
+};
 
 macro_rules! select_account {
     ($rest:literal) => {
@@ -44,6 +47,10 @@ struct Doc {
     custom_fields: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    private_targets: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    target_hosts: Vec<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -64,6 +71,7 @@ impl TryFrom<AccountRow> for Account {
             id: parse("id", &row.id)?,
             name: row.name,
             enterprise: row.enterprise,
+            targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             custom_fields: row.doc.0.custom_fields,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
@@ -109,6 +117,14 @@ pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Accou
     fetch_account(conn, FIND_ACCOUNT, id).await
 }
 
+/// Which hosts the targets of an account may have; of one that is gone the default.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetHosts, StoreError> {
+    Ok(find_account(conn, id).await?.map(|account| account.targets).unwrap_or_default())
+}
+
 /// An account, which nobody else changes until the transaction ends.
 ///
 /// # Errors
@@ -133,7 +149,12 @@ async fn fetch_account(
 /// # Errors
 /// The database failed.
 pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreError> {
-    let doc = Json(Doc { custom_fields: account.custom_fields.clone(), role: None });
+    let doc = Json(Doc {
+        custom_fields: account.custom_fields.clone(),
+        private_targets: account.targets.private,
+        target_hosts: account.targets.only.clone(),
+        ..Doc::default()
+    });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
         .bind(account.id.as_str())
         .bind(&account.name)
@@ -199,7 +220,11 @@ pub async fn list_operators(conn: &mut Conn, account: AccountId) -> Result<Vec<O
 /// # Errors
 /// The database failed.
 pub async fn update_operator(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
-    let doc = Json(Doc { custom_fields: operator.custom_fields.clone(), role: Some(operator.role.clone()) });
+    let doc = Json(Doc {
+        custom_fields: operator.custom_fields.clone(),
+        role: Some(operator.role.clone()),
+        ..Doc::default()
+    });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_OPERATOR)
         .bind(operator.id.as_str())
         .bind(&operator.first_name)

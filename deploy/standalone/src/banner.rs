@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use shared::short_url::ShortDomain;
+
 use crate::{
     config::Config,
     up::{Running, reachable},
@@ -41,6 +43,23 @@ pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: 
     line("Data", &config.data_dir.display().to_string())?;
     if let Some(ca) = &running.dev_ca {
         line("Trust this CA", &ca.display().to_string())?;
+    }
+    if config.lan.is_some()
+        && let Some(ca) = &running.dev_ca
+    {
+        writeln!(
+            out,
+            "Phones in this network can scan codes once they trust the CA: send {} to the phone and install it\n\
+             (Android: Security, Install a certificate, CA certificate; iOS: open the file, Settings, Profile Downloaded,\n\
+             then General, About, Certificate Trust Settings). Without it the browser warns first.",
+            ca.display()
+        )?;
+    }
+    if running.seeded.domains.iter().any(ShortDomain::is_development) {
+        writeln!(
+            out,
+            "Codes of addresses of this machine or network are for development: do not print them."
+        )?;
     }
     match (&running.seeded.new_key, &config.operator_key) {
         (Some(key), _) => {

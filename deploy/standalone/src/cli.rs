@@ -70,6 +70,7 @@ pub fn main() -> ExitCode {
 
 async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
+    control::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &config.log,
         format: config.log_format,

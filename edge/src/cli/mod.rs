@@ -65,6 +65,8 @@ pub fn main() -> ExitCode {
 
 fn serve(settings: Settings) -> Result<(), Failure> {
     let config = Config::read(settings)?;
+    // The spool holds addresses of clients: files 0600, folders 0700.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     start_log(&config)?;
     // Twice is no fault.
     let _ = rustls::crypto::ring::default_provider().install_default();

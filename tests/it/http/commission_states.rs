@@ -227,7 +227,7 @@ pub(super) async fn a_step_tells_where_the_request_came_from(engine: Engine) -> 
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, PHONE)
             .body(Body::from(factory.body().to_string()))?;
-        let connection = Connection { peer: "203.0.113.9:4711".parse()?, is_tls: false };
+        let connection = Connection { peer: "203.0.113.9:4711".parse()?, is_tls: false, local: None };
         request.extensions_mut().insert(ConnectInfo(connection));
         let answer = api.send(request).await?;
         assert_eq!(answer.status, status, "{answer:?}");

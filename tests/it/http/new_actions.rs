@@ -216,7 +216,7 @@ async fn act(api: &Api, peer: &str, headers: &[(&str, &str)], body: Value) -> Re
         request = request.header(*name, *value);
     }
     let mut request = request.body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{peer}:4711").parse()?, is_tls: false };
+    let connection = Connection { peer: format!("{peer}:4711").parse()?, is_tls: false, local: None };
     request.extensions_mut().insert(ConnectInfo(connection));
     let answer = api.send(request).await?;
     assert_eq!(answer.status, 201, "{answer:?}");
@@ -247,7 +247,7 @@ pub(super) async fn the_context_comes_from_the_request(engine: Engine) -> Result
     for (peer, headers, ip) in [
         ("198.51.100.1", vec![("x-forwarded-for", "203.0.113.7")], "198.51.100.1"),
         ("192.0.2.1", vec![("x-forwarded-for", "6.6.6.6, 203.0.113.7")], "203.0.113.7"),
-        ("192.0.2.1", vec![("forwarded", "for=203.0.113.8")], "203.0.113.8"),
+        ("192.0.2.1", vec![("forwarded", "for=203.0.113.8")], "192.0.2.1"),
         (
             "198.51.100.1",
             vec![("x-waymark-edge", "edge-token"), ("x-forwarded-for", "203.0.113.7")],

@@ -91,7 +91,7 @@ fn the_binaries_take_their_examples() -> Result<()> {
     ensure!(output.status.code() == Some(1) && error.contains("Postgres does not answer"), "{error}");
 
     let key_file = folder.path().join("key");
-    std::fs::write(&key_file, tests::product::random_key()?)?;
+    tests::product::write_key(&key_file, &tests::product::random_key()?)?;
     let mut edge = loaded("edge", &[])?;
     edge.env("WAYMARK_EDGE_KEY_FILE", key_file).env("WAYMARK_DATA_DIR", folder.path().join("data"));
     let (mut child, _) = spawn_until(&mut edge, "Edge", DEADLINE)?;

@@ -12,6 +12,7 @@ use control::{
     error::ServiceError,
     service::{
         App,
+        base_urls::UrlSettings,
         edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
         limiter::{Limits, Ticks},
@@ -95,6 +96,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
+        urls: UrlSettings::default(),
     })
     .await?;
     tokio::spawn(task.run(app.db.clone(), app.hub.clone(), app.feed.clone(), CancellationToken::new()));

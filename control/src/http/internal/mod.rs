@@ -30,7 +30,7 @@ use super::{
     access::{Caller, find_key},
     api_error::ApiError,
     extract::Query,
-    middleware,
+    middleware, rate_limit,
     serve::{ApiListeners, run_router},
     status::EdgesDocument,
 };
@@ -116,13 +116,24 @@ impl FromRequestParts<Internal> for Edge {
 
     async fn from_request_parts(parts: &mut Parts, internal: &Internal) -> Result<Self, ApiError> {
         let app = &internal.app;
+        // A key is guessed here as well as at the API.
+        Self::find(app, parts).await.map_err(|error| match error.code() {
+            Code::KeyMissing | Code::KeyUnknown => rate_limit::count_refusal(app, parts, error).into(),
+            _ => error.into(),
+        })
+    }
+}
+
+impl Edge {
+    /// The edge whose key a request shows; a refusal is not counted.
+    async fn find(app: &App, parts: &Parts) -> Result<Self, ServiceError> {
         // The query is not looked at: addresses are logged.
         let Some(key) = find_key(&parts.headers, None) else {
-            return Err(ApiError::refused(Code::KeyMissing, "No key of an edge was sent."));
+            return Err(ServiceError::refused(Code::KeyMissing, "No key of an edge was sent."));
         };
         match app.edge_keys.find(&app.db, &key).await? {
             Some((key, name)) => Ok(Self { name, key }),
-            None => Err(ApiError::refused(Code::KeyUnknown, "The key of the edge is not known.")),
+            None => Err(ServiceError::refused(Code::KeyUnknown, "The key of the edge is not known.")),
         }
     }
 }
@@ -213,7 +224,7 @@ async fn list_edges(
     State(internal): State<Internal>,
     mut parts: Parts,
 ) -> Result<Json<EdgesDocument>, ApiError> {
-    if Edge::from_request_parts(&mut parts, &internal).await.is_err() {
+    if Edge::find(&internal.app, &parts).await.is_err() {
         let Caller(actor) = Caller::from_request_parts(&mut parts, &internal.app).await?;
         let _ = require(&actor, Verb::Read, Subject::Status)?;
     }

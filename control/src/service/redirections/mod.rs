@@ -21,7 +21,7 @@ use shared::{
 pub use self::by_resource::{newest, owner};
 pub(crate) use self::follow::follow_thng;
 pub use self::import::{ItemResult, create_many};
-use self::plan::{Ready, check_chain, key_of, next_of, owners, plan};
+use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     App,
     access::require,
@@ -39,7 +39,7 @@ use crate::{
     },
     error::ServiceError,
     publish::writer::Lane,
-    store::{Conn, Tx, accounts, events, log, redirections as table},
+    store::{Conn, Tx, accounts, events, log, redirections as table, tenants},
 };
 
 /// Most redirections that one urgent request changes: some 10 ms.
@@ -182,6 +182,10 @@ pub async fn replace(
         .submit(lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                let hosts = tenants::find_target_hosts(tx, account).await?;
+                if let Some(fault) = target_fault(&hosts, &writable.target) {
+                    return Err(ServiceError::refused(Code::Invalid, fault));
+                }
                 let domains = accounts::list_all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
                 let owners = owners(tx, account, &ids).await?;

@@ -16,12 +16,13 @@ use crate::{
     domain::{
         grant::{Grant, Limit},
         redirection::{Draft, MAX_CHAIN, Scopes},
+        target_hosts::TargetHosts,
     },
     error::ServiceError,
     store::{
         Conn, Tx, accounts, redirections as table,
         resources::{self, Resource},
-        scopes,
+        scopes, tenants,
     },
 };
 
@@ -79,6 +80,7 @@ pub(super) async fn plan(
         owners.retain(|id, _| grant.admits(id, scopes.get(id)));
     }
     let domains = accounts::list_all_domains(tx).await?;
+    let hosts = tenants::find_target_hosts(tx, account).await?;
     let next = |draft: &Draft, id: &ShortId| {
         let owner = owners.get(draft.platform_id.as_str());
         let (thng, product) = owner.map_or((None, None), |owner| (owner.thng, owner.product));
@@ -128,6 +130,7 @@ pub(super) async fn plan(
         if draft.short_domain.as_deref().is_some_and(|named| !is_same(named)) {
             faults.push(format!("shortDomain must be {} in this request.", domain.host));
         }
+        faults.extend(target_fault(&hosts, &draft.writable.target));
         let key = RedirectKey::new(domain.host.as_str(), &folded);
         match check_chain(tx, &domains, &overlay, &key, next(&draft, &id)).await {
             Ok(()) => {}
@@ -148,6 +151,11 @@ pub(super) async fn plan(
         planned.push(Ok(Ready { folded, redirect, scopes }));
     }
     Ok(planned)
+}
+
+/// The fault of a target whose host the account does not allow.
+pub(super) fn target_fault(hosts: &TargetHosts, target: &Target) -> Option<String> {
+    hosts.fault(target).map(|fault| format!("defaultRedirectUrl {fault}."))
 }
 
 fn redirect(

@@ -87,7 +87,7 @@ impl State {
 
     /// Writes the state, whole or not at all, and onto the disk.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
-        write_atomic(path, &serde_json::to_vec_pretty(self)?, 0o644)
+        write_atomic(path, &serde_json::to_vec_pretty(self)?, 0o600)
     }
 
     /// The idempotency key of a chunk: the same whenever this import sends it.
