@@ -7,6 +7,7 @@ mod bad_input;
 mod broker;
 mod clients;
 mod conventions;
+mod countries;
 mod decode;
 mod export;
 mod fleet;
