@@ -30,6 +30,7 @@ mod properties_refused;
 mod reactions;
 mod resources;
 mod scan_profile;
+mod scan_sources;
 mod scoping;
 mod series;
 mod serve;

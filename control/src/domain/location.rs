@@ -12,9 +12,6 @@ use super::{limits, members::Members, page::Position};
 /// Largest difference in degrees between two forms of one point: about 11 cm.
 const TOLERANCE: f64 = 1e-6;
 
-/// The same of a trigger, whose forms may have been rounded apart: about 11 m.
-const TRIGGER_TOLERANCE: f64 = 1e-4;
-
 /// A point on the earth, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coordinates {
@@ -74,10 +71,11 @@ impl Coordinates {
 
     /// Reads `position`, `latitude` and `longitude`; `None` without them, or with a fault.
     pub fn read(members: &mut Members<'_>) -> Option<Self> {
-        Self::read_within(members, TOLERANCE)
+        Self::read_within(members, false)
     }
 
-    fn read_within(members: &mut Members<'_>, tolerance: f64) -> Option<Self> {
+    /// Where `position` wins, another point in the two others is no fault.
+    fn read_within(members: &mut Members<'_>, position_wins: bool) -> Option<Self> {
         let position = read_position(members);
         let latitude = read_degrees(members, "latitude", 90.0);
         let longitude = read_degrees(members, "longitude", 180.0);
@@ -90,7 +88,7 @@ impl Coordinates {
         }
         let pair = latitude.zip(longitude).and_then(|(latitude, longitude)| Self::new(latitude, longitude));
         match (position, pair) {
-            (Some(position), Some(pair)) if !position.agrees_with(pair, tolerance) => {
+            (Some(position), Some(pair)) if !position_wins && !position.agrees_with(pair, TOLERANCE) => {
                 let path = members.path("position");
                 members.fault(format!("{path} must name the same point as latitude and longitude."));
                 None
@@ -143,8 +141,7 @@ impl Location {
                 members.fault(format!("{extra} is not a member of a location."));
             }
         }
-        let tolerance = if form == Form::Trigger { TRIGGER_TOLERANCE } else { TOLERANCE };
-        let coordinates = Coordinates::read_within(&mut members, tolerance);
+        let coordinates = Coordinates::read_within(&mut members, form == Form::Trigger);
         let place = members.parsed("place");
         let timestamp = members.typed("timestamp", "an integer, in milliseconds since 1970", read_millis);
         let custom_fields = match form {

@@ -50,7 +50,8 @@ pub(super) struct ActionDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<ScopesDocument>,
     /// `collection`, `customFields`, `tags`, `identifiers`, `location`, `locationSource`, `user`,
-    /// `createdByProject`, `createdByApp`, `createdByReaction`, `reactions`; `context` with `context=true`.
+    /// `createdByProject`, `createdByApp`, `createdByReaction`, `reactions`, of scans `scanSource` (`edge`, `server` or
+    /// `public`); `context` with `context=true`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     members: Map<String, Value>,

@@ -30,6 +30,10 @@ use crate::{
         action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
         action_draft::ActionDraft,
         action_type::is_custom,
+        assessment::{
+            source::{self, Source},
+            trigger::TriggerType,
+        },
         collection::Collection,
         context::{self, Origin},
         grant::{Grant, Limit},
@@ -100,7 +104,7 @@ pub async fn create(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     actions::insert(&mut tx, now, &new).await?;
-    observe::record(&mut tx, actor.account, &new).await?;
+    observe::record(&mut tx, actor.account, now, &new).await?;
     tx.commit().await?;
     app.feed.wake();
     Ok(new.into_iter().map(|action| created(action, now)).collect())
@@ -241,6 +245,9 @@ impl<'a> Making<'a> {
         put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
         put("createdByApp", self.actor.app.map(|app| json!(app)));
         put("reactions", Some(json!([])));
+        if kind.parse::<TriggerType>().is_ok() {
+            put(source::MEMBER, Some(Source::of_actor(self.actor.kind).as_str().into()));
+        }
         // A Thng's key knows no scopes but those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
         let scopes = match asked.cloned() {

@@ -28,7 +28,7 @@ use crate::{
         resource::{Product, Thng, ThngChange},
     },
     error::ServiceError,
-    store::{self, Tx, collection_members, documents, keys, scan_profiles, thng_locations},
+    store::{self, Tx, collection_members, documents, item_standings, keys, scan_profiles, thng_locations},
 };
 
 /// Makes a Thng; `project` is what `?project=` names.
@@ -135,6 +135,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     collection_members::forget_thng(&mut tx, actor.account, id).await?;
     thng_locations::delete(&mut tx, actor.account, id, None).await?;
     scan_profiles::delete(&mut tx, id).await?;
+    item_standings::delete(&mut tx, actor.account, id).await?;
     keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
     // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
     let followed = follow_thng(&mut tx, actor.account, id, stored.product, true, app.clock.now()).await?;

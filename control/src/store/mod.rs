@@ -43,6 +43,7 @@ pub mod files;
 pub mod followers;
 pub mod idempotency;
 pub mod identifiers;
+pub mod item_standings;
 pub mod job_chunks;
 pub mod job_leases;
 pub mod job_logs;

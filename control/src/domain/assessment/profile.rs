@@ -10,11 +10,15 @@ use shared::time::UnixMillis;
 
 use super::{
     agent::AgentHash,
+    source::Source,
     spot::{CountryCode, Point, Precision, Spot},
 };
 
 /// Most sessions that are kept: at some 35 bytes each, a profile has about 2 KiB.
 pub const MAX_SESSIONS: usize = 64;
+
+/// Most sessions of public keys that are kept beside them, at some 20 bytes each: they only show that there are some.
+pub const MAX_UNVERIFIED: usize = 32;
 
 /// The half hours that sessions are cut by, in milliseconds.
 pub const SESSION_MS: i64 = 30 * 60 * 1_000;
@@ -30,6 +34,9 @@ pub struct Observation {
     pub spot: Spot,
     /// Whether it was a redirect: an `implicitScans` action.
     pub is_implicit: bool,
+    /// Who reported it. Of a public one, the time is that of arrival, the device is the network, and of the place
+    /// only the country is told.
+    pub source: Source,
 }
 
 /// Which half hour and which device; later ones are greater.
@@ -97,6 +104,8 @@ impl Session {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
     sessions: BTreeMap<SessionKey, Session>,
+    /// Sessions of public keys, apart: they never push out the others. `implicit` counts all their scans.
+    unverified: BTreeMap<SessionKey, Session>,
 }
 
 impl Profile {
@@ -110,39 +119,58 @@ impl Profile {
 
     /// Takes a scan in; one that is older than all sessions of a full profile changes nothing.
     pub fn add(&mut self, seen: &Observation) {
-        let key = SessionKey::of(seen.at, seen.agent);
-        match self.sessions.get_mut(&key) {
-            Some(session) => session.add(seen),
-            None => {
-                self.sessions.insert(key, Session::new(seen));
-                if self.sessions.len() > MAX_SESSIONS {
-                    self.sessions.pop_first();
-                }
+        match seen.source {
+            Source::Edge | Source::Server => add(&mut self.sessions, MAX_SESSIONS, seen),
+            Source::Public => {
+                add(&mut self.unverified, MAX_UNVERIFIED, &Observation { is_implicit: true, ..seen.clone() });
             }
         }
     }
 
-    /// Whether a session is in it.
+    /// Whether a session is in it, of public keys or of the others.
     #[must_use]
-    pub fn holds(&self, key: SessionKey) -> bool {
-        self.sessions.contains_key(&key)
+    pub fn holds(&self, source: Source, key: SessionKey) -> bool {
+        match source {
+            Source::Edge | Source::Server => self.sessions.contains_key(&key),
+            Source::Public => self.unverified.contains_key(&key),
+        }
+    }
+
+    /// The sessions of public keys, the oldest first; `implicit` counts their scans of each type.
+    pub fn unverified(&self) -> impl DoubleEndedIterator<Item = (SessionKey, &Session)> {
+        self.unverified.iter().map(|(key, session)| (*key, session))
+    }
+
+    /// The profile as if every scan were believed.
+    #[must_use]
+    pub fn with_unverified(&self) -> Self {
+        let mut sessions = self.sessions.clone();
+        for (key, session) in &self.unverified {
+            // A device and a network never have the same key but by chance.
+            sessions.entry(*key).or_insert_with(|| Session { implicit: 0, ..session.clone() });
+        }
+        Self { sessions, unverified: BTreeMap::new() }
     }
 
     /// The profile after a scan of one session was removed, where `anew` is made of the scans that are left, or of
     /// the last of them: that session is as it is there, and older ones come in where there is room.
     #[must_use]
-    pub fn corrected(mut self, key: SessionKey, anew: &Self) -> Self {
-        self.sessions.remove(&key);
-        for (other, session) in &anew.sessions {
-            self.sessions.entry(*other).or_insert_with(|| session.clone());
+    pub fn corrected(mut self, source: Source, key: SessionKey, anew: &Self) -> Self {
+        let (sessions, from, most) = match source {
+            Source::Edge | Source::Server => (&mut self.sessions, &anew.sessions, MAX_SESSIONS),
+            Source::Public => (&mut self.unverified, &anew.unverified, MAX_UNVERIFIED),
+        };
+        sessions.remove(&key);
+        for (other, session) in from {
+            sessions.entry(*other).or_insert_with(|| session.clone());
         }
-        while self.sessions.len() > MAX_SESSIONS {
-            self.sessions.pop_first();
+        while sessions.len() > most {
+            sessions.pop_first();
         }
         self
     }
 
-    /// Its sessions, the oldest first.
+    /// Its sessions but those of public keys, the oldest first.
     pub fn sessions(&self) -> impl DoubleEndedIterator<Item = (SessionKey, &Session)> {
         self.sessions.iter().map(|(key, session)| (*key, session))
     }
@@ -156,7 +184,20 @@ impl Profile {
     /// Whether it holds none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.sessions.is_empty() && self.unverified.is_empty()
+    }
+}
+
+fn add(sessions: &mut BTreeMap<SessionKey, Session>, most: usize, seen: &Observation) {
+    let key = SessionKey::of(seen.at, seen.agent);
+    match sessions.get_mut(&key) {
+        Some(session) => session.add(seen),
+        None => {
+            sessions.insert(key, Session::new(seen));
+            if sessions.len() > most {
+                sessions.pop_first();
+            }
+        }
     }
 }
 
@@ -169,11 +210,21 @@ const VERSION: u8 = 1;
 pub struct InvalidProfile;
 
 impl Profile {
-    /// The form that is stored: numbers as LEB128, names of regions once.
+    /// The form that is stored of the sessions but those of public keys: numbers as LEB128, names of regions once.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        Self::write(&self.sessions)
+    }
+
+    /// The form that is stored of the sessions of public keys; empty without any.
+    #[must_use]
+    pub fn unverified_to_bytes(&self) -> Vec<u8> {
+        if self.unverified.is_empty() { Vec::new() } else { Self::write(&self.unverified) }
+    }
+
+    fn write(sessions: &BTreeMap<SessionKey, Session>) -> Vec<u8> {
         let mut regions: Vec<&str> =
-            self.sessions.values().filter_map(|session| session.spot.region.as_deref()).collect();
+            sessions.values().filter_map(|session| session.spot.region.as_deref()).collect();
         regions.sort_unstable();
         regions.dedup();
         let mut out = vec![VERSION];
@@ -182,9 +233,9 @@ impl Profile {
             put(&mut out, region.len() as u64);
             out.extend(region.as_bytes());
         }
-        put(&mut out, self.sessions.len() as u64);
+        put(&mut out, sessions.len() as u64);
         let mut before = 0_i64;
-        for (key, session) in &self.sessions {
+        for (key, session) in sessions {
             put_signed(&mut out, key.half_hour.wrapping_sub(before));
             before = key.half_hour;
             out.extend(key.agent.0.to_be_bytes());
@@ -197,11 +248,18 @@ impl Profile {
         out
     }
 
-    /// Reads the form that is stored.
+    /// Reads the two forms that are stored; nothing is a profile without sessions.
     ///
     /// # Errors
     /// The bytes are something else.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidProfile> {
+    pub fn from_bytes(sessions: &[u8], unverified: &[u8]) -> Result<Self, InvalidProfile> {
+        Ok(Self { sessions: Self::read(sessions)?, unverified: Self::read(unverified)? })
+    }
+
+    fn read(bytes: &[u8]) -> Result<BTreeMap<SessionKey, Session>, InvalidProfile> {
+        if bytes.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         let mut reader = Reader(bytes);
         if reader.byte()? != VERSION {
             return Err(InvalidProfile);
@@ -225,7 +283,7 @@ impl Profile {
             let key = SessionKey { half_hour, agent: AgentHash(u64::from_be_bytes(agent)) };
             sessions.insert(key, Session { first, last, implicit, spot, spot_at });
         }
-        if reader.0.is_empty() { Ok(Self { sessions }) } else { Err(InvalidProfile) }
+        if reader.0.is_empty() { Ok(sessions) } else { Err(InvalidProfile) }
     }
 }
 
@@ -339,14 +397,23 @@ pub(super) mod tests {
             spot in spots(),
             is_implicit in any::<bool>(),
         ) -> Observation {
-            Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit }
+            let source = Source::Edge;
+            Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit, source }
+        }
+    }
+
+    prop_compose! {
+        /// Scans of which some are by public keys.
+        fn mixed()(seen in scans(), is_public in prop::bool::weighted(0.3)) -> Observation {
+            let source = if is_public { Source::Public } else { seen.source };
+            Observation { source, ..seen }
         }
     }
 
     proptest! {
         #[test]
         fn the_order_of_arrival_changes_nothing(
-            scans in prop::collection::vec(scans(), 0..150),
+            scans in prop::collection::vec(mixed(), 0..150),
             seed in any::<u64>(),
         ) {
             let mut shuffled = scans.clone();
@@ -359,30 +426,31 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn what_is_stored_reads_back_and_is_small(scans in prop::collection::vec(scans(), 0..150)) {
+        fn what_is_stored_reads_back_and_is_small(scans in prop::collection::vec(mixed(), 0..150)) {
             // Through the store after each scan, as the intake does, and in one go.
             let mut kept = Profile::default();
             for seen in &scans {
-                kept = Profile::from_bytes(&kept.to_bytes()).unwrap();
+                kept = Profile::from_bytes(&kept.to_bytes(), &kept.unverified_to_bytes()).unwrap();
                 kept.add(seen);
             }
             prop_assert_eq!(&kept, &Profile::of(&scans));
-            let bytes = kept.to_bytes();
-            prop_assert!(kept.len() <= MAX_SESSIONS && bytes.len() <= 3_072, "{}", bytes.len());
+            let size = kept.to_bytes().len() + kept.unverified_to_bytes().len();
+            prop_assert!(kept.len() <= MAX_SESSIONS && kept.unverified().count() <= MAX_UNVERIFIED);
+            prop_assert!(size <= 3_584, "{size}");
         }
 
         /// A scan that is removed leaves the profile that the others make.
         #[test]
         fn a_removed_scan_is_as_if_it_never_was(
-            scans in prop::collection::vec(scans(), 1..150),
+            scans in prop::collection::vec(mixed(), 1..150),
             which in any::<prop::sample::Index>(),
         ) {
             let mut left = scans.clone();
             let gone = left.remove(which.index(scans.len()));
             let key = SessionKey::of(gone.at, gone.agent);
             let (before, after) = (Profile::of(&scans), Profile::of(&left));
-            if before.holds(key) {
-                prop_assert_eq!(before.corrected(key, &after), after);
+            if before.holds(gone.source, key) {
+                prop_assert_eq!(before.corrected(gone.source, key, &after), after);
             } else {
                 prop_assert_eq!(before, after);
             }
@@ -390,12 +458,13 @@ pub(super) mod tests {
 
         #[test]
         fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Profile::from_bytes(&bytes);
+            let _ = Profile::from_bytes(&bytes, &bytes);
             let mut cut = Profile::of(&[Observation {
-                at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true,
+                at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true, source: Source::Edge,
             }]).to_bytes();
-            cut.truncate(bytes.len() % cut.len());
-            prop_assert_eq!(Profile::from_bytes(&cut), Err(InvalidProfile));
+            cut.truncate((bytes.len() % cut.len()).max(1));
+            prop_assert_eq!(Profile::from_bytes(&cut, b""), Err(InvalidProfile));
+            prop_assert_eq!(Profile::from_bytes(b"", &cut), Err(InvalidProfile));
         }
     }
 
@@ -406,6 +475,7 @@ pub(super) mod tests {
             agent: Some(AgentHash(agent)),
             spot: Spot::NOWHERE,
             is_implicit,
+            source: Source::Edge,
         };
         let scans = [
             seen(0, 1, true),
@@ -432,6 +502,7 @@ pub(super) mod tests {
             agent: None,
             spot: spot.clone(),
             is_implicit: false,
+            source: Source::Edge,
         };
         let profile =
             Profile::of(&[seen(1, &Spot::NOWHERE), seen(2, &city), seen(9, &sensor), seen(3, &city)]);
@@ -445,9 +516,28 @@ pub(super) mod tests {
             agent: None,
             spot: Spot::NOWHERE,
             is_implicit: true,
+            source: Source::Server,
         };
         let profile = Profile::of(&(0..100).map(seen).collect::<Vec<_>>());
         let firsts: Vec<i64> = profile.sessions().map(|(_, one)| one.first.0 / SESSION_MS).collect();
         assert_eq!(firsts, (36..100).collect::<Vec<_>>());
+    }
+
+    /// However many scans come by public keys, the others stay.
+    #[test]
+    fn public_scans_push_out_nothing() {
+        let seen = |n: i64, agent, source| Observation {
+            at: UnixMillis(n * SESSION_MS),
+            agent: Some(AgentHash(agent)),
+            spot: Spot::NOWHERE,
+            is_implicit: false,
+            source,
+        };
+        let own: Vec<Observation> = (0..60).map(|n| seen(n, 1, Source::Edge)).collect();
+        let botnet = (0..200).map(|n| seen(100, n + 2, Source::Public));
+        let profile = Profile::of(&own.iter().cloned().chain(botnet).collect::<Vec<_>>());
+        assert_eq!(profile.to_bytes(), Profile::of(&own).to_bytes());
+        assert_eq!((profile.len(), profile.unverified().count()), (60, MAX_UNVERIFIED));
+        assert!(profile.unverified().all(|(_, session)| session.implicit == 1), "scans of each type count");
     }
 }

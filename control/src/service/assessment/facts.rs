@@ -6,17 +6,19 @@ use shared::{id::ThngId, identifier::Identifier, time::UnixMillis};
 use super::{Subject, settings::effective};
 use crate::{
     domain::{
-        access::{Actor, ActorKind},
+        access::Actor,
         action::Action,
         assessment::{
             Facts,
             agent::AgentHash,
             document::Context,
             locate, markets,
+            peak::Peak,
             profile::Profile,
             rules::{Evidence, Item, Known},
             settings::{Settings, countries},
-            spot::{CountryCode, Spot},
+            source::{Source, network_of},
+            spot::{CountryCode, Precision, Spot},
             spread::Trigger,
             trigger::{LocationSource, Named, Request, TriggerType},
         },
@@ -26,11 +28,15 @@ use crate::{
         resource::{Common, Product, Thng},
     },
     error::ServiceError,
-    service::{App, assessment::observe, named},
+    service::{
+        App,
+        assessment::{history, observe},
+        named,
+    },
     store::{
-        Conn, accounts, action_lists, commissions, documents,
+        Conn, accounts, commissions, documents,
         identifiers::{self, Match},
-        redirections, scan_profiles,
+        item_standings, redirections,
     },
 };
 
@@ -46,6 +52,8 @@ pub(super) struct Gathered {
     pub(super) settings: Settings,
     pub(super) context: Context,
     pub(super) markets: Vec<CountryCode>,
+    pub(super) source: Source,
+    pub(super) peak: Option<Peak>,
 }
 
 impl Gathered {
@@ -58,6 +66,8 @@ impl Gathered {
             evidence: &self.evidence,
             profile: &self.profile,
             settings: &self.settings,
+            source: self.source,
+            peak: self.peak,
         }
     }
 }
@@ -69,11 +79,11 @@ pub(super) async fn gather(
     actor: &Actor,
     grant: &Grant,
     request: &Request,
+    // The scan as it was stored tells where it came from; a caller could say anything.
+    stored: Option<Action>,
     origin: Origin<'_>,
     now: UnixMillis,
 ) -> Result<Gathered, ServiceError> {
-    // The scan as it was stored tells where it came from; a caller could say anything.
-    let stored = action_lists::find(conn, actor.account, request.id).await?;
     let stored = stored.filter(|action| action.kind == request.kind.as_str());
     let found = find(conn, actor, grant, request, stored.as_ref()).await?;
     let stored = stored.filter(|action| match &found {
@@ -82,17 +92,35 @@ pub(super) async fn gather(
     });
     let place = match &stored {
         Some(action) => observe::place_of(&action.members),
-        // A user's own device asks; behind other keys stands a server.
-        None if actor.kind == ActorKind::User => of_origin(app, origin),
+        None if by_public(actor) => of_origin(app, origin),
         None => (Context::default(), Spot::NOWHERE),
     };
     let (context, by_address) = place;
-    let sensor = (request.source == LocationSource::Sensor).then_some(request.at);
+    // What the holder of a public key claims beside the stored scan enters no rule.
+    let by_actor = Source::of_actor(actor.kind);
+    let source = stored.as_ref().map_or(by_actor, |action| Source::of_members(&action.members));
+    let is_believed = by_actor != Source::Public && source != Source::Public;
+    let sensor = request.at.filter(|_| is_believed && request.source == LocationSource::Sensor);
+    let claimed = request.timestamp.filter(|_| is_believed);
+    let (at, agent, by_address) = match (source, &stored) {
+        (Source::Public, Some(action)) => {
+            let (agent, spot) = observe::network_of_scan(&action.members);
+            (action.created_at, agent, spot)
+        }
+        (Source::Public, None) => {
+            let spot = Spot { point: None, region: None, ..by_address };
+            let precision = spot.precision.min(Precision::GeoIpCountry);
+            (now, origin.ip.map(network_of), Spot { precision, ..spot })
+        }
+        (Source::Edge | Source::Server, stored) => {
+            let at = claimed.or_else(|| stored.as_ref().map(|action| action.timestamp)).unwrap_or(now);
+            (at, context.user_agent.as_deref().and_then(AgentHash::of), by_address)
+        }
+    };
     let (spot, countries) = locate(sensor, by_address);
-    let at = request.timestamp.or_else(|| stored.as_ref().map(|action| action.timestamp)).unwrap_or(now);
     let trigger = Trigger {
         at,
-        agent: context.user_agent.as_deref().and_then(AgentHash::of),
+        agent,
         spot,
         is_counted: stored.is_some() && request.kind == TriggerType::ImplicitScans,
     };
@@ -106,6 +134,8 @@ pub(super) async fn gather(
         settings: Settings::default(),
         context,
         markets: Vec::new(),
+        source,
+        peak: None,
     };
     match found {
         Err(item) => {
@@ -153,11 +183,17 @@ pub(super) async fn of_thng(
     Ok(Gathered {
         thng: Some(Subject { id: thng.id, product: thng.product, projects }),
         item: known.into(),
-        profile: scan_profiles::load(conn, actor.account, thng.id).await?,
+        profile: history::load(conn, actor.account, thng.id).await?,
+        peak: item_standings::load(conn, actor.account, thng.id).await?.peak,
         settings,
         markets,
         ..gathered
     })
+}
+
+/// Whether a customer's own device asks: behind other keys stands a server.
+fn by_public(actor: &Actor) -> bool {
+    Source::of_actor(actor.kind) == Source::Public
 }
 
 fn field<'a>(common: &'a Common, name: &str) -> Option<&'a Value> {
