@@ -18,7 +18,7 @@ use super::{
     wire::ScopesDocument,
 };
 use crate::{
-    domain::{access::Actor, action::Action, listing::ACTIONS},
+    domain::{access::Actor, action::Action, assessment::document::RESULTS, listing::ACTIONS},
     service::{
         App,
         actions::{self, Scope},
@@ -78,6 +78,9 @@ impl ActionDocument {
         if !shown.context {
             members.remove("context");
         }
+        // Of an item that is not known, a result repeats what was asked about.
+        let asked = members.get("thng").and_then(Value::as_str).map(str::to_owned);
+        let asked = asked.filter(|_| action.kind == RESULTS);
         // The columns win over what a document may hold under the same name.
         for name in ["id", "createdAt", "timestamp", "type", "thng", "product"] {
             members.remove(name);
@@ -87,7 +90,7 @@ impl ActionDocument {
             created_at: action.created_at.0,
             timestamp: action.timestamp.0,
             kind: action.kind,
-            thng: action.thng.map(|id| id.to_string()),
+            thng: action.thng.map(|id| id.to_string()).or(asked),
             product: action.product.map(|id| id.to_string()),
             scopes,
             members,

@@ -132,13 +132,13 @@ fn random_points_are_where_another_program_says() {
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
     let mut points: Vec<(f64, f64)> = vec![(90.0, 0.0), (-90.0, 0.0), (-90.0, 180.0), (-89.99, -179.99)];
-    for _ in 0..700 {
+    for _ in 0..150 {
         points.push(((2.0 * unit() - 1.0).asin().to_degrees(), unit() * 360.0 - 180.0));
         // Around the date line, and around the poles.
         points.push((unit() * 160.0 - 80.0, 180.0_f64.copysign(unit() - 0.5) * (1.0 - unit() * 0.01)));
         points.push((90.0_f64.copysign(unit() - 0.5) * (1.0 - unit() * 0.2), unit() * 360.0 - 180.0));
     }
-    for line in include_str!("../../../../data/cities.csv").lines().skip(1) {
+    for line in include_str!("../../../../data/cities.csv").lines().skip(1).step_by(6) {
         let mut fields = line.split(',').skip(1).map(|field| field.parse::<f64>().unwrap_or_default());
         let (latitude, longitude) = (fields.next().unwrap(), fields.next().unwrap());
         points.push((latitude, longitude));
@@ -158,5 +158,5 @@ fn random_points_are_where_another_program_says() {
             }
         }
     }
-    assert!(on_land > 700, "{on_land}");
+    assert!(on_land > 100, "{on_land}");
 }
