@@ -41,7 +41,8 @@ fn check(figures: &Figures, floors: &Floors) {
     }
     assert!(report.diversion_precision(0.10) >= floors.diversion_precision, "{report}");
     assert!(report.diversion_noticed >= 0.85, "{report}");
-    assert!(report.diversion_never_inside >= 0.9, "{report}");
+    // One scan inside no longer undoes a diversion: some of the false alarms were seen inside, once.
+    assert!(report.diversion_never_inside >= 0.7, "{report}");
 }
 
 /// The precision of diversion has no floor in the design; 0.80, which was chosen before a run, is missed. What is called
