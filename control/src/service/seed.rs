@@ -11,7 +11,11 @@ use super::{Random, RandomUnavailable, access::KNOWN_FOR};
 use crate::{
     domain::access::{self, ActorKind, hash_key as hash},
     error::ServiceError,
-    store::{Db, StoreError, Tx, accounts, keys, log},
+    store::{
+        Db, StoreError, Tx, accounts,
+        keys::{self, KeyRecord},
+        log,
+    },
 };
 
 /// What the first account is called; an operator may rename it.
@@ -223,6 +227,18 @@ pub async fn revoke_all_keys(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceE
     tx.commit().await?;
     tokio::time::sleep(KNOWN_FOR).await;
     Ok(revoked)
+}
+
+/// The keys that the first operator has or had, oldest first.
+///
+/// # Errors
+/// The database failed, or there is no operator yet.
+pub async fn list_keys(db: &Db) -> Result<Vec<KeyRecord>, ServiceError> {
+    let mut tx = db.begin().await?;
+    let (operator, account) = first_operator(&mut tx).await?;
+    let listed = keys::list_of(&mut tx, account, operator.as_str()).await?;
+    tx.commit().await?;
+    Ok(listed)
 }
 
 async fn first_operator(tx: &mut Tx) -> Result<(OperatorId, AccountId), ServiceError> {

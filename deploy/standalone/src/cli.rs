@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use control::{cli, failure::Failure, telemetry};
 use tokio_util::sync::CancellationToken;
 
@@ -33,12 +33,16 @@ enum Command {
     Export(tools::export::Args),
     /// Fetch QR codes to files.
     Qr(tools::qr::Args),
-    /// Create actions on many Thngs from a file of ids.
+    /// Create actions on many Thngs from a file of ids; list, watch and cancel such jobs.
     Jobs(tools::jobs::Args),
-    /// Make and revoke operator keys, directly in the database.
+    /// Make, list and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
     /// Show revision, edges, lag, scans and rates.
     Status(tools::status::Args),
+    /// Print the completion script of a shell.
+    Completion(tools::manual::Completion),
+    /// Print the manual page, or write the pages of all commands.
+    Man(tools::manual::Man),
 }
 
 /// Runs the command line of this process.
@@ -62,6 +66,8 @@ pub fn main() -> ExitCode {
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
         Command::Status(args) => runtime.block_on(tools::status::run(args)),
+        Command::Completion(args) => tools::manual::completion(&args, Cli::command()),
+        Command::Man(args) => tools::manual::man(&args, Cli::command()),
     };
     // Whatever blocks in the background (a reader of stdin) must not hold the exit up.
     runtime.shutdown_background();

@@ -29,6 +29,13 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// List the operator's keys: when each was made, and whether it is valid; never the keys themselves.
+    ///
+    /// A key is named by the first 8 hexadecimal digits of its SHA-256.
+    List {
+        #[command(flatten)]
+        place: Place,
+    },
     /// Revoke one key, or all of the operator's.
     Revoke {
         #[command(flatten)]
@@ -57,7 +64,7 @@ struct Place {
 /// # Errors
 /// There is no database, or it failed.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (Command::Create { place } | Command::Revoke { place, .. }) = &args.command;
+    let (Command::Create { place } | Command::List { place } | Command::Revoke { place, .. }) = &args.command;
     let config = Config::read(Settings {
         config: place.config.clone(),
         data_dir: place.data_dir.clone(),
@@ -73,6 +80,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let (db, _) = connect(&config.database).await?;
     let code = match args.command {
         Command::Create { .. } => cli::keys::create(&db).await.map(|()| ExitCode::SUCCESS)?,
+        Command::List { .. } => cli::keys::list(&db).await.map(|()| ExitCode::SUCCESS)?,
         Command::Revoke { which, .. } => cli::keys::revoke(&db, which, "waymark keys create").await?,
     };
     db.close().await;

@@ -5,5 +5,7 @@ pub mod export;
 pub mod import;
 pub mod jobs;
 pub mod keys;
+pub mod manual;
+pub mod patience;
 pub mod qr;
 pub mod status;
