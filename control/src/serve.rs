@@ -216,7 +216,7 @@ impl Servers {
         let internal = listeners(internal, internal_tls, &[b"http/1.1"])?;
         let [stop_api, stop_internal, stop_admin, stop_broker] =
             std::array::from_fn(|_| CancellationToken::new());
-        let shown = http::Admin::new(app.clone(), Some(stats));
+        let shown = http::Admin::new(app.clone(), Some(stats), certificates);
         let answer = move |method: &::http::Method, path: &str| shown.answer(method, path);
         Ok(Self {
             internal: (

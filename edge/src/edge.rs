@@ -70,7 +70,13 @@ impl<B: Backing> Edge<B> {
         if config.disk.is_some() && disk::load(&config.data_dir, &cache, &domains).is_some() {
             status.begin(Boot::Disk, &*clock);
         }
-        let handle = EdgeHandle::new(cache.clone(), status.clone(), metrics.clone());
+        let handle = EdgeHandle::new(
+            cache.clone(),
+            status.clone(),
+            metrics.clone(),
+            config.data_dir.clone(),
+            tls.clone(),
+        );
         let app = Arc::new(App {
             domains,
             cache,

@@ -1,6 +1,6 @@
 //! What the edge counts; read by `/metrics` in the OpenMetrics text form.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicU64, time::Duration};
 
 use http::{Response, StatusCode, header::CONTENT_TYPE};
 use prometheus_client::{
@@ -98,10 +98,10 @@ pub(crate) struct Metrics {
     pub(crate) scans_refused: Counter,
     /// Bytes of scans on disk.
     pub(crate) spool_bytes: Gauge,
-    /// How long the last written scan had waited at most, in microseconds.
-    pub(crate) writer_lag_last_us: Gauge,
-    /// The longest such wait since the start, in microseconds.
-    pub(crate) writer_lag_max_us: Gauge,
+    /// How long the last written scan had waited at most, in seconds.
+    pub(crate) writer_lag_last: Gauge<f64, AtomicU64>,
+    /// The longest such wait since the start, in seconds.
+    pub(crate) writer_lag_max: Gauge<f64, AtomicU64>,
 }
 
 impl Default for Metrics {
@@ -127,8 +127,8 @@ impl Default for Metrics {
             scans_degraded: Counter::default(),
             scans_refused: Counter::default(),
             spool_bytes: Gauge::default(),
-            writer_lag_last_us: Gauge::default(),
-            writer_lag_max_us: Gauge::default(),
+            writer_lag_last: Gauge::default(),
+            writer_lag_max: Gauge::default(),
         }
     }
 }
@@ -181,16 +181,12 @@ impl Metrics {
             ("connections", "Connections open", &self.connections),
             ("miss_storm", "1 while misses are refused in masses", &self.miss_storm),
             ("spool_bytes", "Bytes of scans on disk", &self.spool_bytes),
-            (
-                "writer_lag_last_microseconds",
-                "Longest wait of the last written scans",
-                &self.writer_lag_last_us,
-            ),
-            (
-                "writer_lag_max_microseconds",
-                "Longest wait of a scan since the start",
-                &self.writer_lag_max_us,
-            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        for (name, help, gauge) in [
+            ("writer_lag_last_seconds", "Longest wait of the last written scans", &self.writer_lag_last),
+            ("writer_lag_max_seconds", "Longest wait of a scan since the start", &self.writer_lag_max),
         ] {
             registry.register(name, help, gauge.clone());
         }

@@ -17,6 +17,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use shared::certificate;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +84,16 @@ impl TlsCerts {
         tracing::info!(certificates = table.len(), "certificates read");
         self.0.table.store(Arc::new(table));
         Ok(())
+    }
+
+    /// When each certificate ends, in seconds since 1970, by the name of its files.
+    pub(crate) fn expiries(&self) -> Vec<(Box<str>, i64)> {
+        let table = self.0.table.load();
+        let end = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
+        let mut ends: Vec<_> =
+            table.iter().filter_map(|(name, pair)| Some((name.clone(), end(pair)?))).collect();
+        ends.sort_unstable();
+        ends
     }
 
     /// The configuration of a TLS listener with these certificates.

@@ -4,8 +4,10 @@
 //! are arguments; every function gives the same answer for the same input.
 
 pub mod access_token;
+pub mod certificate;
 pub mod client_address;
 pub mod commission;
+pub mod exposition;
 pub mod filter;
 pub mod geo;
 pub mod id;

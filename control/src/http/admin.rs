@@ -1,6 +1,11 @@
 //! The listener for operators: `/live`, `/ready`, `/metrics`. Its requests are in no metric of users.
 
-use std::{io, sync::Arc};
+use std::{
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use axum::{
     Router,
@@ -9,11 +14,15 @@ use axum::{
 };
 use prometheus_client::{encoding::text, registry::Registry};
 use serde::Serialize;
-use shared::{time::UnixMillis, wire::stream::Rev};
+use shared::{
+    exposition::{self, OPENMETRICS, Process},
+    time::UnixMillis,
+    wire::stream::Rev,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::serve::{ApiListeners, run_router};
-use crate::{publish::publisher_stats::PublisherStats, service::App};
+use crate::{publish::publisher_stats::PublisherStats, service::App, tls::Certificates};
 
 mod readings;
 mod worker;
@@ -30,13 +39,14 @@ const MAX_CONNECTIONS: usize = 64;
 pub type AdminAnswer = (StatusCode, &'static str, String);
 
 const JSON: &str = "application/json";
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Control as operators see it.
 #[derive(Clone)]
 pub struct Admin {
     app: Arc<App>,
     registry: Arc<Registry>,
+    /// When it was made: the process started just before.
+    started: SystemTime,
 }
 
 /// Where control stands; the body of `/ready`.
@@ -69,13 +79,20 @@ impl std::fmt::Debug for Admin {
 impl Admin {
     /// Control's counters under one registry, with those of the publisher where there is one.
     #[must_use]
-    pub fn new(app: Arc<App>, publisher: Option<&PublisherStats>) -> Self {
+    pub fn new(
+        app: Arc<App>,
+        publisher: Option<&PublisherStats>,
+        certificates: Option<&Certificates>,
+    ) -> Self {
         let mut registry = Registry::with_prefix("waymark_control");
         readings::register(&app, &mut registry);
         if let Some(publisher) = publisher {
             publisher.register(&mut registry);
         }
-        Self { app, registry: Arc::new(registry) }
+        if let Some(certificates) = certificates {
+            readings::register_certificates(certificates, &mut registry);
+        }
+        Self { app, registry: Arc::new(registry), started: SystemTime::now() }
     }
 
     /// Where control stands, without asking the database: probes must not add to its load.
@@ -117,10 +134,27 @@ impl Admin {
                 let code = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
                 (code, JSON, serde_json::to_string(&readiness).unwrap_or_default())
             }
-            "/metrics" => (StatusCode::OK, OPENMETRICS, self.metrics_text()),
+            "/metrics" => {
+                let text = exposition::with(&self.metrics_text(), &process(self.started));
+                (StatusCode::OK, OPENMETRICS, text)
+            }
             _ => unknown_path(),
         }
     }
+}
+
+/// What this process shows of itself.
+fn process(started: SystemTime) -> String {
+    let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).unwrap_or_default();
+    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let process = Process {
+        stat: &read("stat"),
+        status: &read("status"),
+        limits: &read("limits"),
+        open_fds: fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
+        started_at_seconds: started.as_secs_f64(),
+    };
+    process.metrics()
 }
 
 fn only_reads() -> AdminAnswer {
@@ -142,6 +176,9 @@ pub async fn run_admin(
 ) -> io::Result<()> {
     let service = Router::new().fallback(move |request: Request<Body>| {
         let (status, kind, body) = answer(request.method(), request.uri().path());
+        let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        // Answers have metrics in one form, and scrapers get the one they ask for.
+        let (kind, body) = if kind == OPENMETRICS { exposition::answer(accept, body) } else { (kind, body) };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

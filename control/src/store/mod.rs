@@ -32,6 +32,7 @@ pub mod collections;
 pub mod commissions;
 mod conditions;
 pub mod connections;
+pub mod database;
 pub mod dialect;
 pub mod documents;
 pub mod edge_keys;

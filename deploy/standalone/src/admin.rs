@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Serves `/live`, `/ready` and `/metrics` until `shutdown`.
 pub(crate) async fn run(app: Arc<App>, edge: EdgeHandle, listener: TcpListener, shutdown: CancellationToken) {
-    let control = Admin::new(app, None);
+    let control = Admin::new(app, None, None);
     let answer = move |method: &Method, path: &str| both(&control, &edge, method, path);
     if let Err(error) = run_admin(listener, answer, shutdown).await {
         tracing::error!(%error, "the admin listener ended");

@@ -126,10 +126,10 @@ impl Work {
                 buffer.clear();
                 ends.clear();
                 // Nothing in this write was pushed before the look that came before.
-                let lag = i64::try_from(looked.elapsed().as_micros()).unwrap_or(i64::MAX);
-                self.metrics.writer_lag_last_us.set(lag);
-                if lag > self.metrics.writer_lag_max_us.get() {
-                    self.metrics.writer_lag_max_us.set(lag);
+                let lag = looked.elapsed().as_secs_f64();
+                self.metrics.writer_lag_last.set(lag);
+                if lag > self.metrics.writer_lag_max.get() {
+                    self.metrics.writer_lag_max.set(lag);
                 }
             }
             let is_empty = self.ring.scans.is_empty();

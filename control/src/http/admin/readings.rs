@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::service::App;
+use crate::{service::App, tls::Certificates};
 
 /// Puts everything that control counts into a registry.
 pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
@@ -32,6 +32,28 @@ pub(super) fn register_worker(app: &Arc<App>, registry: &mut Registry) {
     registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
     app.job_metrics.register(registry);
     registry.register_collector(Box::new(Pools(app.clone())));
+}
+
+/// Shows when certificates end.
+pub(super) fn register_certificates(certificates: &Certificates, registry: &mut Registry) {
+    registry.register_collector(Box::new(Expiries(certificates.clone())));
+}
+
+#[derive(Debug)]
+struct Expiries(Certificates);
+
+impl Collector for Expiries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let ends = self.0.expiries();
+        if ends.is_empty() {
+            return Ok(());
+        }
+        let help = "When a certificate ends, in seconds since 1970";
+        let name = "certificate_expiry_timestamp_seconds";
+        let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let values = ends.into_iter().map(|(name, end)| one("name", name, end)).collect();
+        family(metric, values, |metric, value| metric.encode_gauge(&value))
+    }
 }
 
 struct Readings(Arc<App>);
