@@ -118,7 +118,7 @@ fn check_refused(output: &Output, setting: &str) {
     assert_eq!(output.status.code(), Some(64), "{out}{err}");
     assert_eq!(out, "");
     // `deploy/run` says what it does before the product speaks.
-    let (_, said) = err.rsplit_once("starting waymark up\n").unwrap_or(("", &err));
+    let (_, said) = err.rsplit_once("starting waymark up\n").unwrap_or(("", err.as_str()));
     let lines: Vec<&str> = said.lines().collect();
     let [line] = lines[..] else { panic!("not one line: {err}") };
     assert!(line.starts_with("waymark: ") && line.contains(setting), "{line}");
