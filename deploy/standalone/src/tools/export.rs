@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Csv(out) => {
                 let row: Row = serde_json::from_str(record.get())?;
-                out.serialize(row).map_err(io::Error::from)
+                out.serialize(row).map_err(io_error)
             }
             Self::Ndjson(out) => {
                 out.write_all(record.get().as_bytes())?;
@@ -100,6 +100,14 @@ impl From<Stopped> for Failure {
             Stopped::Input(failure) => failure,
             Stopped::Output(error) => Self::unfinished("the output", error),
         }
+    }
+}
+
+/// What went wrong below the CSV: a closed pipe must be known as one.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
     }
 }
 
