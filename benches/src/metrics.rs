@@ -52,7 +52,9 @@ impl Admin {
             recorded: counter(&text, "waymark_edge_scans_recorded_total")?,
             shipped: counter(&text, "waymark_edge_scans_shipped_total")?,
             lost: counter(&text, "waymark_edge_scans_lost_total")?,
-            writer_lag_max_us: counter(&text, "waymark_edge_writer_lag_max_microseconds")?,
+            writer_lag_max_us: value(&text, "waymark_edge_writer_lag_max_seconds")
+                .map(|seconds| (seconds * 1e6) as u64)
+                .context("/metrics has no waymark_edge_writer_lag_max_seconds")?,
         })
     }
 

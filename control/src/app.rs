@@ -19,6 +19,8 @@ use crate::{
     service::{
         App, Random, Secrets,
         access::KeyLookups,
+        base_urls::{BaseUrls, UrlSettings},
+        capacity::{Capacity, CapacityLimits},
         connections::Connections,
         edge_keys::EdgeKeys,
         events::Streams,
@@ -28,6 +30,7 @@ use crate::{
         property_group::PropertyGroups,
         reactions::Reactions,
         webhooks::Webhooks,
+        write_probe::WriteProbe,
     },
     store::{Db, StoreError, blobs::Blobs},
 };
@@ -52,6 +55,8 @@ pub struct Parts {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How many connections and uploads there may be.
+    pub capacity: CapacityLimits,
     /// Sends requests to addresses that somebody gave.
     pub outward: Outward,
     /// How long jobs are kept once they have ended; `None` is for ever.
@@ -60,6 +65,8 @@ pub struct Parts {
     pub edge_keys: EdgeKeys,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
+    /// What the settings say of the URLs in answers.
+    pub urls: UrlSettings,
 }
 
 /// Makes the service and the task that writes for it.
@@ -91,15 +98,18 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
         trusted_proxies: parts.trusted_proxies,
         edge_keys: Arc::new(parts.edge_keys),
+        capacity: Capacity::new(parts.capacity),
         limiter: Limiter::new(&parts.limits, &parts.ticks),
         agents: woothee::parser::Parser::new(),
         metrics: Metrics::default(),
+        write_probe: WriteProbe::default(),
         intake: Counters::default(),
         job_wake: tokio::sync::Notify::new(),
         job_metrics: JobMetrics::default(),
         jobs_kept: parts.jobs_kept,
         passwords: Passwords::default(),
         docs_url: parts.docs_url,
+        base_urls: BaseUrls::new(parts.urls),
     };
     Ok((Arc::new(app), writer_task))
 }

@@ -17,10 +17,22 @@ pub enum ServiceError {
     },
     /// The store failed; the details are for the log only.
     #[error("store: {0}")]
-    Store(#[from] StoreError),
+    Store(#[source] StoreError),
+    /// All places of a pool are taken, which is named for the log.
+    #[error("all places of {0} are taken")]
+    Full(&'static str),
     /// A part of the service is stopping or broken; the text is for the log only.
     #[error("internal: {0}")]
     Internal(String),
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Taken(fault) => Self::refused(Code::Conflict, fault),
+            error => Self::Store(error),
+        }
+    }
 }
 
 impl ServiceError {
@@ -40,8 +52,10 @@ impl ServiceError {
     pub fn code(&self) -> Code {
         match self {
             Self::Refused { code, .. } => *code,
+            Self::Store(StoreError::Taken(_)) => Code::Conflict,
             Self::Store(StoreError::Timeout) => Code::Timeout,
-            Self::Store(
+            Self::Full(_)
+            | Self::Store(
                 StoreError::Busy | StoreError::Unavailable(_) | StoreError::Stopped | StoreError::Blob(_),
             ) => Code::Unavailable,
             Self::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
@@ -58,8 +72,10 @@ mod tests {
     fn each_error_has_its_code() {
         for (error, code) in [
             (ServiceError::not_found("thng", "x"), Code::NotFound),
+            (StoreError::Taken("x".into()).into(), Code::Conflict),
             (ServiceError::Store(StoreError::Timeout), Code::Timeout),
             (ServiceError::Store(StoreError::Busy), Code::Unavailable),
+            (ServiceError::Full("x"), Code::Unavailable),
             (ServiceError::Store(StoreError::Stopped), Code::Unavailable),
             (
                 ServiceError::Store(sqlx::Error::Io(std::io::ErrorKind::BrokenPipe.into()).into()),

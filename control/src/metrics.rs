@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue},
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
@@ -32,6 +32,8 @@ pub enum Failure {
     Database,
     /// The store of files failed.
     Blobs,
+    /// All places of a pool are taken.
+    Full,
     /// A handler panicked.
     Panic,
     /// Anything else.
@@ -62,6 +64,7 @@ pub struct Metrics {
     requests: Family<Answered, Counter>,
     request_seconds: Family<Asked, Histogram>,
     failures: Family<Failed, Counter>,
+    database_size: Gauge,
 }
 
 impl Default for Metrics {
@@ -70,6 +73,7 @@ impl Default for Metrics {
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(|| Histogram::new(REQUEST_BOUNDS)),
             failures: Family::default(),
+            database_size: Gauge::default(),
         }
     }
 }
@@ -85,6 +89,11 @@ impl Metrics {
         self.requests.get_or_create(&Answered { route, method, status }).inc();
     }
 
+    /// Notes how large the database is.
+    pub fn database_is(&self, bytes: i64) {
+        self.database_size.set(bytes);
+    }
+
     /// Counts a failure of ours.
     pub fn failed(&self, reason: Failure) {
         self.failures.get_or_create(&Failed { reason }).inc();
@@ -96,12 +105,15 @@ impl Metrics {
             Failure::RequestTimeout,
             Failure::Database,
             Failure::Blobs,
+            Failure::Full,
             Failure::Panic,
             Failure::Internal,
         ] {
             // Shown from the start: an alert on a series that is not there never fires.
             drop(self.failures.get_or_create(&Failed { reason }));
         }
+        let help = "Size of the database, looked at every 15 minutes";
+        registry.register("database_size_bytes", help, self.database_size.clone());
         registry.register("requests", "Requests of the API by route", self.requests.clone());
         registry.register("request_seconds", "Time to an answer by route", self.request_seconds.clone());
         registry.register("failures", "Requests that failed for reasons of ours", self.failures.clone());

@@ -21,8 +21,8 @@ pub struct Core {
 }
 
 impl Core {
-    /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the upkeep and the
-    /// workers of jobs, webhooks and reactions.
+    /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the upkeep, the
+    /// workers of jobs, webhooks and reactions, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -50,7 +50,8 @@ impl Core {
         core.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         core.spawn(worker::run_jobs::run(app.clone(), stop_background.clone()));
         core.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::reactions::run(app.clone(), stop_background));
+        core.spawn(worker::reactions::run(app.clone(), stop_background.clone()));
+        core.spawn(worker::write_probe::run(app.clone(), stop_background));
         core
     }
 

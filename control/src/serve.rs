@@ -4,9 +4,10 @@ use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
-use shared::geo::GeoIp;
+use shared::{geo::GeoIp, settings::proxy_warning};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,11 +26,21 @@ use crate::{
         replica::Replica,
     },
     run::Core,
-    service::{self, App, Prepared, edge_keys::EdgeKeys},
-    store::{Db, blobs::Blobs},
+    service::{
+        self, App, Prepared,
+        base_urls::{IsCertified, UrlSettings},
+        edge_keys::EdgeKeys,
+    },
+    store::{Db, SchemaError, StoreError, blobs::Blobs},
     system::{SystemClock, SystemRandom, random_name, system_ticks},
     tls::Certificates,
 };
+
+/// Time between two tries to reach a Postgres that does not answer at the start.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Time between two lines in the log that say so.
+const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 /// The addresses that are really bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +109,7 @@ impl Running {
 /// Settings are checked before; then ports are bound, then the database is opened.
 ///
 /// # Errors
-/// A port or a file cannot be used, the database does not answer, or a part did not start.
+/// A port or a file cannot be used, the database refuses or cannot be used, or a part did not start.
 pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Running, Failure> {
     let (sockets, addresses) = bind_all(&config)?;
     let certificates = config.tls_dir.as_deref().map(|folder| {
@@ -114,12 +125,18 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     });
     let geo = geo.transpose()?;
     let blobs = blobs(&config.files)?;
-    let db = connect(&config.database_url).await?;
+    let db = connect_patiently(&config.database_url, &shutdown).await?;
     if config.migrate {
         migrate(&db).await?;
     }
     let prepared = prepare(&db).await?;
-    let public = config.public_url.clone().unwrap_or_else(|| format!("http://{}", addresses.api));
+    let urls = url_settings(&config, &addresses, certificates.as_ref());
+    let name = || certificates.as_ref().and_then(Certificates::first_name);
+    let public = urls.own_base(addresses.api, addresses.api_tls.map(|address| (address, name())));
+    let warnings = [proxy_warning(config.behind_tls_proxy, &config.trusted_proxies), urls.warning()];
+    for warning in warnings.into_iter().flatten() {
+        tracing::warn!("{warning}");
+    }
     let (app, writer_task) = compose(Parts {
         db,
         secrets: prepared.secrets,
@@ -132,9 +149,11 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         outward: Outward::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
+        capacity: config.capacity.clone(),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
         docs_url: format!("{public}/docs"),
+        urls,
     })
     .await
     .map_err(|error| Failure::failed("the change log", error))?;
@@ -162,6 +181,19 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         core.spawn(certificates.follow(core.stopping()));
     }
     Ok(Running { addresses, supervisor: tokio::spawn(servers.supervise(core, shutdown)) })
+}
+
+fn url_settings(config: &Config, addresses: &Addresses, certificates: Option<&Certificates>) -> UrlSettings {
+    let is_certified = certificates
+        .cloned()
+        .map(|certificates| -> IsCertified { Arc::new(move |name: &str| certificates.holds(name)) });
+    UrlSettings {
+        public_url: config.public_url.clone(),
+        behind_tls_proxy: config.behind_tls_proxy,
+        listeners: std::iter::once(addresses.api).chain(addresses.api_tls).collect(),
+        is_certified,
+        development: false,
+    }
 }
 
 /// Bound sockets, not yet served.
@@ -216,7 +248,7 @@ impl Servers {
         let internal = listeners(internal, internal_tls, &[b"http/1.1"])?;
         let [stop_api, stop_internal, stop_admin, stop_broker] =
             std::array::from_fn(|_| CancellationToken::new());
-        let shown = http::Admin::new(app.clone(), Some(stats));
+        let shown = http::Admin::new(app.clone(), Some(stats), certificates);
         let answer = move |method: &::http::Method, path: &str| shown.answer(method, path);
         Ok(Self {
             internal: (
@@ -338,12 +370,45 @@ pub async fn connect(url: &str) -> Result<Db, Failure> {
         .map_err(|error| Failure::failed("DATABASE_URL: Postgres does not answer", error))
 }
 
+/// Opens Postgres as it is, once it answers: it may be started at the same time as this process, or after it.
+///
+/// # Errors
+/// It refuses for a reason that does not pass by itself, or `shutdown` came first.
+pub async fn connect_patiently(url: &str, shutdown: &CancellationToken) -> Result<Db, Failure> {
+    let mut said = None::<Instant>;
+    loop {
+        let probe = shutdown.run_until_cancelled(Db::probe_postgres(url));
+        match probe.await {
+            None => return Err(Failure::Failed("stopped before Postgres answered".to_owned())),
+            Some(Ok(())) => return connect(url).await,
+            Some(Err(error @ (StoreError::Busy | StoreError::Unavailable(_)))) => {
+                if said.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
+                    tracing::warn!(%error, "DATABASE_URL: Postgres does not answer; the start waits for it");
+                    said = Some(Instant::now());
+                }
+            }
+            Some(Err(error)) => return Err(Failure::failed("DATABASE_URL: Postgres does not answer", error)),
+        }
+        shutdown.run_until_cancelled(tokio::time::sleep(PROBE_INTERVAL)).await;
+    }
+}
+
 /// Brings a schema up to date.
 ///
 /// # Errors
-/// A migration failed, or the database is newer than this build.
+/// A migration failed, or the database is newer than what this build can use.
 pub async fn migrate(db: &Db) -> Result<(), Failure> {
-    db.migrate().await.map_err(|error| Failure::failed("the database cannot be brought up to date", error))
+    db.migrate().await.map_err(unusable)
+}
+
+/// A schema that cannot be used: one of a newer release is a matter of which binary is started.
+fn unusable(error: SchemaError) -> Failure {
+    match error {
+        SchemaError::Newer { .. } => ConfigError::new("DATABASE_URL", error.to_string()).into(),
+        SchemaError::Migrate(_) | SchemaError::Store(_) => {
+            Failure::failed("the database cannot be brought up to date", error)
+        }
+    }
 }
 
 /// Sets up the log and the shared keys of a Postgres database.
@@ -351,6 +416,7 @@ pub async fn migrate(db: &Db) -> Result<(), Failure> {
 /// # Errors
 /// The schema is not there, or the database failed.
 pub async fn prepare(db: &Db) -> Result<Prepared, Failure> {
+    db.check_schema().await.map_err(unusable)?;
     service::prepare(db, &SystemClock, &SystemRandom, "")
         .await
         .map_err(|error| Failure::failed("the database cannot be set up", error))

@@ -6,6 +6,14 @@ use shared::time::{Clock, UnixMillis};
 
 use crate::service::{Random, RandomUnavailable, limiter::Ticks};
 
+/// Keeps what this process makes from now on from other users of the machine: files 0600, folders 0700.
+///
+/// The database's engine and the store of files make their files by themselves, so each file's own mode is not
+/// enough.
+pub fn make_files_private() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
 /// The system's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;

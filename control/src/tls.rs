@@ -9,6 +9,7 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
+use shared::certificate;
 use tokio_util::sync::CancellationToken;
 
 use crate::follow::Followed;
@@ -31,6 +32,19 @@ impl Certificates {
         Followed::open(folder, read).map(Self)
     }
 
+    /// Whether there is a certificate for a host.
+    #[must_use]
+    pub fn holds(&self, host: &str) -> bool {
+        host != DEFAULT && self.0.current().contains_key(host)
+    }
+
+    /// The first host by name that there is a certificate for.
+    #[must_use]
+    pub fn first_name(&self) -> Option<String> {
+        let table = self.0.current();
+        table.keys().filter(|name| &***name != DEFAULT).min().map(|name| name.to_string())
+    }
+
     /// The configuration of a TLS listener with these certificates.
     ///
     /// # Errors
@@ -43,6 +57,17 @@ impl Certificates {
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         config.ticketer = ring::Ticketer::new()?;
         Ok(config)
+    }
+
+    /// When each certificate ends, in seconds since 1970, by the name of its files.
+    #[must_use]
+    pub fn expiries(&self) -> Vec<(Box<str>, i64)> {
+        let table = self.0.current();
+        let end = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
+        let mut ends: Vec<_> =
+            table.iter().filter_map(|(name, pair)| Some((name.clone(), end(pair)?))).collect();
+        ends.sort_unstable();
+        ends
     }
 
     /// Reads the folder again whenever it changed, until `shutdown`; while a pair in it cannot be used, all

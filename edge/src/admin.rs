@@ -1,19 +1,30 @@
 //! The edge's own listener for operators: `/live`, `/ready`, `/metrics`; and the same in process.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use platform::{Bounds, Permits};
 use prometheus_client::{encoding::text, registry::Registry};
 use serde::Serialize;
 use shared::{
+    exposition::{self, Process},
     time::UnixMillis,
     wire::stream::{Epoch, Rev},
 };
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -21,6 +32,7 @@ use crate::{
     metrics::{Metrics, Reading, Readings},
     replica::{ReplicaState, ReplicaStatus},
     sync::{State, SyncStatus},
+    tls::TlsCerts,
 };
 
 /// Connections to the admin listener: probes and scrapers are few.
@@ -35,6 +47,8 @@ pub struct EdgeHandle {
     pub(crate) status: Arc<SyncStatus>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) registry: Arc<Registry>,
+    /// When it was opened: the process started just before.
+    started: SystemTime,
 }
 
 /// Where an edge stands; the body of `/ready`.
@@ -90,12 +104,20 @@ pub struct ScanCounts {
 }
 
 impl EdgeHandle {
-    pub(crate) fn new(cache: Arc<EdgeCache>, status: Arc<SyncStatus>, metrics: Arc<Metrics>) -> Self {
+    /// An edge over a data folder, with the certificates that it shows.
+    pub(crate) fn new(
+        cache: Arc<EdgeCache>,
+        status: Arc<SyncStatus>,
+        metrics: Arc<Metrics>,
+        data_dir: PathBuf,
+        tls: Option<TlsCerts>,
+    ) -> Self {
         let mut registry = Registry::with_prefix("waymark_edge");
         metrics.register(&mut registry);
         let read = (cache.clone(), status.clone());
         registry.register_collector(Box::new(Readings(move || readings(&read.0, &read.1))));
-        Self { cache, status, metrics, registry: Arc::new(registry) }
+        registry.register_collector(Box::new(Readings(move || machine(&data_dir, tls.as_ref()))));
+        Self { cache, status, metrics, registry: Arc::new(registry), started: SystemTime::now() }
     }
 
     /// Whether the edge was live once; it stays ready when control is gone.
@@ -146,9 +168,9 @@ impl EdgeHandle {
         text
     }
 
-    /// The answer to an admin request; for compositions that have an admin listener of their own.
+    /// The answer to an admin request, whose `Accept` chooses the form of metrics.
     #[must_use]
-    pub fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+    pub fn answer(&self, method: &Method, path: &str, accept: Option<&str>) -> Response<Full<Bytes>> {
         const JSON: &str = "application/json";
         let (status, kind, body) = match path {
             _ if *method != Method::GET && *method != Method::HEAD => {
@@ -161,8 +183,9 @@ impl EdgeHandle {
                 (code, JSON, serde_json::to_string(&status).unwrap_or_default())
             }
             "/metrics" => {
-                let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-                (StatusCode::OK, kind, self.metrics_text())
+                let text = exposition::with(&self.metrics_text(), &process(self.started));
+                let (kind, text) = exposition::answer(accept, text);
+                (StatusCode::OK, kind, text)
             }
             _ => (StatusCode::NOT_FOUND, JSON, r#"{"paths":["/live","/ready","/metrics"]}"#.to_owned()),
         };
@@ -201,34 +224,74 @@ fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
         readings.push(Reading::new("behind_seconds", help, behind.as_secs_f64()));
     }
     readings.extend(State::ALL.map(|each| Reading {
-        labels: vec![("state", each.as_str())],
+        labels: vec![("state", each.as_str().into())],
         ..Reading::new("state", "1 for the state of the change stream", f64::from(u8::from(each == state)))
     }));
     readings
 }
 
+/// What of the machine concerns an edge: its disk, and when its certificates end.
+fn machine(data_dir: &Path, tls: Option<&TlsCerts>) -> Vec<Reading> {
+    let mut readings = Vec::new();
+    if let Ok(disk) = rustix::fs::statvfs(data_dir) {
+        let bytes = |blocks: u64| blocks as f64 * disk.f_frsize as f64;
+        let (free, size) = (bytes(disk.f_bavail), bytes(disk.f_blocks));
+        readings.push(Reading::new("disk_free_bytes", "Room on the disk of the data folder", free));
+        readings.push(Reading::new("disk_size_bytes", "Size of the disk of the data folder", size));
+    }
+    let ends = tls.map(TlsCerts::expiries).unwrap_or_default();
+    readings.extend(ends.into_iter().map(|(name, end)| Reading {
+        labels: vec![("name", name)],
+        ..Reading::new(
+            "certificate_expiry_timestamp_seconds",
+            "When a certificate ends, in seconds since 1970",
+            end as f64,
+        )
+    }));
+    readings
+}
+
+/// What this process shows of itself.
+fn process(started: SystemTime) -> String {
+    let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).unwrap_or_default();
+    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let process = Process {
+        stat: &read("stat"),
+        status: &read("status"),
+        limits: &read("limits"),
+        open_fds: fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
+        started_at_seconds: started.as_secs_f64(),
+    };
+    process.metrics()
+}
+
 /// Serves the admin listener until `shutdown`.
 pub(crate) async fn serve(handle: EdgeHandle, listener: TcpListener, shutdown: CancellationToken) {
     let tasks = TaskTracker::new();
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    // One that asks for nothing makes room for the next.
+    let permits =
+        Permits::new(Bounds { newcomers: Some(CONNECTIONS), ..Bounds::plain(CONNECTIONS, CONNECTIONS) });
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
+        let Ok(permit) = permits.enter(peer.ip(), true) else { continue };
         let (handle, shutdown) = (handle.clone(), shutdown.clone());
         tasks.spawn(async move {
             let service = service_fn(move |request: Request<Incoming>| {
-                let response = handle.answer(request.method(), request.uri().path());
+                let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
+                let response = handle.answer(request.method(), request.uri().path(), accept);
                 async move { Ok::<_, Infallible>(response) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIMEOUT)
                 .serve_connection(TokioIo::new(stream), service);
-            shutdown.run_until_cancelled(connection).await;
-            drop(slot);
+            tokio::select! {
+                _ = shutdown.run_until_cancelled(connection) => {}
+                () = permit.displaced() => {}
+            }
         });
     }
     tasks.close();

@@ -23,6 +23,7 @@ mod generation;
 mod properties;
 mod reading;
 mod served;
+mod status;
 mod tail;
 
 use std::{
@@ -50,6 +51,7 @@ pub(crate) use self::{
     generation::{Kept, KeyRef, PageFit, Sources},
     reading::{Reading, Whole},
     served::Served,
+    status::CacheStatus,
 };
 use crate::{
     backing::Backing,
@@ -63,41 +65,11 @@ use crate::{
 const FILL_ATTEMPTS: u32 = 4;
 /// Times a request takes part in a fill whose answer turns out older than the request.
 const JOIN_ATTEMPTS: u32 = 3;
-/// How long one read of the backing may take.
-const GET_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long all of them together may take: a read of the view and a look-up that are as slow as they may be. With
+/// nothing behind the edge, this is what a client waits for its 503.
+const FILL_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Fills at the same time; more are refused, so that a miss storm cannot take all memory.
 const MAX_FLIGHTS: usize = 4_096;
-
-/// How an answer came about, for metrics and tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CacheStatus {
-    /// Held and fresh.
-    Hit,
-    /// Read from the backing.
-    Miss,
-    /// Known to be absent.
-    Negative,
-    /// Held, but from before a snapshot; read again.
-    Stale,
-    /// Read by another request at the same time.
-    Coalesced,
-}
-
-impl CacheStatus {
-    /// Every status, in the order of the metrics.
-    pub(crate) const ALL: [Self; 5] = [Self::Hit, Self::Miss, Self::Negative, Self::Stale, Self::Coalesced];
-
-    /// The status as it stands in a metric's label.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::Negative => "negative",
-            Self::Stale => "stale",
-            Self::Coalesced => "coalesced",
-        }
-    }
-}
 
 /// What is held under a key, without asking anybody.
 #[derive(Debug, Clone)]
@@ -260,7 +232,12 @@ impl EdgeCache {
         self.generation.load().replica()
     }
 
-    /// The links of all, when they are a state that may be kept: whole, and with nothing that was not understood.
+    /// Whether everything is applied that control has, as of a heartbeat ago.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live.load(SeqCst)
+    }
+
+    /// The links of all, when they are a state that may be kept: all read, and with nothing that was not understood.
     pub(crate) fn whole(&self) -> Option<Whole> {
         Whole::of(self.generation.load_full())
     }
@@ -435,6 +412,19 @@ impl EdgeCache {
     }
 
     async fn fill<B: Backing>(&self, backing: &B, metrics: &Metrics, key: &RedirectKey) -> Option<Landing> {
+        let filled = tokio::time::timeout(FILL_TIMEOUT, self.try_fill(backing, metrics, key)).await;
+        filled.unwrap_or_else(|_| {
+            tracing::debug!("reads of the backing took too long");
+            None
+        })
+    }
+
+    async fn try_fill<B: Backing>(
+        &self,
+        backing: &B,
+        metrics: &Metrics,
+        key: &RedirectKey,
+    ) -> Option<Landing> {
         for attempt in 0..FILL_ATTEMPTS {
             if attempt > 1 {
                 // The epoch changes, or the view lags behind the stream while control cannot be asked.
@@ -442,17 +432,16 @@ impl EdgeCache {
             }
             // The view first; what it cannot answer is read where it is written.
             let is_view = attempt % 2 == 0;
-            let read = async { if is_view { backing.get(key).await } else { backing.lookup(key).await } };
-            match tokio::time::timeout(GET_TIMEOUT, read).await {
-                Ok(Ok(fill)) => {
+            let read = if is_view { backing.get(key).await } else { backing.lookup(key).await };
+            match read {
+                Ok(fill) => {
                     if let Some(landing) = self.offer(key, &fill) {
                         return Some(landing);
                     }
                     metrics.rejected_fills.inc();
                 }
                 // The backing says once that it is away; a line for each miss would fill the log meanwhile.
-                Ok(Err(error)) => tracing::debug!(%error, is_view, "a read of the backing failed"),
-                Err(_) => tracing::debug!(is_view, "a read of the backing took too long"),
+                Err(error) => tracing::debug!(%error, is_view, "a read of the backing failed"),
             }
         }
         None

@@ -39,6 +39,11 @@ pub struct EdgeConfig {
     ///
     /// Their own connections are bounded by the descriptors alone.
     pub trusted_proxies: TrustedProxies,
+    /// A TLS proxy stands before every listener, so that clients speak https; default not.
+    pub behind_tls_proxy: bool,
+    /// The answers over TLS bind browsers to https (`Strict-Transport-Security`); default so, but not with
+    /// development certificates, which would bind `localhost`.
+    pub strict_transport: bool,
     /// Geography of addresses; default none.
     pub geo: Arc<dyn GeoIp>,
     /// What is held is written to the data folder, so that a start needs nobody; default not, as one process
@@ -88,6 +93,8 @@ impl EdgeConfig {
             control_token: None,
             key: None,
             trusted_proxies: TrustedProxies::default(),
+            behind_tls_proxy: false,
+            strict_transport: true,
             geo: Arc::new(NoGeoIp),
             disk: None,
             is_replica: false,
@@ -130,7 +137,7 @@ pub struct Limits {
     pub proxy_timeout: Duration,
     /// Misses a second for one client address (IPv6: one /64): 50, bursts of four times as many.
     ///
-    /// Loopback is exempt from both limits on misses.
+    /// Programs of this machine are exempt from both limits on misses, unless they come through a proxy.
     pub misses_per_address: u32,
     /// Misses a second over all clients: 5,000, bursts of twice as many; a botnet shares its guesses.
     pub misses_per_second: u32,

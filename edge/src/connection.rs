@@ -1,7 +1,7 @@
 //! What a request knows of the connection it came by.
 
 use std::{
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc,
         atomic::{
@@ -22,6 +22,16 @@ pub(crate) struct Client {
     pub(crate) ip: IpAddr,
     /// Whether the client speaks TLS.
     pub(crate) is_tls: bool,
+    /// Whether it is a program of this machine: loopback, and not through a proxy.
+    pub(crate) is_local: bool,
+}
+
+impl Client {
+    /// The other end of a connection.
+    pub(crate) fn of(peer: SocketAddr, is_tls: bool) -> Self {
+        let ip = peer.ip().to_canonical();
+        Self { ip, is_tls, is_local: ip.is_loopback() }
+    }
 }
 
 /// Requests of one connection; its cache line belongs to the core that serves it.

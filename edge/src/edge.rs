@@ -70,7 +70,13 @@ impl<B: Backing> Edge<B> {
         if config.disk.is_some() && disk::load(&config.data_dir, &cache, &domains).is_some() {
             status.begin(Boot::Disk, &*clock);
         }
-        let handle = EdgeHandle::new(cache.clone(), status.clone(), metrics.clone());
+        let handle = EdgeHandle::new(
+            cache.clone(),
+            status.clone(),
+            metrics.clone(),
+            config.data_dir.clone(),
+            tls.clone(),
+        );
         let app = Arc::new(App {
             domains,
             cache,
@@ -194,7 +200,7 @@ impl<B> std::fmt::Debug for Connector<B> {
 impl<B: Backing> Connector<B> {
     /// Serves one connection of HTTP/1.1 until its end.
     pub async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
-        self.0.serve(io, Client { ip: peer.ip().to_canonical(), is_tls: false }, false).await;
+        self.0.serve(io, Client::of(peer, false), false).await;
     }
 }
 

@@ -1,6 +1,8 @@
 //! The key by which control knows this edge; its file may be replaced at any time.
 
 use std::{
+    io::Read as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,6 +11,9 @@ use arc_swap::ArcSwap;
 use http::HeaderValue;
 
 use crate::error::EdgeError;
+
+/// What a key file gives to those who are neither its owner nor of its group: nothing.
+const OTHERS: u32 = 0o007;
 
 /// Longest key in bytes; control's have 80 characters.
 const MAX_BYTES: usize = 512;
@@ -25,7 +30,7 @@ impl EdgeKey {
     /// Reads the key.
     ///
     /// # Errors
-    /// The file cannot be read, or does not hold one line with a key.
+    /// The file cannot be read, is open to other users of the machine, or does not hold one line with a key.
     pub fn open(path: &Path) -> Result<Self, EdgeError> {
         Ok(Self { path: path.to_owned(), forms: ArcSwap::from_pointee(read(path)?) })
     }
@@ -62,8 +67,21 @@ impl EdgeKey {
 }
 
 fn read(path: &Path) -> Result<[HeaderValue; 2], EdgeError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| EdgeError::Storage { path: path.to_owned(), source })?;
+    let failed = |source| EdgeError::Storage { path: path.to_owned(), source };
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mode = file.metadata().map_err(failed)?.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(EdgeError::Config {
+            key: "edge_key_file",
+            reason: format!(
+                "{} is open to every user of this machine (mode {:03o}): chmod 600 it, or 640 for a group",
+                path.display(),
+                mode & 0o777
+            ),
+        });
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(failed)?;
     let key = text.trim();
     let wrong = || EdgeError::Config {
         key: "edge_key_file",
@@ -82,13 +100,32 @@ fn read(path: &Path) -> Result<[HeaderValue; 2], EdgeError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "KEY\n").unwrap();
+        for (mode, is_taken) in
+            [(0o600, true), (0o400, true), (0o640, true), (0o644, false), (0o604, false), (0o602, false)]
+        {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let opened = EdgeKey::open(&path);
+            assert_eq!(opened.is_ok(), is_taken, "{mode:o}");
+            let is_named = opened.err().is_none_or(|error| error.to_string().contains("chmod 600"));
+            assert!(is_named, "{mode:o}");
+        }
+    }
 
     #[test]
     fn a_replaced_key_is_taken_and_a_broken_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "FIRST\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let key = EdgeKey::open(&path).unwrap();
         assert_eq!(key.authorization(), "Bearer FIRST");
         assert!(!key.reload(), "nothing changed");

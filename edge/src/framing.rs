@@ -23,6 +23,7 @@ pub(crate) struct Sent<'a> {
     pub(crate) referer: Option<&'a HeaderValue>,
     /// Whether there is `Authorization`.
     pub(crate) has_authorization: bool,
+    has_two_keys: bool,
 }
 
 impl<'a> Sent<'a> {
@@ -40,6 +41,7 @@ impl<'a> Sent<'a> {
             } else if *name == REFERER {
                 sent.referer.get_or_insert(value);
             } else if *name == AUTHORIZATION {
+                sent.has_two_keys = sent.has_authorization;
                 sent.has_authorization = true;
             } else if *name == TRANSFER_ENCODING {
                 sent.coding.get_or_insert(value);
@@ -75,6 +77,9 @@ pub(crate) fn fault<B>(request: &Request<B>, sent: &Sent<'_>, limits: &Limits) -
     }
     if sent.hosts > 1 || (sent.hosts == 0 && request.version() == Version::HTTP_11) {
         return Some("host: must be given exactly once".to_owned());
+    }
+    if sent.has_two_keys {
+        return Some("authorization: must be given at most once".to_owned());
     }
     let authority = request.uri().authority().filter(|_| request.version() == Version::HTTP_2);
     if let (Some(host), Some(authority)) = (sent.host, authority)
@@ -138,6 +143,13 @@ mod tests {
                 "/A",
                 &[("host", "a"), ("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
                 Some(coding),
+            ),
+            (Version::HTTP_11, "/A", &[("host", "a"), ("authorization", "K")], None),
+            (
+                Version::HTTP_11,
+                "/A",
+                &[("host", "a"), ("authorization", "K"), ("authorization", "K")],
+                Some("authorization: must be given at most once"),
             ),
             (Version::HTTP_2, "http://a/A", &[("x", "1"), ("x", "2"), ("x", "3")], None),
             (Version::HTTP_2, "http://a/A", &[("x", "1"), ("x", "2"), ("x", "3"), ("x", "4")], Some(lines)),

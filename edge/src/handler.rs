@@ -106,6 +106,7 @@ impl<B: Backing> App<B> {
         in_flight: InFlight,
     ) -> Response<Body> {
         let begun = Instant::now();
+        let over_tls = client.is_tls;
         let client = self.client(client, &request);
         let sent = Sent::read(request.headers());
         let fault = framing::fault(&request, &sent, &self.config.limits);
@@ -139,6 +140,7 @@ impl<B: Backing> App<B> {
         } else {
             headers.insert(X_REQUEST_ID, id);
         }
+        response::protect(headers, over_tls.then_some(self.config.strict_transport));
         if must_close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -150,15 +152,14 @@ impl<B: Backing> App<B> {
     /// The client of a request: the other end of its connection, or the one that a trusted proxy names.
     fn client(&self, connection: Client, request: &Request<Incoming>) -> Client {
         let proxies = &self.config.trusted_proxies;
+        let connection = Client { is_tls: connection.is_tls || self.config.behind_tls_proxy, ..connection };
         if !proxies.trust(connection.ip) {
             return connection;
         }
         let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);
         let is_https = lines("x-forwarded-proto").next_back().is_some_and(|proto| proto == b"https");
-        Client {
-            ip: proxies.client(connection.ip, lines("forwarded"), lines("x-forwarded-for")),
-            is_tls: connection.is_tls || is_https,
-        }
+        let named = proxies.client(connection.ip, lines(proxies.header().as_str()));
+        Client { ip: named.ip, is_tls: connection.is_tls || is_https, is_local: named.is_local() }
     }
 
     fn begin(&self, client: Client, request: &Request<Incoming>, sent: &Sent<'_>) -> Next {
@@ -242,7 +243,7 @@ impl<B: Backing> App<B> {
             Next::Answer(response) => response,
             Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
             Next::Unknown => self.unknown(&mut request),
-            Next::Render(key) => match self.renderer.render(key, &self.metrics).await {
+            Next::Render(key) => match self.renderer.render(key, client.ip, &self.metrics).await {
                 Ok(image) => images::answer(&image, request.headers().get(IF_NONE_MATCH)),
                 Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
             },
@@ -269,7 +270,7 @@ impl<B: Backing> App<B> {
     ) -> Next {
         let sent = Sent::read(request.headers());
         let errors = self.errors(sent.accept);
-        if !self.limiter.allows(client.ip) {
+        if !client.is_local && !self.limiter.allows(client.ip) {
             self.metrics.limited.inc();
             return Next::Answer(errors.plain(Code::TooManyRequests));
         }

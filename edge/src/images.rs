@@ -1,14 +1,13 @@
 //! Codes as images: rendered on a bounded pool, kept by what they show, never in a redirect's way.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering::SeqCst},
-};
+use std::{net::IpAddr, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
+use platform::Shares;
 use shared::{
+    client_address::network,
     negotiate::Representation,
     problem::Code,
     qr::{Format, QrError, QrImage, QrRequest},
@@ -48,8 +47,7 @@ pub(crate) enum NoImage {
 pub(crate) struct Renderer {
     images: Cache<ImageKey, Arc<QrImage>>,
     workers: Semaphore,
-    waiting: AtomicUsize,
-    most_waiting: usize,
+    waiting: Shares<IpAddr>,
 }
 
 impl Renderer {
@@ -64,8 +62,7 @@ impl Renderer {
         Self {
             images: Cache::builder().max_capacity(cache_bytes).weigher(weigh).build(),
             workers: Semaphore::new(cores.saturating_sub(1).max(1)),
-            waiting: AtomicUsize::new(0),
-            most_waiting: queue,
+            waiting: Shares::new(queue),
         }
     }
 
@@ -74,9 +71,16 @@ impl Renderer {
         self.images.get(key)
     }
 
-    /// Renders an image, in turn.
-    pub(crate) async fn render(&self, key: ImageKey, metrics: &Metrics) -> Result<Arc<QrImage>, NoImage> {
-        let _place = Place::take(&self.waiting, self.most_waiting).ok_or(NoImage::Busy)?;
+    /// Renders an image for a client, in turn; one address (IPv6: one /64) has half of the queue at most.
+    pub(crate) async fn render(
+        &self,
+        key: ImageKey,
+        client: IpAddr,
+        metrics: &Metrics,
+    ) -> Result<Arc<QrImage>, NoImage> {
+        // Loopback is exempt, as from the other limits by address.
+        let owner = (!client.is_loopback()).then(|| (network(client), (self.waiting.most() / 2).max(1)));
+        let _place = self.waiting.take(owner).map_err(|_| NoImage::Busy)?;
         let _permit = self.workers.acquire().await.map_err(|_| NoImage::Busy)?;
         // Whoever waited longer for the same image may have made it.
         if let Some(image) = self.held(&key) {
@@ -91,22 +95,6 @@ impl Renderer {
         let image = Arc::new(image.map_err(NoImage::Unfit)?);
         self.images.insert(key, image.clone());
         Ok(image)
-    }
-}
-
-/// A place among those who wait; given back when it is dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let place = Self(waiting);
-        (waiting.fetch_add(1, SeqCst) < most).then_some(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
     }
 }
 
@@ -156,5 +144,36 @@ pub(crate) fn refusal(reason: NoImage, errors: Errors<'_>) -> Response<Body> {
     match reason {
         NoImage::Unfit(error) => errors.with(Code::CannotRender, vec![error.to_string()]),
         NoImage::Busy => errors.plain(Code::Unavailable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_address_takes_half_of_the_queue() {
+        let renderer = Renderer::new(1 << 20, 4);
+        let held: Vec<_> = (0..renderer.workers.available_permits())
+            .map(|_| renderer.workers.try_acquire().unwrap())
+            .collect();
+        let metrics = Metrics::default();
+        let key = |n: usize| ImageKey {
+            payload: format!("HTTPS://TN.GG/{n}").into(),
+            caption: "".into(),
+            request: parse(Format::Png, None).unwrap(),
+        };
+        let render = |n, ip: &str| Box::pin(renderer.render(key(n), ip.parse().unwrap(), &metrics));
+        let mut waiting = Vec::new();
+        for n in 0..2 {
+            let mut image = render(n, "192.0.2.1");
+            assert!(futures_util::poll!(&mut image).is_pending());
+            waiting.push(image);
+        }
+        assert!(matches!(render(2, "192.0.2.1").await, Err(NoImage::Busy)));
+        let mut other = render(3, "192.0.2.2");
+        assert!(futures_util::poll!(&mut other).is_pending(), "another address has its share");
+        drop((held, waiting));
+        assert!(other.await.is_ok());
     }
 }

@@ -49,14 +49,10 @@ impl Limiter {
         }
     }
 
-    /// Whether a client may miss once more; loopback always may.
+    /// Whether a client may miss once more; programs of this machine need not ask.
     pub(crate) fn allows(&self, ip: IpAddr) -> bool {
-        let ip = ip.to_canonical();
-        if ip.is_loopback() {
-            return true;
-        }
         // The remainder is below 65,536.
-        let bucket = (self.hasher.hash_one(network(ip)) % BUCKETS) as u32;
+        let bucket = (self.hasher.hash_one(network(ip.to_canonical())) % BUCKETS) as u32;
         let is_allowed = self.clients.check_key(&bucket).is_ok() && self.all.check().is_ok();
         if !is_allowed {
             self.refused.fetch_add(1, Relaxed);
@@ -106,8 +102,9 @@ mod tests {
         assert_eq!(misses(&limiter, &["192.0.2.2"; 50]), 4);
         let same_64: Vec<String> = (0..50).map(|i| format!("2001:db8::{i:x}")).collect();
         assert_eq!(misses(&limiter, &same_64.iter().map(String::as_str).collect::<Vec<_>>()), 4);
-        assert_eq!(misses(&limiter, &["127.0.0.1"; 50]), 50);
-        assert_eq!(misses(&limiter, &["::ffff:127.0.0.1"; 50]), 50);
+        // Loopback that a proxy names is a client like any other.
+        assert_eq!(misses(&limiter, &["127.0.0.1"; 50]), 4);
+        assert_eq!(misses(&limiter, &["::ffff:127.0.0.1"; 50]), 0);
     }
 
     #[test]

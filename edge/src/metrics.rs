@@ -1,8 +1,9 @@
 //! What the edge counts; read by `/metrics` in the OpenMetrics text form.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicU64, time::Duration};
 
 use http::{Response, StatusCode, header::CONTENT_TYPE};
+use platform::Refused;
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge, info::Info},
     registry::Registry,
@@ -36,6 +37,9 @@ pub(crate) enum Kind {
     /// Refusals, records, what robots ask for.
     Other,
 }
+
+/// Why the edge refuses connections.
+const REFUSALS: [Refused; 2] = [Refused::Full, Refused::Address];
 
 const KINDS: [&str; 4] = ["redirect", "image", "proxied", "other"];
 
@@ -79,7 +83,7 @@ pub(crate) struct Metrics {
     /// Gaps found in the stream.
     pub(crate) resyncs: Counter,
     /// Connections refused by a limit.
-    pub(crate) refused_connections: Counter,
+    refused_connections: Counters<{ REFUSALS.len() }>,
     /// Connections open.
     pub(crate) connections: Gauge,
     /// Images rendered (not cached).
@@ -98,10 +102,10 @@ pub(crate) struct Metrics {
     pub(crate) scans_refused: Counter,
     /// Bytes of scans on disk.
     pub(crate) spool_bytes: Gauge,
-    /// How long the last written scan had waited at most, in microseconds.
-    pub(crate) writer_lag_last_us: Gauge,
-    /// The longest such wait since the start, in microseconds.
-    pub(crate) writer_lag_max_us: Gauge,
+    /// How long the last written scan had waited at most, in seconds.
+    pub(crate) writer_lag_last: Gauge<f64, AtomicU64>,
+    /// The longest such wait since the start, in seconds.
+    pub(crate) writer_lag_max: Gauge<f64, AtomicU64>,
 }
 
 impl Default for Metrics {
@@ -117,7 +121,7 @@ impl Default for Metrics {
             rejected_events: Counter::default(),
             connects: Counter::default(),
             resyncs: Counter::default(),
-            refused_connections: Counter::default(),
+            refused_connections: Counters::new("reason", REFUSALS.map(Refused::as_str)),
             connections: Gauge::default(),
             rendered: Counter::default(),
             scans_recorded: Counter::default(),
@@ -127,8 +131,8 @@ impl Default for Metrics {
             scans_degraded: Counter::default(),
             scans_refused: Counter::default(),
             spool_bytes: Gauge::default(),
-            writer_lag_last_us: Gauge::default(),
-            writer_lag_max_us: Gauge::default(),
+            writer_lag_last: Gauge::default(),
+            writer_lag_max: Gauge::default(),
         }
     }
 }
@@ -139,6 +143,13 @@ impl Metrics {
         self.responses.inc(STATUSES.binary_search(&status.as_u16()).unwrap_or(STATUSES.len()));
         // Declared in the order of `KINDS`, so the cast is the index.
         self.latency.observe(kind as usize, took);
+    }
+
+    /// Counts a connection that was refused.
+    pub(crate) fn refused_connection(&self, reason: Refused) {
+        if let Some(at) = REFUSALS.iter().position(|known| *known == reason) {
+            self.refused_connections.inc(at);
+        }
     }
 
     /// Counts one look-up.
@@ -159,6 +170,8 @@ impl Metrics {
         registry.register("responses", "Answers by status", self.responses.clone());
         registry.register("lookups", "Look-ups of redirections by cache status", self.lookups.clone());
         registry.register("response_seconds", "Time to an answer by kind of answer", self.latency.clone());
+        let refused = self.refused_connections.clone();
+        registry.register("connections_refused", "Connections refused by a limit", refused);
         for (name, help, counter) in [
             ("fills_rejected", "Views refused by the fill rule", &self.rejected_fills),
             ("misses_unanswered", "Misses without a verified answer", &self.unanswered),
@@ -166,7 +179,6 @@ impl Metrics {
             ("events_rejected", "Changes that could not be applied", &self.rejected_events),
             ("stream_connects", "Connections of the change stream", &self.connects),
             ("stream_resyncs", "Gaps found in the change stream", &self.resyncs),
-            ("connections_refused", "Connections refused by a limit", &self.refused_connections),
             ("images_rendered", "Codes rendered", &self.rendered),
             ("scans_recorded", "Scans recorded", &self.scans_recorded),
             ("scans_written", "Scans written to disk", &self.scans_written),
@@ -181,16 +193,12 @@ impl Metrics {
             ("connections", "Connections open", &self.connections),
             ("miss_storm", "1 while misses are refused in masses", &self.miss_storm),
             ("spool_bytes", "Bytes of scans on disk", &self.spool_bytes),
-            (
-                "writer_lag_last_microseconds",
-                "Longest wait of the last written scans",
-                &self.writer_lag_last_us,
-            ),
-            (
-                "writer_lag_max_microseconds",
-                "Longest wait of a scan since the start",
-                &self.writer_lag_max_us,
-            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        for (name, help, gauge) in [
+            ("writer_lag_last_seconds", "Longest wait of the last written scans", &self.writer_lag_last),
+            ("writer_lag_max_seconds", "Longest wait of a scan since the start", &self.writer_lag_max),
         ] {
             registry.register(name, help, gauge.clone());
         }

@@ -1,6 +1,12 @@
-//! The replicas of control that an edge may ask: one at a time, the next after a failure.
+//! The replicas of control that an edge may ask: one at a time, the next after a failure; a silent one comes last.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
 
 use http::{
     Uri,
@@ -8,6 +14,10 @@ use http::{
 };
 
 use crate::error::EdgeError;
+
+/// How long a replica is last in line after it left a request without an answer: such a request costs its whole time
+/// limit, where one that is refused costs nothing.
+const AVOIDED: Duration = Duration::from_secs(15);
 
 /// One replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +48,9 @@ impl Origin {
 /// The replicas, of which one is in use.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    all: Box<[Origin]>,
+    all: Arc<[Origin]>,
+    /// Until when each is last in line; of all that ask the same replicas.
+    avoided: Arc<Mutex<Vec<Option<Instant>>>>,
     at: AtomicUsize,
 }
 
@@ -48,13 +60,18 @@ impl Origins {
     /// # Errors
     /// There is none, or one is no origin, or one is plain HTTP beyond this machine and `secret` is set.
     pub(crate) fn new(key: &'static str, urls: &[String], secret: bool) -> Result<Self, EdgeError> {
-        let all: Box<[Origin]> = urls.iter().map(|url| origin(key, url, secret)).collect::<Result<_, _>>()?;
+        let all: Arc<[Origin]> = urls.iter().map(|url| origin(key, url, secret)).collect::<Result<_, _>>()?;
         if all.is_empty() {
             return Err(EdgeError::Config { key, reason: "must name at least one URL".to_owned() });
         }
-        // Without random bits the first will do.
-        let at = getrandom::u32().unwrap_or(0) as usize % all.len();
-        Ok(Self { all, at: AtomicUsize::new(at) })
+        let avoided = Arc::new(Mutex::new(vec![None; all.len()]));
+        Ok(Self { at: AtomicUsize::new(somewhere(&all)), all, avoided })
+    }
+
+    /// The same replicas for another purpose: it begins elsewhere, and knows which of them are silent.
+    pub(crate) fn beside(&self) -> Self {
+        let at = AtomicUsize::new(somewhere(&self.all));
+        Self { all: self.all.clone(), avoided: self.avoided.clone(), at }
     }
 
     /// Whether any of them speaks TLS.
@@ -62,16 +79,19 @@ impl Origins {
         self.all.iter().any(Origin::is_tls)
     }
 
-    /// Every replica, beginning with the one in use.
-    pub(crate) fn in_turn(&self) -> impl Iterator<Item = &Origin> {
-        let at = self.at.load(SeqCst) % self.all.len();
-        self.all.iter().cycle().skip(at).take(self.all.len())
+    /// Every replica, beginning with the one in use; those that were silent a moment ago come last.
+    pub(crate) fn in_turn(&self) -> Vec<Origin> {
+        let (at, now) = (self.at.load(SeqCst) % self.all.len(), Instant::now());
+        let avoided = self.avoided();
+        let (silent, others): (Vec<_>, Vec<_>) = (at..at + self.all.len())
+            .map(|index| index % self.all.len())
+            .partition(|index| avoided[*index].is_some_and(|until| until > now));
+        others.into_iter().chain(silent).map(|index| self.all[index].clone()).collect()
     }
 
-    /// The one in use.
-    pub(crate) fn current(&self) -> &Origin {
-        // The remainder is below the length.
-        &self.all[self.at.load(SeqCst) % self.all.len()]
+    /// The one to ask next.
+    pub(crate) fn current(&self) -> Origin {
+        self.in_turn().swap_remove(0)
     }
 
     /// Leaves a replica that failed, unless somebody else has left it already.
@@ -83,6 +103,41 @@ impl Origins {
             let _ = self.at.compare_exchange(at, next, SeqCst, SeqCst);
         }
     }
+
+    /// Leaves a replica that did not answer in time, and asks it last for a while.
+    pub(crate) fn avoid(&self, silent: &Origin) {
+        self.leave(silent);
+        let mut avoided = self.avoided();
+        if let Some(index) = self.all.iter().position(|origin| origin == silent)
+            && let Some(until) = avoided.get_mut(index)
+        {
+            if until.is_none_or(|until| until <= Instant::now()) {
+                tracing::warn!(replica = %silent.authority, "control does not answer in time, and is asked last");
+            }
+            *until = Some(Instant::now() + AVOIDED);
+        }
+    }
+
+    /// Whether every one of them was silent a moment ago.
+    pub(crate) fn are_all_avoided(&self) -> bool {
+        let now = Instant::now();
+        self.avoided().iter().all(|until| until.is_some_and(|until| until > now))
+    }
+
+    /// Somebody who knows better says that the others are well.
+    pub(crate) fn forgive(&self) {
+        self.avoided().fill(None);
+    }
+
+    fn avoided(&self) -> MutexGuard<'_, Vec<Option<Instant>>> {
+        // Nothing panics while it is held; a poisoned list is as good as before.
+        self.avoided.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A random place among them; without random bits the first will do.
+fn somewhere(all: &[Origin]) -> usize {
+    getrandom::u32().unwrap_or(0) as usize % all.len()
 }
 
 fn origin(key: &'static str, url: &str, secret: bool) -> Result<Origin, EdgeError> {
@@ -145,14 +200,45 @@ mod tests {
         let origins =
             Origins::new("control_urls", &["https://a", "https://b", "https://c"].map(str::to_owned), true)
                 .unwrap();
-        let first = origins.current().clone();
-        let order: Vec<_> = origins.in_turn().cloned().collect();
+        let first = origins.current();
+        let order = origins.in_turn();
         assert_eq!(order.len(), 3);
         origins.leave(&first);
         origins.leave(&first);
-        assert_eq!(*origins.current(), order[1]);
+        assert_eq!(origins.current(), order[1]);
         origins.leave(&order[1]);
         origins.leave(&order[2]);
-        assert_eq!(*origins.current(), first);
+        assert_eq!(origins.current(), first);
+    }
+
+    #[test]
+    fn a_silent_replica_is_last_in_line_for_all_that_ask() {
+        let urls = ["https://a", "https://b", "https://c"].map(str::to_owned);
+        let origins = Origins::new("control_urls", &urls, true).unwrap();
+        let others = origins.beside();
+        let silent = origins.current();
+        origins.avoid(&silent);
+        for _ in 0..3 {
+            for asked in [&origins, &others] {
+                let order = asked.in_turn();
+                assert_eq!((order.len(), &order[2]), (3, &silent));
+                asked.leave(&order[0]);
+            }
+        }
+        for origin in origins.in_turn() {
+            origins.avoid(&origin);
+        }
+        assert_eq!(origins.in_turn().len(), 3, "who else is there to ask");
+        origins.forgive();
+        origins.avoided.lock().unwrap()[1] = Some(Instant::now());
+        assert!(origins.avoided.lock().unwrap()[0].is_none());
+        let firsts: std::collections::HashSet<String> = (0..3)
+            .map(|_| {
+                let first = origins.current();
+                origins.leave(&first);
+                first.authority.to_string()
+            })
+            .collect();
+        assert_eq!(firsts.len(), 3, "what was silent long ago is asked in its turn");
     }
 }

@@ -116,15 +116,92 @@ pub(crate) async fn keep(
             Err(error) => tracing::error!(%error, "writing the links panicked"),
         }
     };
-    // Soon after all links were read, then seldom.
+    // Soon after all links were read, then seldom; while control is away at each turn, as nobody brings again what a
+    // kill would lose.
+    let mut rounds = DISK_ROUNDS;
     while stop.run_until_cancelled(sleep(limits.interval)).await.is_some() {
-        if cache.whole().is_none() {
+        rounds += 1;
+        if cache.whole().is_none() || (rounds < DISK_ROUNDS && cache.is_live()) {
             continue;
         }
         write(Some(limits.bytes_per_second), stop.clone()).await;
-        if stop.run_until_cancelled(sleep(limits.interval * (DISK_ROUNDS - 1))).await.is_none() {
-            break;
-        }
+        rounds = 0;
     }
     write(None, CancellationToken::new()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::{
+        redirect::{Redirect, RedirectKey, ResourceType},
+        time::UnixMillis,
+        wire::links::LinksPage,
+    };
+
+    use super::*;
+    use crate::{
+        cache::{Held, KeyRef},
+        disk,
+    };
+
+    fn page(at_rev: u64, ids: &[&str]) -> LinksPage {
+        let link = |id: &&str| {
+            let record = Redirect {
+                domain: "tn.gg".parse().unwrap(),
+                short_id: id.parse().unwrap(),
+                resource_type: ResourceType::Thng,
+                platform_id: "0".repeat(24).parse().unwrap(),
+                thng_id: None,
+                product_id: None,
+                thng_name: None,
+                standing: shared::standing::Standing::default(),
+                projects: Box::default(),
+                target: "https://example.com/".into(),
+                forward_query: false,
+                created_at: UnixMillis(0),
+                updated_at: UnixMillis(0),
+            };
+            (Arc::from(*id), at_rev, Arc::new(record))
+        };
+        LinksPage { epoch: "E".into(), at_rev, more: false, links: ids.iter().map(link).collect() }
+    }
+
+    /// The stream ends at revision 10 when the pages of revision 12 are in: the edge is stale, and then killed.
+    #[tokio::test]
+    async fn the_links_of_a_stale_full_replica_are_kept_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, domains) = (Arc::new(EdgeCache::full(1 << 20)), Domains::default());
+        cache.snapshot(&"E".into(), 10, &[]);
+        let reading = cache.unread().unwrap();
+        assert_eq!(reading.take("tn.gg", &page(12, &["ONE", "TWO"])), PageFit::Taken);
+        reading.end();
+        let limits = DiskLimits { interval: Duration::from_millis(10), ..DiskLimits::default() };
+        let stop = CancellationToken::new();
+        let kept = [
+            tokio::spawn(keep(folder.path().to_owned(), limits, cache.clone(), stop.clone())),
+            tokio::spawn(disk::keep(
+                folder.path().to_owned(),
+                limits,
+                cache.clone(),
+                Arc::new(Domains::default()),
+                stop.clone(),
+            )),
+        ];
+        let written = async {
+            while !(folder.path().join("links").exists() && folder.path().join("held").exists()) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), written).await.expect("what was read is written");
+        kept.iter().for_each(tokio::task::JoinHandle::abort);
+
+        let cache = EdgeCache::full(1 << 20);
+        assert_eq!(disk::load(folder.path(), &cache, &domains), Some(10));
+        for id in ["ONE", "TWO"] {
+            let key = RedirectKey::new("tn.gg", id);
+            assert!(matches!(cache.held(KeyRef::of(&key)), Held::Present(_)), "{id}");
+        }
+        // Written once more before anything came, it says the same of how new its parts are.
+        assert_eq!(cache.whole().unwrap().last().0, 12);
+    }
 }

@@ -1,6 +1,9 @@
 //! Passes management requests on to control, as they are.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use http::{
@@ -23,7 +26,7 @@ use crate::{
     connection::{Client, InFlight},
     edge_key::EdgeKey,
     error::EdgeError,
-    origins::{Origin, Origins},
+    origins::Origins,
     response::Body,
 };
 
@@ -32,6 +35,9 @@ use crate::{
 const DRAINS: usize = 8;
 /// How long reading that may take.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a read may take at one replica while there are others: longer than any statement of the database.
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A request's body, or none.
 type Sent = Either<Limited<Incoming>, Empty<Bytes>>;
@@ -115,31 +121,26 @@ impl Proxy {
         parts.headers.insert(HOST, host);
         self.sign(&mut parts.headers, client, id);
         let body = Some(body).filter(|body| !body.is_end_stream());
-        let send = async {
-            in_flight.turn().await;
-            self.send(&parts, &path, body).await
-        };
-        match tokio::time::timeout(self.timeout, send).await {
-            Ok(Ok(response)) => {
-                let (mut parts, body) = response.into_parts();
-                cut_hop_by_hop(&mut parts.headers);
-                parts.version = http::Version::HTTP_11;
-                Ok(Response::from_parts(parts, Body::Passed { body, _in_flight: in_flight }))
-            }
-            Ok(Err(code)) => Err(code),
-            Err(_) => Err(Code::Timeout),
-        }
+        let ends = Instant::now() + self.timeout;
+        tokio::time::timeout(self.timeout, in_flight.turn()).await.map_err(|_| Code::Timeout)?;
+        let response = self.send(&parts, &path, body, ends).await?;
+        let (mut parts, body) = response.into_parts();
+        cut_hop_by_hop(&mut parts.headers);
+        parts.version = http::Version::HTTP_11;
+        Ok(Response::from_parts(parts, Body::Passed { body, _in_flight: in_flight }))
     }
 
-    /// Sends a request to the replica in use; one without a body goes to the next when it cannot connect.
+    /// Sends a request to the replica in use; one without a body goes to the next when it cannot connect, and one that
+    /// only reads also when this one is silent.
     async fn send(
         &self,
         parts: &request::Parts,
         path: &str,
         mut body: Option<Incoming>,
+        ends: Instant,
     ) -> Result<Response<Incoming>, Code> {
-        let replicas: Vec<Origin> = self.replicas.in_turn().cloned().collect();
-        for replica in &replicas {
+        let replicas = self.replicas.in_turn();
+        for (replica, left) in replicas.iter().zip((0..replicas.len()).rev()) {
             let mut parts = parts.clone();
             parts.uri = Uri::builder()
                 .scheme(replica.scheme.clone())
@@ -152,7 +153,24 @@ impl Proxy {
                 Some(body) => Either::Left(Limited::new(body, self.body_bytes)),
                 None => Either::Right(Empty::new()),
             };
-            match self.client.request(Request::from_parts(parts, sent)).await {
+            // What may be asked twice goes to the next replica when this one is silent.
+            let may_repeat = !has_body && left > 0 && parts.method.is_safe();
+            let patience = ends.saturating_duration_since(Instant::now());
+            let patience = if may_repeat { patience.min(READ_TIMEOUT) } else { patience };
+            let sending = self.client.request(Request::from_parts(parts, sent));
+            let answered = match tokio::time::timeout(patience, sending).await {
+                Ok(answered) => answered,
+                // Of a request with a body the client may be the slow one: that says nothing of control.
+                Err(_) if has_body => return Err(Code::Timeout),
+                Err(_) => {
+                    self.replicas.avoid(replica);
+                    if may_repeat {
+                        continue;
+                    }
+                    return Err(Code::Timeout);
+                }
+            };
+            match answered {
                 Ok(response) => return Ok(response),
                 Err(error) if is_too_large(&error) => return Err(Code::TooLarge),
                 // The client broke off, or framed its body badly; control is well.

@@ -5,6 +5,7 @@
 mod boot;
 mod degrade;
 mod record;
+mod reserve;
 mod ship;
 mod spool;
 mod writer;

@@ -1,13 +1,12 @@
 //! Listeners and connections: HTTP/1.1 and HTTP/2, limits, timeouts, and an end that waits for requests.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     future::poll_fn,
     io,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -22,10 +21,9 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::graceful::GracefulConnection,
 };
-use shared::client_address::network;
+use platform::{Bounds, Permit, Permits, Refused};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
@@ -40,10 +38,6 @@ use crate::{
     turns::Turns,
 };
 
-/// Descriptors kept back from the limit for files, the store and control's own sockets.
-const DESCRIPTOR_RESERVE: usize = 512;
-/// Connections when the system does not say how many descriptors there are.
-const DEFAULT_CONNECTIONS: usize = 10_000;
 /// Wait after a failed accept: descriptors come back when connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Most connections taken at a stop: as many as the kernel keeps for a socket. Whoever goes on connecting must not
@@ -67,8 +61,7 @@ const H2_PONG: Duration = Duration::from_secs(10);
 /// The public side of an edge.
 pub(crate) struct Server<B> {
     app: Arc<App<B>>,
-    slots: Arc<Semaphore>,
-    addresses: Arc<Addresses>,
+    permits: Arc<Permits>,
     connections: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -77,11 +70,10 @@ impl<B: Backing> Server<B> {
     /// A server that accepts until `shutdown`.
     pub(crate) fn new(app: Arc<App<B>>, shutdown: CancellationToken) -> Arc<Self> {
         let limits = &app.config.limits;
-        let slots = limits.connections.unwrap_or_else(descriptors).min(Semaphore::MAX_PERMITS);
-        let addresses = Arc::new(Addresses { most: limits.connections_per_address, ..Addresses::default() });
+        let most = limits.connections.unwrap_or_else(platform::descriptors);
+        let per_address = usize::try_from(limits.connections_per_address).unwrap_or(usize::MAX);
         Arc::new(Self {
-            slots: Arc::new(Semaphore::new(slots)),
-            addresses,
+            permits: Permits::new(Bounds::plain(most, per_address)),
             connections: TaskTracker::new(),
             shutdown,
             app,
@@ -125,10 +117,10 @@ impl<B: Backing> Server<B> {
 
     fn take(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, tls: Option<&TlsAcceptor>) {
         match self.admit(peer) {
-            Some(seat) => {
-                self.connections.spawn(self.clone().connect(stream, peer, tls.cloned(), seat));
+            Ok(permit) => {
+                self.connections.spawn(self.clone().connect(stream, peer, tls.cloned(), permit));
             }
-            None => drop(self.app.metrics.refused_connections.inc()),
+            Err(reason) => self.app.metrics.refused_connection(reason),
         }
     }
 
@@ -138,14 +130,13 @@ impl<B: Backing> Server<B> {
         self.connections.wait().await;
     }
 
-    fn admit(&self, peer: SocketAddr) -> Option<Seat> {
-        let slot = self.slots.clone().try_acquire_owned().ok()?;
+    fn admit(&self, peer: SocketAddr) -> Result<OpenConnection, Refused> {
         let ip = peer.ip().to_canonical();
-        // A proxy brings the connections of all its clients.
-        let is_proxy = self.app.config.trusted_proxies.trust(ip);
-        let address = if is_proxy { AddressSeat(None) } else { self.addresses.take(ip)? };
+        // A proxy brings the connections of all its clients; those of this machine are bounded by the descriptors.
+        let is_exempt = ip.is_loopback() || self.app.config.trusted_proxies.trust(ip);
+        let permit = self.permits.enter(ip, is_exempt)?;
         self.app.metrics.connections.inc();
-        Some(Seat { _slot: slot, _address: address, metrics: self.app.metrics.clone() })
+        Ok(OpenConnection { _permit: permit, metrics: self.app.metrics.clone() })
     }
 
     async fn connect(
@@ -153,14 +144,14 @@ impl<B: Backing> Server<B> {
         stream: TcpStream,
         peer: SocketAddr,
         tls: Option<TlsAcceptor>,
-        _seat: Seat,
+        _open: OpenConnection,
     ) {
         let limits = &self.app.config.limits;
         // An answer is one write; waiting for more would only delay it.
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let client = Client { ip: peer.ip().to_canonical(), is_tls: tls.is_some() };
+        let client = Client::of(peer, tls.is_some());
         match tls {
             Some(acceptor) => {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
@@ -325,107 +316,13 @@ async fn begins_h2(stream: &TcpStream) -> io::Result<bool> {
 }
 
 /// What a connection holds of the limits.
-struct Seat {
-    _slot: OwnedSemaphorePermit,
-    _address: AddressSeat,
+struct OpenConnection {
+    _permit: Permit,
     metrics: Arc<Metrics>,
 }
 
-impl Drop for Seat {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.metrics.connections.dec();
-    }
-}
-
-/// Open connections by client address (IPv6: by /64); as many entries as connections at most.
-#[derive(Debug, Default)]
-struct Addresses {
-    open: Mutex<HashMap<IpAddr, u32>>,
-    most: u32,
-}
-
-impl Addresses {
-    fn take(self: &Arc<Self>, ip: IpAddr) -> Option<AddressSeat> {
-        // Proxies and load tests of this machine; they are bounded by the descriptors alone.
-        if ip.is_loopback() {
-            return Some(AddressSeat(None));
-        }
-        // One client of IPv6 has a whole network of addresses.
-        let ip = network(ip);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(ip).or_default();
-        if *count >= self.most {
-            return None;
-        }
-        *count += 1;
-        Some(AddressSeat(Some((self.clone(), ip))))
-    }
-}
-
-#[derive(Debug)]
-struct AddressSeat(Option<(Arc<Addresses>, IpAddr)>);
-
-impl Drop for AddressSeat {
-    fn drop(&mut self) {
-        let Some((addresses, ip)) = &self.0 else { return };
-        let mut open = addresses.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(ip) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(ip);
-            }
-        }
-    }
-}
-
-/// Connections that the process may hold: its descriptors less the reserve.
-fn descriptors() -> usize {
-    connections_within(&std::fs::read_to_string("/proc/self/limits").unwrap_or_default())
-}
-
-/// The same, from the text of `/proc/self/limits`.
-fn connections_within(limits: &str) -> usize {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let soft = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    soft.map_or(DEFAULT_CONNECTIONS, |soft| soft.saturating_sub(DESCRIPTOR_RESERVE).max(64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_counted_and_given_back() {
-        let addresses = Arc::new(Addresses { most: 2, ..Addresses::default() });
-        let [a, b, loopback] = ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(|ip| ip.parse().unwrap());
-        let first = addresses.take(a).unwrap();
-        let _second = addresses.take(a).unwrap();
-        assert!(addresses.take(a).is_none());
-        assert!(addresses.take(b).is_some());
-        drop(first);
-        let _third = addresses.take(a).unwrap();
-        assert!(addresses.take(a).is_none());
-        let [six, same_64, other_64] =
-            ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"].map(|ip| ip.parse().unwrap());
-        let _sixes = [addresses.take(six).unwrap(), addresses.take(same_64).unwrap()];
-        assert!(addresses.take(six).is_none());
-        assert!(addresses.take(other_64).is_some());
-        let many: Vec<_> = (0..1_000).map(|_| addresses.take(loopback).unwrap()).collect();
-        drop(many);
-        assert_eq!(addresses.open.lock().unwrap().len(), 2, "only addresses with connections are held");
-    }
-
-    #[test]
-    fn the_system_says_how_many_descriptors_there_are() {
-        assert!(descriptors() >= 64);
-        for (limits, expected) in [
-            ("Max open files            20000                20000                files     \n", 19_488),
-            ("Max cpu time  unlimited  unlimited  seconds\nMax open files  1024  524288  files\n", 512),
-            ("Max open files  256  256  files\n", 64),
-            ("Max open files  unlimited  unlimited  files\n", DEFAULT_CONNECTIONS),
-            ("", DEFAULT_CONNECTIONS),
-        ] {
-            assert_eq!(connections_within(limits), expected, "{limits}");
-        }
     }
 }

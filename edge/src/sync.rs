@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    backing::{Backing, BackingError, BackingStatus, Changes, jittered},
+    backing::{Backing, BackingError, BackingStatus, Changes, StreamEnd, jittered},
     cache::{EdgeCache, Sources},
     config::EdgeConfig,
     domains::Domains,
@@ -29,7 +29,7 @@ use crate::{
 
 /// Silence after which the stream counts as dead: four heartbeats.
 const WATCHDOG: Duration = Duration::from_secs(1);
-/// How long connecting, the first message, or sending one may take.
+/// How long the first message, sending one, or reading the setup may take.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 /// First and longest wait before another attempt to connect; a random half is taken off.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -284,11 +284,11 @@ impl<'a, B: Backing> Link<'a, B> {
     async fn exchange(&mut self) -> Result<std::convert::Infallible, Ended> {
         let broken = |what: &str| Ended::Broken(what.to_owned());
         let hello = self.follower.hello();
-        let mut changes = timeout(STREAM_TIMEOUT, self.follower.backing.changes(hello))
-            .await
-            .map_err(|_| broken("connecting took too long"))??;
-        let first =
-            timeout(STREAM_TIMEOUT, changes.next()).await.map_err(|_| broken("no welcome came"))??;
+        let mut changes = self.follower.backing.changes(hello).await?;
+        let first = match timeout(STREAM_TIMEOUT, changes.next()).await {
+            Ok(first) => first?,
+            Err(_) => return Err(self.silent("no welcome came")),
+        };
         let welcome = match first {
             ToEdge::Welcome(welcome) => welcome,
             // Sent away before it began, as by a replica that stops.
@@ -319,10 +319,16 @@ impl<'a, B: Backing> Link<'a, B> {
                 () = sleep_until(ack_at), if self.ack_due.is_some() => self.acknowledge_events(&mut changes).await?,
                 () = sleep_until(heard + WATCHDOG) => {
                     self.status(State::Lagging);
-                    return Err(broken("no heartbeat for a second"));
+                    return Err(self.silent("no heartbeat for a second"));
                 }
             }
         }
+    }
+
+    /// The other side is silent: the next stream is opened elsewhere, where there is an elsewhere.
+    fn silent(&self, reason: &str) -> Ended {
+        self.follower.backing.ended(StreamEnd::Silent);
+        Ended::Broken(reason.to_owned())
     }
 
     async fn take(&mut self, message: ToEdge, changes: &mut B::Changes) -> Result<(), Ended> {
@@ -371,6 +377,7 @@ impl<'a, B: Backing> Link<'a, B> {
             }
             ToEdge::Goaway { reason, retry_after_ms } => {
                 tracing::info!(%reason, "control sends the edge away");
+                self.follower.backing.ended(StreamEnd::SentAway);
                 Err(Ended::Goaway(Duration::from_millis(retry_after_ms).min(BACKOFF.1)))
             }
         }

@@ -17,6 +17,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use shared::certificate;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +84,29 @@ impl TlsCerts {
         tracing::info!(certificates = table.len(), "certificates read");
         self.0.table.store(Arc::new(table));
         Ok(())
+    }
+
+    /// Whether there is a certificate for a host.
+    #[must_use]
+    pub fn holds(&self, host: &str) -> bool {
+        host != DEFAULT && self.0.table.load().contains_key(host)
+    }
+
+    /// The first host by name that there is a certificate for.
+    #[must_use]
+    pub fn first_name(&self) -> Option<String> {
+        let table = self.0.table.load();
+        table.keys().filter(|name| &***name != DEFAULT).min().map(|name| name.to_string())
+    }
+
+    /// When each certificate ends, in seconds since 1970, by the name of its files.
+    pub(crate) fn expiries(&self) -> Vec<(Box<str>, i64)> {
+        let table = self.0.table.load();
+        let end = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
+        let mut ends: Vec<_> =
+            table.iter().filter_map(|(name, pair)| Some((name.clone(), end(pair)?))).collect();
+        ends.sort_unstable();
+        ends
     }
 
     /// The configuration of a TLS listener with these certificates.

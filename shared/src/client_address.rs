@@ -13,9 +13,71 @@ use ipnet::IpNet;
 /// The header by which an edge shows control that it is one: then `X-Forwarded-For` holds the client alone.
 pub const EDGE_TOKEN: &str = "x-waymark-edge";
 
-/// The proxies whose word about the client counts; none by default.
+/// The one header in which trusted proxies name the client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
+impl ForwardedHeader {
+    /// The name in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
+}
+
+/// A text that names none of the two headers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither X-Forwarded-For nor Forwarded")]
+pub struct NotAForwardedHeader(String);
+
+impl FromStr for ForwardedHeader {
+    type Err = NotAForwardedHeader;
+
+    fn from_str(text: &str) -> Result<Self, NotAForwardedHeader> {
+        let named = [Self::XForwardedFor, Self::Forwarded];
+        let found = named.into_iter().find(|header| header.as_str().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| NotAForwardedHeader(text.to_owned()))
+    }
+}
+
+/// The proxies whose word about the client counts, and the header in which they say it; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TrustedProxies(Vec<IpNet>);
+pub struct TrustedProxies {
+    networks: Vec<IpNet>,
+    header: ForwardedHeader,
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// The client's address; that of the proxy where the proxy names nobody.
+    pub ip: IpAddr,
+    /// Whether no proxy stands between: only then loopback means a program of this machine.
+    pub is_direct: bool,
+}
+
+impl ClientAddress {
+    /// Whether the client is a program of this machine, which limits by address leave alone.
+    #[must_use]
+    pub const fn is_local(self) -> bool {
+        self.is_direct && self.ip.is_loopback()
+    }
+
+    /// The address by which the client is limited; `None` for a program of this machine.
+    #[must_use]
+    pub const fn limited(self) -> Option<IpAddr> {
+        if self.is_local() { None } else { Some(self.ip) }
+    }
+}
 
 /// An entry of a list of proxies that is neither an address nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,54 +94,64 @@ impl FromStr for TrustedProxies {
             let address = entry.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
             address.or_else(|_| entry.parse::<IpNet>()).map_err(|_| NotANetwork(entry.to_owned()))
         };
-        entries.map(network).collect::<Result<_, _>>().map(Self)
+        let networks = entries.map(network).collect::<Result<_, _>>()?;
+        Ok(Self { networks, header: ForwardedHeader::default() })
     }
 }
 
 impl TrustedProxies {
+    /// The same proxies, which name the client in `header`.
+    #[must_use]
+    pub fn reading(self, header: ForwardedHeader) -> Self {
+        Self { header, ..self }
+    }
+
+    /// The header in which they name the client; any other one is not looked at.
+    #[must_use]
+    pub const fn header(&self) -> ForwardedHeader {
+        self.header
+    }
+
+    /// Whether no proxy is trusted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.networks.is_empty()
+    }
+
     /// Whether an address is that of a trusted proxy.
     #[must_use]
     pub fn trust(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
-        self.0.iter().any(|network| network.contains(&ip))
+        self.networks.iter().any(|network| network.contains(&ip))
     }
 
-    /// The client's address: that of the connection, or what trusted proxies say in their headers.
+    /// The client's address: that of the connection, or what trusted proxies say of it.
     ///
-    /// Each proxy appends the address it was called from, so the list is walked from its right end past the
-    /// trusted ones; the first other address is the client. A list with anything else in it counts for nothing,
-    /// and so do two headers that name different clients: a proxy writes one of them, and may pass on the
-    /// other from anybody. Then the client is the proxy itself.
+    /// Each proxy appends the address it was called from to [`Self::header`], whose lines are one list. The
+    /// list is read from its right end, past trusted proxies and past what is no address, to the first other
+    /// address; what stands left of that was written by somebody whom nobody vouches for. Where all are
+    /// trusted, the client is the leftmost; where there is no address, it is the proxy itself.
     pub fn client<'a>(
         &self,
         peer: IpAddr,
-        forwarded: impl Iterator<Item = &'a [u8]>,
-        x_forwarded_for: impl Iterator<Item = &'a [u8]>,
-    ) -> IpAddr {
+        lines: impl DoubleEndedIterator<Item = &'a [u8]>,
+    ) -> ClientAddress {
         let peer = peer.to_canonical();
         if !self.trust(peer) {
-            return peer;
+            return ClientAddress { ip: peer, is_direct: true };
         }
-        // Spec gap: what happens when both headers come is not shown.
-        match (self.walk(forwarded, forwarded_hops), self.walk(x_forwarded_for, plain_hops)) {
-            (Ok(Some(client)), Ok(None)) | (Ok(None), Ok(Some(client))) => client,
-            (Ok(Some(one)), Ok(Some(other))) if one == other => one,
-            _ => peer,
+        let read = match self.header {
+            ForwardedHeader::XForwardedFor => node,
+            ForwardedHeader::Forwarded => forwarded_node,
+        };
+        let mut ip = peer;
+        for hop in lines.rev().flat_map(|line| FromRight::new(line, b',')).filter_map(read) {
+            ip = hop;
+            if !self.trust(hop) {
+                break;
+            }
         }
-    }
-
-    /// The client that the lines of one header name; `None` when they name nobody.
-    fn walk<'a>(
-        &self,
-        lines: impl Iterator<Item = &'a [u8]>,
-        hops: fn(&str, &mut Vec<IpAddr>) -> Result<(), Malformed>,
-    ) -> Result<Option<IpAddr>, Malformed> {
-        let mut chain = Vec::new();
-        for line in lines {
-            hops(std::str::from_utf8(line).map_err(|_| Malformed)?, &mut chain)?;
-        }
-        let client = chain.iter().rev().find(|ip| !self.trust(**ip)).or(chain.first());
-        Ok(client.copied())
+        ClientAddress { ip, is_direct: false }
     }
 }
 
@@ -92,60 +164,67 @@ pub fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
-#[derive(Debug)]
-struct Malformed;
-
-/// The addresses of a line of `X-Forwarded-For`.
-fn plain_hops(line: &str, hops: &mut Vec<IpAddr>) -> Result<(), Malformed> {
-    for entry in line.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        hops.push(node(entry)?);
-    }
-    Ok(())
+/// The parts of a line between separators outside of quoted strings, the last one first.
+///
+/// From the right: what a proxy appended is read alike whatever a stranger wrote before it, be it an open quote.
+struct FromRight<'a> {
+    rest: Option<&'a [u8]>,
+    separator: u8,
 }
 
-/// The addresses of a line of `Forwarded`: each element must name one.
-fn forwarded_hops(line: &str, hops: &mut Vec<IpAddr>) -> Result<(), Malformed> {
-    for element in split_unquoted(line, ',')?.into_iter().filter(|element| !element.is_empty()) {
-        let mut named = None;
-        for pair in split_unquoted(element, ';')?.into_iter().filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or(Malformed)?;
-            if name.trim().eq_ignore_ascii_case("for") && named.replace(value.trim()).is_some() {
-                return Err(Malformed);
-            }
-        }
-        let value = named.ok_or(Malformed)?;
-        // No address has a character that must be escaped.
-        let unquoted =
-            value.strip_prefix('"').map(|rest| rest.strip_suffix('"').ok_or(Malformed)).transpose()?;
-        hops.push(node(unquoted.unwrap_or(value))?);
+impl<'a> FromRight<'a> {
+    fn new(line: &'a [u8], separator: u8) -> Self {
+        Self { rest: Some(line), separator }
     }
-    Ok(())
 }
 
-/// The parts of a text between separators that are outside of quoted strings, trimmed.
-fn split_unquoted(text: &str, separator: char) -> Result<Vec<&str>, Malformed> {
-    let (mut parts, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            c if c == separator && !quoted => {
-                parts.push(text[start..at].trim());
-                start = at + c.len_utf8();
+impl<'a> Iterator for FromRight<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let line = self.rest.take()?;
+        let mut is_quoted = false;
+        for (at, byte) in line.iter().enumerate().rev() {
+            let (before, from) = line.split_at(at);
+            if *byte == b'"' {
+                let escapes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+                // A quote behind an odd number of backslashes belongs to the text.
+                if !is_quoted || escapes % 2 == 0 {
+                    is_quoted = !is_quoted;
+                }
+            } else if *byte == self.separator && !is_quoted {
+                self.rest = Some(before);
+                return from.get(1..);
             }
-            _ => {}
+        }
+        Some(line)
+    }
+}
+
+/// The address that an element of `Forwarded` names by `for`, if it does so once.
+fn forwarded_node(element: &[u8]) -> Option<IpAddr> {
+    let mut named = None;
+    for pair in FromRight::new(element, b';') {
+        let Some(at) = pair.iter().position(|byte| *byte == b'=') else { continue };
+        let (name, value) = pair.split_at(at);
+        if name.trim_ascii().eq_ignore_ascii_case(b"for") && named.replace(value.get(1..)?).is_some() {
+            return None;
         }
     }
-    parts.push(text[start..].trim());
-    if quoted { Err(Malformed) } else { Ok(parts) }
+    let value = named?.trim_ascii();
+    // No address has a character that must be escaped.
+    match value.strip_prefix(b"\"") {
+        Some(quoted) => node(quoted.strip_suffix(b"\"")?),
+        None => node(value),
+    }
 }
 
 /// An address, with a port or in brackets as some proxies write it.
-fn node(text: &str) -> Result<IpAddr, Malformed> {
+fn node(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?.trim();
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let ip = bare.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
-    ip.map(|ip| ip.to_canonical()).map_err(|_| Malformed)
+    ip.map(|ip| ip.to_canonical()).ok()
 }
 
 #[cfg(test)]
@@ -164,7 +243,7 @@ mod tests {
             ("10.0.0.1:80", None),
             ("*", None),
         ] {
-            let read = text.parse::<TrustedProxies>().ok().map(|proxies| proxies.0.len());
+            let read = text.parse::<TrustedProxies>().ok().map(|proxies| proxies.networks.len());
             assert_eq!(read, expected, "{text:?}");
         }
         let proxies: TrustedProxies = "10.0.0.0/8,::1,::ffff:192.0.2.1".parse().unwrap();
@@ -180,69 +259,123 @@ mod tests {
         }
     }
 
+    fn client(proxies: &TrustedProxies, peer: &str, lines: &[&[u8]]) -> ClientAddress {
+        proxies.client(peer.parse().unwrap(), lines.iter().copied())
+    }
+
+    #[test]
+    fn the_header_is_one_of_two() {
+        for (text, expected) in [
+            ("X-Forwarded-For", Some(ForwardedHeader::XForwardedFor)),
+            ("forwarded", Some(ForwardedHeader::Forwarded)),
+            ("X-Real-IP", None),
+            ("", None),
+            ("X-Forwarded-For, Forwarded", None),
+        ] {
+            assert_eq!(text.parse::<ForwardedHeader>().ok(), expected, "{text:?}");
+        }
+    }
+
     #[test]
     fn only_trusted_proxies_name_the_client() {
+        use ForwardedHeader::{Forwarded as F, XForwardedFor as X};
         let proxies: TrustedProxies = "10.0.0.0/8, fd00::/8".parse().unwrap();
-        let proxy = "10.0.0.1";
-        let x = |list: &'static [&'static str]| (&[][..], list);
-        let f = |list: &'static [&'static str]| (list, &[][..]);
-        for (peer, (forwarded, for_), expected, why) in [
-            ("203.0.113.9", x(&["1.1.1.1"]), "203.0.113.9", "a client does not name itself"),
-            ("203.0.113.9", f(&["for=1.1.1.1"]), "203.0.113.9", "in neither form"),
-            ("::ffff:203.0.113.9", x(&[]), "203.0.113.9", "an address in one form"),
-            (proxy, x(&[]), proxy, "a proxy that says nothing"),
-            (proxy, x(&[""]), proxy, "an empty list says nothing"),
-            (proxy, x(&["203.0.113.7"]), "203.0.113.7", "a proxy's word"),
-            ("::ffff:10.0.0.1", x(&["203.0.113.7"]), "203.0.113.7", "by a socket of both families"),
-            (proxy, x(&["6.6.6.6, 203.0.113.7"]), "203.0.113.7", "what the client wrote is left of it"),
+        let (proxy, client_) = ("10.0.0.1", "203.0.113.7");
+        for (header, peer, lines, expected, why) in [
+            (X, "203.0.113.9", &["1.1.1.1"][..], "203.0.113.9", "a client does not name itself"),
+            (F, "203.0.113.9", &["for=1.1.1.1"], "203.0.113.9", "in neither form"),
+            (X, "::ffff:203.0.113.9", &[], "203.0.113.9", "an address in one form"),
+            (X, proxy, &[], proxy, "a proxy that says nothing"),
+            (X, proxy, &[""], proxy, "an empty list says nothing"),
+            (X, proxy, &["203.0.113.7"], client_, "a proxy's word"),
+            (X, "::ffff:10.0.0.1", &["203.0.113.7"], client_, "by a socket of both families"),
+            (X, proxy, &["6.6.6.6, 203.0.113.7"], client_, "what the client wrote is left of it"),
+            (X, proxy, &["6.6.6.6,10.3.3.3, 203.0.113.7"], client_, "a trusted name left of it"),
+            (X, proxy, &["203.0.113.7, 10.9.9.9 ,, fd00::2"], client_, "past several proxies"),
+            (X, proxy, &["6.6.6.6", "203.0.113.7", "10.9.9.9"], client_, "lines are one list"),
+            (X, proxy, &["10.2.2.2, 10.3.3.3"], "10.2.2.2", "a client among the proxies"),
+            (X, proxy, &["203.0.113.7:4711"], client_, "with a port"),
+            (X, proxy, &["2001:db8::7"], "2001:db8::7", "IPv6"),
+            (X, proxy, &["[2001:db8::7]:4711"], "2001:db8::7", "IPv6 with a port"),
+            (X, proxy, &["[2001:db8::7]"], "2001:db8::7", "IPv6 in brackets"),
+            (X, proxy, &["::ffff:203.0.113.7"], client_, "mapped"),
+            (X, proxy, &["unknown"], proxy, "no address"),
+            (X, proxy, &["unknown, 203.0.113.7"], client_, "an unreadable hop hides nobody"),
+            (X, proxy, &["x, 203.0.113.7"], client_, "nor does a broken one"),
+            (X, proxy, &["203.0.113.7, unknown, 10.9.9.9"], client_, "unreadable hops are passed over"),
+            (X, proxy, &["\"6.6.6.6, 203.0.113.7"], client_, "an open quote on the left"),
+            (X, proxy, &["203.0.113.7 6.6.6.6"], proxy, "no comma"),
+            (X, proxy, &["127.0.0.1"], "127.0.0.1", "a proxy may name loopback"),
+            (F, proxy, &["for=203.0.113.7"], client_, "the standard's header"),
+            (F, proxy, &["For=\"[2001:db8::7]:4711\";proto=https;by=10.0.0.1"], "2001:db8::7", "quoted"),
+            (F, proxy, &["for=6.6.6.6, for=203.0.113.7;host=\"a,b;c\""], client_, "commas in quotes"),
+            (F, proxy, &["for=6.6.6.6, for=203.0.113.7;host=\"a\\\",b\""], client_, "escaped quotes"),
+            (F, proxy, &["for=203.0.113.7, for=10.9.9.9"], client_, "past proxies"),
+            (F, proxy, &["for=\"6.6.6.6, for=203.0.113.7"], client_, "an open quote on the left"),
+            (F, proxy, &["junk\\, for=203.0.113.7"], client_, "a backslash on the left"),
             (
+                F,
                 proxy,
-                x(&["6.6.6.6,10.3.3.3, 203.0.113.7"]),
-                "203.0.113.7",
-                "a trusted name behind does not count",
+                &["for=203.0.113.7, proto=https"],
+                client_,
+                "an element without a client is passed over",
             ),
-            (proxy, x(&["203.0.113.7, 10.9.9.9 ,, fd00::2"]), "203.0.113.7", "past several proxies"),
-            (proxy, x(&["6.6.6.6", "203.0.113.7", "10.9.9.9"]), "203.0.113.7", "lines are one list"),
-            (proxy, x(&["10.2.2.2, 10.3.3.3"]), "10.2.2.2", "a client among the proxies"),
-            (proxy, x(&["203.0.113.7:4711"]), "203.0.113.7", "with a port"),
-            (proxy, x(&["2001:db8::7"]), "2001:db8::7", "IPv6"),
-            (proxy, x(&["[2001:db8::7]:4711"]), "2001:db8::7", "IPv6 with a port"),
-            (proxy, x(&["::ffff:203.0.113.7"]), "203.0.113.7", "mapped"),
-            (proxy, x(&["unknown"]), proxy, "no address"),
-            (proxy, x(&["x, 203.0.113.7"]), proxy, "a malformed list counts for nothing"),
-            (proxy, x(&["203.0.113.7 6.6.6.6"]), proxy, "no comma"),
-            (proxy, f(&["for=203.0.113.7"]), "203.0.113.7", "the standard's header"),
-            (proxy, f(&["For=\"[2001:db8::7]:4711\";proto=https;by=10.0.0.1"]), "2001:db8::7", "quoted"),
-            (proxy, f(&["for=6.6.6.6, for=203.0.113.7;host=\"a,b;c\""]), "203.0.113.7", "commas in quotes"),
-            (proxy, f(&["for=203.0.113.7, for=10.9.9.9"]), "203.0.113.7", "past proxies"),
-            (proxy, f(&["for=_hidden"]), proxy, "a name that hides"),
-            (proxy, f(&["for=unknown"]), proxy, "unknown"),
-            (proxy, f(&["proto=https"]), proxy, "an element without a client"),
-            (proxy, f(&["for=6.6.6.6;for=203.0.113.7"]), proxy, "two clients in one element"),
-            (proxy, f(&["for=\"203.0.113.7"]), proxy, "an open quote"),
-            (proxy, f(&["203.0.113.7"]), proxy, "no pair"),
-            (proxy, (&["for=203.0.113.7"], &["203.0.113.7"]), "203.0.113.7", "both, and they agree"),
-            (proxy, (&["for=6.6.6.6"], &["203.0.113.7"]), proxy, "both, and they do not"),
-            (proxy, (&["x"], &["203.0.113.7"]), proxy, "both, one malformed"),
+            (F, proxy, &["for=_hidden"], proxy, "a name that hides"),
+            (F, proxy, &["for=unknown"], proxy, "unknown"),
+            (F, proxy, &["for=6.6.6.6;for=203.0.113.7"], proxy, "two clients in one element"),
+            (F, proxy, &["for=\"203.0.113.7"], proxy, "an open quote"),
+            (F, proxy, &["203.0.113.7"], proxy, "no pair"),
         ] {
-            let client = proxies.client(
-                peer.parse().unwrap(),
-                forwarded.iter().map(|line| line.as_bytes()),
-                for_.iter().map(|line| line.as_bytes()),
-            );
-            assert_eq!(client, expected.parse::<IpAddr>().unwrap(), "{why}");
+            let proxies = proxies.clone().reading(header);
+            let lines: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+            let found = client(&proxies, peer, &lines);
+            assert_eq!(found.ip, expected.parse::<IpAddr>().unwrap(), "{why}");
+            assert_eq!(found.is_direct, peer.contains("203.0.113.9"), "{why}");
         }
-        let bytes = [&b"203.0.113.7\xff"[..]];
-        let client = proxies.client(proxy.parse().unwrap(), [].into_iter(), bytes.into_iter());
-        assert_eq!(client.to_string(), proxy, "bytes that are no text");
+        let found = client(&proxies, proxy, &[b"6.6.6.6\xff, 203.0.113.7"]);
+        assert_eq!(found.ip.to_string(), client_, "bytes that are no text");
+    }
+
+    #[test]
+    fn through_a_trusted_proxy_nobody_is_local() {
+        let proxies: TrustedProxies = "127.0.0.1".parse().unwrap();
+        for (trusted, lines, expected) in [
+            (false, &[][..], true),
+            (false, &[&b"203.0.113.7"[..]], true),
+            (true, &[], false),
+            (true, &[b"127.0.0.1"], false),
+            (true, &[b"::1, unknown"], false),
+            (true, &[b"203.0.113.7"], false),
+        ] {
+            let proxies = if trusted { proxies.clone() } else { TrustedProxies::default() };
+            let found = client(&proxies, "127.0.0.1", lines);
+            assert_eq!((found.is_local(), found.limited().is_none()), (expected, expected), "{lines:?}");
+        }
     }
 
     proptest::proptest! {
+        /// Whatever a client writes, the hop that its proxy appends counts: on its line or on one of its own.
         #[test]
-        fn any_headers_are_survived(forwarded: Vec<Vec<u8>>, text in "[for=\",;\\[\\]:0-9. ]{0,60}") {
-            let proxies: TrustedProxies = "10.0.0.0/8".parse().unwrap();
-            let lines = || forwarded.iter().map(Vec::as_slice).chain([text.as_bytes()]);
-            let _ = proxies.client([10, 0, 0, 1].into(), lines(), lines());
+        fn what_a_client_writes_moves_nobody(
+            junk: Vec<u8>,
+            text in "[a-zA-Z=\",;\\\\\\[\\]:0-9. ]{0,60}",
+            is_one_line: bool,
+            is_standard: bool,
+        ) {
+            let (header, hop) = if is_standard {
+                (ForwardedHeader::Forwarded, "for=\"[2001:db8::7]:4711\";proto=https")
+            } else {
+                (ForwardedHeader::XForwardedFor, "[2001:db8::7]:4711")
+            };
+            let proxies = "10.0.0.0/8".parse::<TrustedProxies>().unwrap().reading(header);
+            for left in [&junk[..], text.as_bytes()] {
+                let joined = [left, b", ", hop.as_bytes()].concat();
+                let lines = if is_one_line { vec![&joined[..]] } else { vec![left, hop.as_bytes()] };
+                let found = client(&proxies, "10.0.0.1", &lines);
+                proptest::prop_assert_eq!(found.ip.to_string(), "2001:db8::7");
+                let alone = client(&proxies, "10.0.0.1", &[left]);
+                proptest::prop_assert!(!alone.is_local());
+            }
         }
     }
 }

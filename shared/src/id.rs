@@ -123,6 +123,10 @@ id_types! {
     PlaceId;
     /// A collection of Thngs.
     CollectionId;
+    /// A batch of Thngs.
+    BatchId;
+    /// A task of a batch.
+    TaskId;
     /// An action recorded against a Thng or product.
     ActionId;
     /// An application of a project.

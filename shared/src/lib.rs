@@ -4,8 +4,10 @@
 //! are arguments; every function gives the same answer for the same input.
 
 pub mod access_token;
+pub mod certificate;
 pub mod client_address;
 pub mod commission;
+pub mod exposition;
 pub mod filter;
 pub mod geo;
 pub mod id;
@@ -21,4 +23,5 @@ pub mod short_url;
 pub mod standing;
 pub mod target;
 pub mod time;
+pub mod variables;
 pub mod wire;

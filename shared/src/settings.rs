@@ -19,7 +19,7 @@ use serde::{
     de::{self, DeserializeOwned},
 };
 
-use crate::client_address::TrustedProxies;
+use crate::client_address::{ForwardedHeader, TrustedProxies};
 
 /// A setting that cannot be used: which one, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -150,6 +150,50 @@ pub fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
             format!("{error}: give addresses and networks, with commas"),
         )
     })
+}
+
+/// The header in which trusted proxies name the client; unset is `X-Forwarded-For`.
+///
+/// # Errors
+/// It is another one, or both.
+pub fn forwarded_header(text: Option<&str>) -> Result<ForwardedHeader, ConfigError> {
+    let header = text.map(str::parse).transpose();
+    let wrong = |error| {
+        let reason = format!("{error}: name the one that the proxies write");
+        ConfigError::new("WAYMARK_FORWARDED_HEADER", reason)
+    };
+    header.map(Option::unwrap_or_default).map_err(wrong)
+}
+
+/// What a start behind a TLS proxy warns of once: without trusted addresses all clients are that proxy.
+#[must_use]
+pub fn proxy_warning(behind_tls_proxy: bool, proxies: &TrustedProxies) -> Option<&'static str> {
+    (behind_tls_proxy && proxies.is_empty()).then_some(
+        "a TLS proxy stands in front, but WAYMARK_TRUSTED_PROXIES names none: every client counts as the proxy, so \
+         scans have its address and limits by address hold for all clients together, or for none where the proxy is \
+         on this machine",
+    )
+}
+
+/// The base of the API as clients reach it.
+///
+/// # Errors
+/// It is no scheme and host alone.
+pub fn public_url(text: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(text) = text else { return Ok(None) };
+    let is_base = url::Url::parse(&text).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.path() == "/"
+    });
+    if is_base {
+        return Ok(Some(text.trim_end_matches('/').to_owned()));
+    }
+    Err(ConfigError::new("WAYMARK_PUBLIC_URL", format!("{text:?} is no base such as https://api.example")))
 }
 
 /// A whole number within what is allowed; unset is the default.

@@ -1,6 +1,6 @@
 //! Short domains, short URLs and the text that a QR code carries.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,12 @@ impl Scheme {
             Self::Http => "http",
             Self::Https => "https",
         }
+    }
+
+    /// The scheme of a host for which none was written: https, save for an address of this machine alone.
+    #[must_use]
+    pub fn of_host(host: &str) -> Self {
+        if is_loopback(name_of(host)) { Self::Http } else { Self::Https }
     }
 
     const fn default_port(self) -> &'static str {
@@ -137,6 +143,13 @@ impl ShortDomain {
         Ok(Self { host, scheme, case_sensitive: false, account: None })
     }
 
+    /// Whether its codes are for development only: they lead to this machine or into a local network.
+    #[must_use]
+    pub fn is_development(&self) -> bool {
+        let name = name_of(self.host.as_str());
+        is_loopback(name) || name.ends_with(".local") || address_of(name).is_some_and(is_local_network)
+    }
+
     /// The text by which a short id is looked up on this domain.
     #[must_use]
     pub fn fold(&self, short_id: &ShortId) -> Box<str> {
@@ -156,6 +169,37 @@ impl ShortDomain {
     pub fn qr_payload(&self, short_id: &ShortId) -> String {
         let url = self.short_url(short_id);
         if self.case_sensitive { url } else { url.to_ascii_uppercase() }
+    }
+}
+
+/// A host without its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        Some(_) | None => host,
+    }
+}
+
+fn address_of(name: &str) -> Option<IpAddr> {
+    name.trim_matches(['[', ']']).parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+}
+
+fn is_loopback(name: &str) -> bool {
+    let is_name = |name: &str| name.eq_ignore_ascii_case("localhost");
+    is_name(name)
+        || name.rsplit_once('.').is_some_and(|(_, last)| is_name(last))
+        || address_of(name).is_some_and(|ip| ip.is_loopback())
+}
+
+/// Whether an address is of a local network: private, link-local, or of a carrier's shared space.
+#[must_use]
+pub fn is_local_network(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            ip.is_private() || ip.is_link_local() || (a == 100 && (64..128).contains(&b))
+        }
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
     }
 }
 
@@ -181,6 +225,28 @@ mod tests {
             ("user@tn.gg", None),
         ] {
             assert_eq!(text.parse::<Host>().ok().as_ref().map(Host::as_str), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_loopback_is_http_by_itself() {
+        for (host, scheme, is_development) in [
+            ("tn.gg", Scheme::Https, false),
+            ("tn.gg:8443", Scheme::Https, false),
+            ("localhost.example", Scheme::Https, false),
+            ("203.0.113.7", Scheme::Https, false),
+            ("192.168.1.5:8443", Scheme::Https, true),
+            ("10.0.0.1", Scheme::Https, true),
+            ("[fd00::1]:8443", Scheme::Https, true),
+            ("printer.local", Scheme::Https, true),
+            ("127.0.0.1:8081", Scheme::Http, true),
+            ("127.0.0.2", Scheme::Http, true),
+            ("[::1]:8081", Scheme::Http, true),
+            ("LOCALHOST:8081", Scheme::Http, true),
+            ("tn.localhost", Scheme::Http, true),
+        ] {
+            assert_eq!(Scheme::of_host(host), scheme, "{host}");
+            assert_eq!(ShortDomain::new(scheme, host).unwrap().is_development(), is_development, "{host}");
         }
     }
 

@@ -142,6 +142,15 @@ impl Target {
         Template { text_bytes: parts.iter().map(length).sum(), parts: parts.into() }
     }
 
+    /// Host in lower case, with a port that is not the default.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        // A tag stands behind the host.
+        let url = Url::parse(&self.expand(&TagValues::default())).ok()?;
+        let host = url.host_str()?.to_ascii_lowercase();
+        Some(url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
+    }
+
     /// Host with a port that is not the default, and first path segment, if that is all the path.
     ///
     /// Serves to find targets that are short URLs themselves, once their tags are replaced.

@@ -120,6 +120,9 @@ page.on('response', (response) => {
 
 let thng, redirection
 await step('a Thng with a redirection exists', async () => {
+  // The pages that it leads to are on this machine, which an account has to allow.
+  const { account } = await api('GET', '/access')
+  await api('PUT', `/accounts/${account}`, { privateTargets: true })
   thng = await api('POST', '/thngs', { name: 'browser' })
   redirection = await api('POST', '/redirections', {
     platformId: thng.id,

@@ -1,9 +1,18 @@
 // What the vendor's own end-to-end suite takes for granted: a Node of its time,
 // the address of the API, and a key in its own variable.
 
-import { createRequire } from 'node:module'
+import Module, { createRequire } from 'node:module'
 import './resolve-short-domain.mjs'
 import { required } from './steps.mjs'
+
+const version = process.argv.find((argument) => argument.startsWith('--sdk='))?.slice('--sdk='.length)
+/** The package whose suite is run: 5.4 goes by its own name, the older ones by an alias. */
+export const packageName = version === undefined ? 'evrythng' : `evrythng-${version}`
+// Each suite asks for `evrythng`, which is the version that it comes with.
+const resolve = Module._resolveFilename
+Module._resolveFilename = function (name, ...rest) {
+  return resolve.call(this, name === 'evrythng' ? packageName : name, ...rest)
+}
 
 // The SDK brings the `fetch` that it was made with where Node has none.
 delete globalThis.fetch
@@ -16,3 +25,8 @@ globalThis.fetch = (url, options = {}) => {
 }
 evrythng.setup({ apiUrl: required('WAYMARK_API_URL').replace(/\/+$/, '') })
 process.env.OPERATOR_API_KEY = required('WAYMARK_OPERATOR_KEY')
+
+// The suite is of the first contract, in which users of applications have the rights of their project.
+const apiKey = process.env.OPERATOR_API_KEY
+const { account } = await evrythng.api({ url: '/access', apiKey })
+await evrythng.api({ url: `/accounts/${account}`, method: 'put', apiKey, data: { userRights: 'open' } })

@@ -1,7 +1,7 @@
 // The vendor's own end-to-end suite, as it lies in the npm package, against a
 // running Waymark over TLS.
 //
-//   node e2e.mjs [group…]   (environment: see README.md)
+//   node e2e.mjs [--sdk=5.0|--sdk=5.1] [group…]   (environment: see README.md)
 //
 // Prints one line of JSON for each test: `{"group", "title", "state"}`, where
 // `state` is `passed`, `failed` (with `error`), `pending` (the suite has no body
@@ -9,16 +9,16 @@
 // `hook`; each test that was not reached because of it has failed, too.
 
 import { createRequire } from 'node:module'
-import './e2e-setup.mjs'
+import { packageName } from './e2e-setup.mjs'
 
 // What Waymark does not have: the suite's groups of it are not run.
-const EXCLUDED = ['Roles', 'Permissions', 'Batches', 'Tasks', 'Reactor']
+const EXCLUDED = ['Roles', 'Permissions', 'Reactor']
 // The suite's own limit is for a service that is idle.
 const LIMIT_MS = 30_000
 
 const require = createRequire(import.meta.url)
 const Mocha = require('mocha')
-const only = process.argv.slice(2)
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const states = new Map()
@@ -59,7 +59,7 @@ function exclude (suite, isOut) {
 }
 
 const mocha = new Mocha({ timeout: LIMIT_MS, reporter: Reporter, ui: 'bdd' })
-mocha.addFile(require.resolve('evrythng/test/e2e/index.spec.js'))
+mocha.addFile(require.resolve(`${packageName}/test/e2e/index.spec.js`))
 mocha.loadFiles()
 exclude(mocha.suite, (title) => EXCLUDED.includes(title.split(' ')[0]))
 if (only.length > 0) mocha.grep(only.join('|'))

@@ -30,8 +30,11 @@ mod replicas;
 mod restore;
 mod rolling;
 mod settings;
+mod silent;
 mod stream;
 mod systemd;
+
+pub(crate) use self::replicas::until;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edge_follows_from_end_to_end() -> Result<()> {

@@ -6,16 +6,22 @@ mod assessment_input;
 mod assessment_settings;
 mod authentication;
 mod bad_input;
+mod batches;
+mod bulk;
+mod client_habits;
 mod collections;
 mod commission_states;
 mod commissioning;
 mod conventions;
+mod crowd;
 mod event_log;
 mod events;
 mod export;
 mod files;
 mod followers;
 mod idempotency;
+mod identifiers;
+mod ignored;
 mod job_purge;
 mod jobs;
 mod key_flows;
@@ -30,9 +36,11 @@ mod properties_refused;
 mod reactions;
 mod resources;
 mod scan_profile;
+mod scan_sources;
 mod scoping;
 mod series;
 mod serve;
+mod user_rights;
 mod users;
 mod walk;
 mod webhooks;
@@ -158,6 +166,14 @@ impl Api {
 
     async fn get(&self, uri: &str) -> Result<Answer> {
         self.call(Method::GET, uri, None).await
+    }
+
+    /// Gives users of the first account's applications the rights of the whole project.
+    async fn open_rights(&self) -> Result<()> {
+        let uri = format!("/accounts/{}", self.made.account);
+        let answer = self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        Ok(())
     }
 
     /// Creates a resource and gives its body.

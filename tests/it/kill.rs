@@ -194,8 +194,8 @@ async fn run(
     ensure!(found.len() as f64 >= written, "{} scans are stored, {written} were written", found.len());
     let dropped = metrics.get("waymark_edge_scans_lost_total").copied().context("lost")?;
     ensure!(dropped == 0.0, "{dropped} scans were dropped under this little load");
-    let lag = metrics.get("waymark_edge_writer_lag_max_microseconds").copied().context("lag")?;
-    let lag = Duration::from_secs_f64(lag / 1e6);
+    let lag = metrics.get("waymark_edge_writer_lag_max_seconds").copied().context("lag")?;
+    let lag = Duration::from_secs_f64(lag);
     let lost: Vec<Duration> = done
         .answered
         .iter()

@@ -1,6 +1,11 @@
 //! What operators see: metrics, probes, traces, and what stands in `deploy`.
 
+mod backup;
 mod deploy;
 mod env;
+mod full_disk;
 mod metrics;
+mod newer_schema;
 mod traces;
+
+pub(crate) use self::newer_schema::waits_for_postgres;

@@ -6,6 +6,7 @@ use control::domain::{
         profile::{Observation, Profile},
         rules::{signs, sum},
         settings::Settings,
+        source::Source,
         spot::Spot,
         spread::{Spread, Trigger},
     },
@@ -13,7 +14,7 @@ use control::domain::{
 };
 use proptest::prelude::*;
 use shared::time::UnixMillis;
-use tests::simulator::{FIRST_EVALUATION_SEED, Figures, Report, auc, precision, run};
+use tests::simulator::{FIRST_EVALUATION_SEED, Figures, Report, attack, auc, precision, run};
 
 /// Items of each mix; `cargo run --release -p tests --bin simulate` takes many more.
 const ITEMS: usize = 16_000;
@@ -40,7 +41,8 @@ fn check(figures: &Figures, floors: &Floors) {
     }
     assert!(report.diversion_precision(0.10) >= floors.diversion_precision, "{report}");
     assert!(report.diversion_noticed >= 0.85, "{report}");
-    assert!(report.diversion_never_inside >= 0.9, "{report}");
+    // One scan inside no longer undoes a diversion: some of the false alarms were seen inside, once.
+    assert!(report.diversion_never_inside >= 0.7, "{report}");
 }
 
 /// The precision of diversion has no floor in the design; 0.80, which was chosen before a run, is missed. What is called
@@ -71,6 +73,20 @@ fn copies_and_diverted_goods_are_told_in_the_crowded_mix() {
     );
 }
 
+/// Keys that anybody can get, and a botnet that has them, make no genuine item look copied or diverted, and clear no copy.
+#[test]
+fn attackers_with_public_keys_move_no_verdict_beyond_unknown() {
+    for attack in attack(FIRST_EVALUATION_SEED, 1_000) {
+        assert!(attack.genuine.values().sum::<usize>() > 200 && attack.copied > 50, "{attack}");
+        if attack.attacker.is_public() {
+            assert_eq!((attack.incriminated, attack.cleared), (0, 0), "{attack}");
+        } else {
+            // What edges see is believed: the attack works, and would show here if the others were believed, too.
+            assert!(attack.incriminated > 0, "{attack}");
+        }
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     assert_eq!(run(3, 200, &Figures::PLAIN), run(3, 200, &Figures::PLAIN));
@@ -95,7 +111,7 @@ prop_compose! {
         } else {
             Spot::of_address(true, Some(at), Some(country), None)
         };
-        Observation { at: UnixMillis(hour * 3_600_000), agent: Some(AgentHash(agent)), spot, is_implicit: true }
+        Observation { at: UnixMillis(hour * 3_600_000), agent: Some(AgentHash(agent)), spot, is_implicit: true, source: Source::Edge }
     }
 }
 
@@ -117,7 +133,7 @@ proptest! {
     ) {
         let at = Coordinates::new(latitude, longitude);
         let spot = Spot::of_address(true, at, Some("NZ"), None);
-        let copy = Observation { at: UnixMillis(900 * 3_600_000), agent: Some(AgentHash(99)), spot, is_implicit: true };
+        let copy = Observation { at: UnixMillis(900 * 3_600_000), agent: Some(AgentHash(99)), spot, is_implicit: true, source: Source::Edge };
         let before = points_of(&scans);
         let after = points_of(&[scans, vec![copy]].concat());
         prop_assert!(after >= before, "{after} after {before}");

@@ -2,10 +2,12 @@
 
 mod event_log;
 mod filters;
+mod full_disk;
 mod imports;
 mod job_turns;
 mod paging;
 mod races;
 pub(crate) mod redirections;
 mod scans;
+pub(crate) mod schema;
 mod stream;

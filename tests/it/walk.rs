@@ -10,7 +10,11 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tests::product::{DEADLINE, binary, root, spawn_up};
+use tests::{
+    db::{Engine, Location, TestDb},
+    product::{DEADLINE, binary, root, spawn_up},
+    redis::RedisServer,
+};
 
 use crate::decode::tools;
 
@@ -63,7 +67,10 @@ fn at_home(program: &Path, home: &Path, ports: [&str; 3]) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let is_setting = name.to_str().is_some_and(|name| {
-            name.starts_with("WAYMARK_") || ["DATABASE_URL", "REDIS_URL", "RUST_LOG"].contains(&name)
+            name.starts_with("WAYMARK_")
+                || ["DATABASE_URL", "REDIS_URL", "RUST_LOG"].contains(&name)
+                // The runner of the tests says these of its own package; with them cargo builds much anew.
+                || ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start))
         });
         if is_setting {
             command.env_remove(name);
@@ -84,23 +91,41 @@ fn deploy_run(home: &Path, ports: [&str; 3]) -> Command {
     command
 }
 
-/// The blocks that the README says are run, as one script.
-fn script() -> Result<String> {
+/// Every shell block of the README, each with the heading that it stands under.
+fn blocks() -> Result<Vec<(String, String)>> {
     let readme = fs::read_to_string(root().join("README.md"))?;
-    let section = readme.split("\n## ").find(|text| text.starts_with("A walk by curl\n"));
-    let (_, walk) = section.and_then(|text| text.split_once("<!-- walk")).context("no walk in the README")?;
-    let blocks: Vec<&str> =
-        walk.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
-    ensure!(blocks.len() >= 5, "only {} blocks in the walk", blocks.len());
-    Ok(blocks.concat())
+    let mut found = Vec::new();
+    for section in readme.split("\n## ") {
+        let heading = section.lines().next().unwrap_or_default();
+        let blocks = section.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
+        found.extend(blocks.map(|block| (heading.to_owned(), block.to_owned())));
+    }
+    Ok(found)
 }
 
-fn bash(folder: &Path, script: &str, api: &str, key: &str) -> Result<String> {
+/// What the caller of the walk gives: where the service is, as the tests give it in the environment.
+const GIVEN: &str = "export API=";
+
+/// The blocks that a user types one after the other against one product, as one script.
+fn script() -> Result<String> {
+    let walked: Vec<String> = blocks()?
+        .into_iter()
+        .filter(|(heading, block)| {
+            heading != "Two commands" && heading != "A fleet" && !block.starts_with(GIVEN)
+        })
+        .map(|(_, block)| block)
+        .collect();
+    ensure!(walked.len() >= 8, "only {} blocks in the walk", walked.len());
+    Ok(walked.concat())
+}
+
+fn bash(folder: &Path, script: &str, (api, mqtt): (&str, &str), key: &str) -> Result<String> {
     // -x, so that a failure shows its line.
     let output = Command::new("bash")
         .args(["-euxo", "pipefail", "-c", script])
         .current_dir(folder)
         .env("API", api)
+        .env("MQTT_PORT", mqtt.rsplit(':').next().unwrap_or_default())
         .env("KEY", key)
         .output()?;
     let said = text(&output.stdout);
@@ -118,7 +143,8 @@ fn check_refused(output: &Output, setting: &str) {
     assert_eq!(output.status.code(), Some(64), "{out}{err}");
     assert_eq!(out, "");
     // `deploy/run` says what it does before the product speaks.
-    let lines: Vec<&str> = err.lines().filter(|line| !line.starts_with("deploy/run: ")).collect();
+    let (_, said) = err.rsplit_once("starting waymark up\n").unwrap_or(("", err.as_str()));
+    let lines: Vec<&str> = said.lines().collect();
     let [line] = lines[..] else { panic!("not one line: {err}") };
     assert!(line.starts_with("waymark: ") && line.contains(setting), "{line}");
 }
@@ -126,7 +152,9 @@ fn check_refused(output: &Output, setting: &str) {
 #[test]
 fn a_new_user_walks_line_by_line_and_starts_again() {
     let home = tempfile::tempdir().unwrap();
-    let first = Up::start(&mut deploy_run(home.path(), ["0", "0", "0"])).unwrap();
+    let mut command = deploy_run(home.path(), ["0", "0", "0"]);
+    let first = Up::start(command.env("WAYMARK_MQTT_LISTEN", "127.0.0.1:0")).unwrap();
+    let mqtt = first.line("MQTT").unwrap().to_owned();
     let (api, key) = (first.line("API").unwrap().to_owned(), first.line("Operator key").unwrap().to_owned());
     assert_eq!(key.len(), 80, "{key}");
     assert!(home.path().join("data").is_dir(), "the data is where the caller stands");
@@ -134,11 +162,12 @@ fn a_new_user_walks_line_by_line_and_starts_again() {
     // The walk as it stands; behind it, what the codes should hold.
     let walked = tempfile::tempdir().unwrap();
     let script = format!("{}\necho; call \"$API/redirections/$SHORT_ID\"", script().unwrap());
-    let said = bash(walked.path(), &script, &api, &key).unwrap();
+    let said = bash(walked.path(), &script, (&api, &mqtt), &key).unwrap();
     let record: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
     let payload = record["qr"]["payload"].as_str().unwrap();
     let short_url = record["shortUrl"].as_str().unwrap();
     assert_eq!(said.lines().next(), Some(short_url));
+    assert!(said.contains("temp_celsius"), "mosquitto_sub was told nothing: {said}");
     assert!(short_url.starts_with(first.line("Short URLs").unwrap()), "{short_url}");
     assert_eq!(payload, short_url.to_ascii_uppercase());
     let read = |name| fs::read(walked.path().join(name)).unwrap();
@@ -160,13 +189,55 @@ fn a_new_user_walks_line_by_line_and_starts_again() {
          curl -sS -D - -o /dev/null {short_url} | grep -i '^location: https://example.com/recall'"
     );
     for key in [&key, &new_key] {
-        bash(walked.path(), &script, &api, key).unwrap();
+        bash(walked.path(), &script, (&api, &mqtt), key).unwrap();
     }
 
     // A third one finds the ports taken.
     let other = tempfile::tempdir().unwrap();
     check_refused(&deploy_run(other.path(), ports).output().unwrap(), "WAYMARK_API_LISTEN");
     again.interrupt().unwrap();
+}
+
+/// The fleet's block as it stands, but with the servers of the test and free ports.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fleet_of_the_readme_comes_up() {
+    let blocks = blocks().unwrap();
+    let (_, block) = blocks.iter().find(|(heading, _)| heading == "A fleet").unwrap();
+    let database = TestDb::new(Engine::Postgres).await.unwrap();
+    let redis = RedisServer::start().await.unwrap();
+    let Location::Postgres(url, schema) = &database.location else { panic!("no Postgres") };
+    let url = format!("'{url}?options[search_path]={schema}'");
+    let ports = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+    let [api, edge, internal] = ports.map(|port| port.to_string());
+    let mut script = block.clone();
+    for (written, meant) in [
+        ("postgres://waymark@127.0.0.1/waymark", url.as_str()),
+        ("redis://127.0.0.1", redis.url().as_str()),
+        ("127.0.0.1:8080", &format!("127.0.0.1:{api}")),
+        ("127.0.0.1:8081", &format!("127.0.0.1:{edge}")),
+        ("127.0.0.1:8083", &format!("127.0.0.1:{internal}")),
+    ] {
+        assert!(script.contains(written), "{written} is not in the block");
+        script = script.replace(written, meant);
+    }
+    let script = format!(
+        "trap 'kill $(jobs -p)' EXIT
+         PATH=$BIN:$PATH
+         export WAYMARK_API_LISTEN=127.0.0.1:{api} WAYMARK_INTERNAL_LISTEN=127.0.0.1:{internal}
+         export WAYMARK_ADMIN_LISTEN=127.0.0.1:0 WAYMARK_EDGE_LISTEN=127.0.0.1:{edge} WAYMARK_DATA_DIR=./edge
+         {script}
+         for _ in $(seq 200); do
+             curl -sS -o /dev/null -w '%{{http_code}}' http://127.0.0.1:{edge}/UNKNOWN9 | grep -q 404 && exit 0
+             sleep 0.1
+         done
+         exit 1"
+    );
+    let home = tempfile::tempdir().unwrap();
+    let mut command = at_home(Path::new("bash"), home.path(), ["0", "0", "0"]);
+    let bin = binary().unwrap();
+    let output = command.args(["-euo", "pipefail", "-c", &script]).env("BIN", bin.parent().unwrap()).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
 }
 
 #[test]

@@ -11,13 +11,15 @@ use std::{
 use anyhow::Context;
 use control::{
     app::{Parts, compose},
-    domain::access::{Actor, ActorKind},
+    domain::access::{Actor, ActorKind, UserRights},
     publish::{
         outward::{Outward, SystemLookup},
         writer::WriterTask,
     },
     service::{
         App, Random, RandomUnavailable,
+        base_urls::UrlSettings,
+        capacity::CapacityLimits,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
         prepare,
@@ -215,9 +217,11 @@ impl TestApp {
             trusted_proxies: "192.0.2.0/24".parse()?,
             outward: outward()?,
             limits: Limits::default(),
+            capacity: CapacityLimits::default(),
             jobs_kept: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
+            urls: UrlSettings::default(),
         })
         .await?;
         Ok(Self { app, account, operator, db, writer: Some(task) })
@@ -233,6 +237,7 @@ impl TestApp {
             app: None,
             id: self.operator.to_string(),
             enterprise: true,
+            user_rights: UserRights::default(),
         }
     }
 }

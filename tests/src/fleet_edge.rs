@@ -56,7 +56,7 @@ impl Fleet {
         let folder: PathBuf = self.dir.join(name);
         std::fs::create_dir_all(&folder)?;
         let key_file = folder.join("key");
-        std::fs::write(&key_file, self.edge_key(name)?)?;
+        crate::product::write_key(&key_file, &self.edge_key(name)?)?;
         let all = |of: fn(&crate::fleet::Control) -> &String| {
             self.controls.iter().map(|control| of(control).clone()).collect::<Vec<_>>().join(",")
         };

@@ -8,6 +8,7 @@ pub mod fleet_edge;
 pub mod mmdb;
 pub mod mqtt;
 pub mod product;
+pub mod promtool;
 pub mod raw_edge;
 pub mod redis;
 pub mod simulator;

@@ -5,13 +5,14 @@
 
 mod assumptions;
 mod atlas;
+mod attackers;
 mod items;
 mod people;
 mod report;
 
 use control::domain::{
     assessment::{
-        Facts, assess,
+        Assessment, Facts, assess,
         profile::{Observation, Profile},
         rules::{Evidence, Item, Known, Match, Sign, duplicate, signs, sum},
         settings::Settings,
@@ -25,6 +26,7 @@ use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::U
 
 pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
+    attackers::{Attack, Attacker, attack},
     people::Rng,
     report::{Report, auc, precision},
 };
@@ -84,11 +86,8 @@ pub struct Judged {
     pub impossible: usize,
 }
 
-/// Judges a case by its last scan.
-#[must_use]
-pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
-    let (last, before) = case.scans.split_last()?;
-    let profile = Profile::of(before);
+/// Assesses a case by a scan, with the scans of a profile.
+fn assessed(case: &Case, last: &Observation, profile: &Profile, settings: &Settings) -> Assessment {
     let trigger = Trigger { at: last.at, agent: last.agent, spot: last.spot.clone(), is_counted: false };
     let countries: Vec<CountryCode> = last.spot.country.into_iter().collect();
     let commission = Commission {
@@ -106,15 +105,24 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
         ..Known::default()
     }
     .into();
-    let found = assess(&Facts {
+    assess(&Facts {
         item: &item,
         kind: TriggerType::ImplicitScans,
         trigger: &trigger,
         countries: &countries,
         evidence: &Evidence::default(),
-        profile: &profile,
+        profile,
         settings,
-    });
+        source: last.source,
+        peak: None,
+    })
+}
+
+/// Judges a case by its last scan.
+#[must_use]
+pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
+    let (last, before) = case.scans.split_last()?;
+    let found = assessed(case, last, &Profile::of(before), settings);
     let signs = signs(&found.spread, settings);
     let is_inside =
         |scan: &Observation| scan.spot.country.is_some_and(|country| case.market.contains(&country));

@@ -79,6 +79,7 @@ impl Edge {
         fs::create_dir_all(&folder)?;
         let key = folder.join("edge.key");
         fs::write(&key, "measured\n")?;
+        fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         let control = format!("http://{}", control.address);
         let cache_mib = match holds {
             Holds::Asked => ((place.links.count() * MOKA_BYTES) >> 20).max(1_024),

@@ -11,10 +11,11 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 
-use super::{connect, failed, say};
+use super::{failed, say};
 use crate::{
-    config::{ConfigError, Place},
+    config::{ConfigError, Database, Place},
     failure::Failure,
+    serve,
     service::export::Reader,
     store::{
         Db, StoreError, accounts, action_lists,
@@ -55,7 +56,10 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let account =
         account.map_err(|_| ConfigError::new("--account", "it is no id of an account".to_owned()))?;
     let blobs = open(args.into.as_deref().unwrap_or_default())?;
-    let db = connect(args.place).await?;
+    let db = match args.place.database()? {
+        Database::Postgres(url) => serve::connect(&url).await?,
+        Database::Sqlite(path) => Db::open_sqlite(&path).await.map_err(failed)?,
+    };
     let mut conn = db.read().await.map_err(failed)?;
     let accounts = match account {
         Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],
@@ -140,7 +144,9 @@ async fn export(db: &Db, blobs: &Blobs, account: AccountId, days: Days, again: b
             let reader = Reader::of_account(account, start_of(day)?, end);
             let mut lines = Box::pin(packed(db.clone(), reader));
             let written = blobs.write(&key, &mut lines).await.map_err(|error| match error {
-                WriteError::BrokenOff => Failure::failed(&key, "the database failed in the middle"),
+                WriteError::BrokenOff | WriteError::TooSlow => {
+                    Failure::failed(&key, "the database failed in the middle")
+                }
                 WriteError::TooLarge(_) | WriteError::Store(_) => Failure::failed(&key, error),
             })?;
             say(&format!("{key}: {} bytes", written.size_bytes));

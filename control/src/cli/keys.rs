@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Subcommand;
+use shared::time::UnixMillis;
 
 use super::{connect, failed, say};
 use crate::{
@@ -28,6 +29,11 @@ pub(super) struct Args {
 enum Command {
     /// Make a key for the first operator and print it; it is shown this once.
     Create {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// List the keys of the first operator: when each was made, and whether it is valid; never the keys themselves.
+    List {
         #[command(flatten)]
         place: Place,
     },
@@ -59,6 +65,12 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
             db.close().await;
             Ok(ExitCode::SUCCESS)
         }
+        Command::List { place } => {
+            let db = connect(place).await?;
+            list(&db).await?;
+            db.close().await;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Revoke { which, place } => {
             let db = connect(place).await?;
             let code = revoke(&db, which, "control keys create").await?;
@@ -75,6 +87,26 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
 pub async fn create(db: &Db) -> Result<(), Failure> {
     say(&seed::create_key(db, &SystemClock, &SystemRandom).await.map_err(failed)?);
     Ok(())
+}
+
+/// Prints a line for each key of the first operator: the start of its SHA-256, when it was made, its state.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(db: &Db) -> Result<(), Failure> {
+    for key in seed::list_keys(db).await.map_err(failed)? {
+        let start: String = key.hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let state = match key.revoked_at {
+            None => "valid".to_owned(),
+            Some(at) => format!("revoked {}", date(at)),
+        };
+        say(&format!("{start}\tmade {}\t{state}", date(key.created_at)));
+    }
+    Ok(())
+}
+
+fn date(at: UnixMillis) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| format!("{at:.0}"))
 }
 
 /// Revokes keys and says so; `advice` is the command that makes a new one.

@@ -99,12 +99,14 @@ pub fn main() -> ExitCode {
 
 async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
+    crate::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &config.log,
         format: config.log_format,
         otlp_url: config.otlp_url.as_deref(),
         service: "control",
     })?;
+    warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let running = serve::serve(config, shutdown).await?;
@@ -115,6 +117,14 @@ async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
     let ended = running.wait().await;
     telemetry.finish().await;
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// Names variables that look like settings and are none, such as misspelt ones.
+pub fn warn_of_unknown_variables() {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for text in shared::variables::unknown(names) {
+        tracing::warn!("{text}");
+    }
 }
 
 async fn migrate(place: Place) -> Result<ExitCode, Failure> {

@@ -13,7 +13,7 @@ use shared::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{connect, failed, stop_on_signal};
+use super::{failed, stop_on_signal};
 use crate::{
     app::{Parts, compose},
     config::Place,
@@ -22,6 +22,7 @@ use crate::{
     publish::outward::{Outward, SystemLookup},
     serve,
     service::{
+        capacity::CapacityLimits,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
     },
@@ -65,10 +66,11 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         otlp_url: None,
         service: "control-worker",
     })?;
+    super::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let blobs = serve::blobs(&files)?;
-    let db = connect(args.place).await?;
+    let db = serve::connect_patiently(&args.place.database_url()?, &shutdown).await?;
     let prepared = serve::prepare(&db).await?;
     let (app, _writer) = compose(Parts {
         db,
@@ -84,10 +86,12 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         outward: Outward::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: Limits::default(),
+        capacity: CapacityLimits::default(),
         // Replicas do the upkeep.
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: String::new(),
+        urls: crate::service::base_urls::UrlSettings::default(),
     })
     .await
     .map_err(failed)?;

@@ -5,7 +5,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use shared::{
     client_address::TrustedProxies,
     settings::{
-        check_plain, listen, listen_or_off, log_format, loopback, name, number, trusted_proxies, truth,
+        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, name, number, public_url,
+        trusted_proxies, truth,
     },
     short_url::Scheme,
     wire::{
@@ -14,13 +15,15 @@ use shared::{
     },
 };
 
-use self::parse::{check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
-use crate::service::limiter::Limits;
+use self::parse::{
+    CapacityTexts, capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits,
+};
+use crate::service::{capacity::CapacityLimits, limiter::Limits};
 
 pub mod parse;
 mod settings;
 
-pub use settings::{Place, Settings};
+pub use settings::{Database, Place, Settings};
 pub use shared::settings::{ConfigError, LogFormat};
 
 /// Where the content of files is.
@@ -69,7 +72,7 @@ pub struct Config {
     pub internal_tls_listen: Option<SocketAddr>,
     /// Listener of `/live`, `/ready` and `/metrics`.
     pub admin_listen: SocketAddr,
-    /// Base of the API as clients reach it; else the plain listener's address.
+    /// Base of the API as clients reach it; without it the host of a request counts if it is known.
     pub public_url: Option<String>,
     /// Folder of certificates.
     pub tls_dir: Option<PathBuf>,
@@ -81,6 +84,8 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How many connections and uploads there may be.
+    pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// A city database.
@@ -134,12 +139,23 @@ impl Config {
             tls_dir: settings.tls_dir.map(PathBuf::from),
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
-            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
+            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
+                .reading(forwarded_header(settings.forwarded_header.as_deref())?),
             limits: limits(
                 settings.requests_per_key.as_deref(),
                 settings.refusals_per_address.as_deref(),
                 settings.logins_per_address.as_deref(),
             )?,
+            capacity: capacity(&CapacityTexts {
+                api_connections: settings.api_connections.as_deref(),
+                mqtt_connections: settings.mqtt_connections.as_deref(),
+                api_connections_per_address: settings.api_connections_per_address.as_deref(),
+                connections_per_key: settings.connections_per_key.as_deref(),
+                connections_per_account: settings.connections_per_account.as_deref(),
+                header_seconds: settings.header_seconds.as_deref(),
+                uploads: settings.uploads.as_deref(),
+                upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
+            })?,
             jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database_url: database_url(settings.database_url)?,
@@ -222,20 +238,6 @@ fn redis(
     });
     let shards = number("WAYMARK_REDIS_SHARDS", shards, 1, 1..=MAX_SHARDS)?;
     Ok(RedisSettings { url, ca: ca.transpose()?, shards })
-}
-
-fn public_url(text: Option<String>) -> Result<Option<String>, ConfigError> {
-    let Some(text) = text else { return Ok(None) };
-    let is_base = url::Url::parse(&text).is_ok_and(|url| {
-        matches!(url.scheme(), "http" | "https")
-            && url.has_host()
-            && url.query().is_none()
-            && url.path() == "/"
-    });
-    if is_base {
-        return Ok(Some(text.trim_end_matches('/').to_owned()));
-    }
-    Err(ConfigError::new("WAYMARK_PUBLIC_URL", format!("{text:?} is no base such as https://api.example")))
 }
 
 fn files(text: Option<&str>) -> Result<FileStore, ConfigError> {

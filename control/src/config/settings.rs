@@ -1,5 +1,7 @@
 //! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use shared::settings::{first_of, text, toml};
 
@@ -89,7 +91,8 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub admin_listen: Option<String>,
 
-    /// Base of the API as clients reach it, for links to the docs [default: http://WAYMARK_API_LISTEN]
+    /// Base of the API as clients reach it, with scheme and host: those of every URL that
+    /// answers hold [default: the host that a request names if it is known, else WAYMARK_API_LISTEN]
     #[arg(long, env = "WAYMARK_PUBLIC_URL", value_name = "URL")]
     #[serde(deserialize_with = "text")]
     pub public_url: Option<String>,
@@ -112,11 +115,17 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub behind_tls_proxy: Option<String>,
 
-    /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks separated by
+    /// Proxies that may name the client, as addresses or networks separated by
     /// commas, such as 127.0.0.1,10.0.0.0/8; edges need not be named, they show their key [default: none]
     #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
     #[serde(deserialize_with = "text")]
     pub trusted_proxies: Option<String>,
+
+    /// The one header in which trusted proxies name the client: X-Forwarded-For or Forwarded; the other one is
+    /// not looked at [default: X-Forwarded-For]
+    #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
+    #[serde(deserialize_with = "text")]
+    pub forwarded_header: Option<String>,
 
     /// Requests of one key a second, with bursts of twice as many; 0 is no limit; each replica counts by
     /// itself [default: 2000]
@@ -134,6 +143,48 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
     #[serde(deserialize_with = "text")]
     pub logins_per_address: Option<String>,
+
+    /// Most connections of the API; those without a known key and those with public keys have parts of them
+    /// [default: a quarter of the descriptor limit, at most 1024]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub api_connections: Option<String>,
+
+    /// The same of MQTT [default: a quarter of the descriptor limit, at most 16384]
+    #[arg(long, env = "WAYMARK_MQTT_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_connections: Option<String>,
+
+    /// Most connections to the API and to MQTT of one address that showed no secret key [default: 100]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub api_connections_per_address: Option<String>,
+
+    /// Most connections of one key to the API, and to MQTT [default: a quarter of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_KEY", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_key: Option<String>,
+
+    /// Most connections of one account to the API, and to MQTT [default: three quarters of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_ACCOUNT", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_account: Option<String>,
+
+    /// Longest time for the headers of a request to the API [default: 10]
+    #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
+    #[serde(deserialize_with = "text")]
+    pub header_seconds: Option<String>,
+
+    /// Most uploads of files at once, with 10 MiB each; an account has half of them, a key or an address a quarter
+    /// [default: 32]
+    #[arg(long, env = "WAYMARK_UPLOADS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub uploads: Option<String>,
+
+    /// Bytes a second that an upload has to bring, over half a minute [default: 8192]
+    #[arg(long, env = "WAYMARK_UPLOAD_BYTES_PER_SECOND", value_name = "BYTES")]
+    #[serde(deserialize_with = "text")]
+    pub upload_bytes_per_second: Option<String>,
 
     /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
     #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
@@ -202,9 +253,21 @@ impl Settings {
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             webhooks_loopback: or(self.webhooks_loopback, file.webhooks_loopback),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
+            forwarded_header: or(self.forwarded_header, file.forwarded_header),
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
             logins_per_address: or(self.logins_per_address, file.logins_per_address),
+            api_connections: or(self.api_connections, file.api_connections),
+            mqtt_connections: or(self.mqtt_connections, file.mqtt_connections),
+            api_connections_per_address: or(
+                self.api_connections_per_address,
+                file.api_connections_per_address,
+            ),
+            connections_per_key: or(self.connections_per_key, file.connections_per_key),
+            connections_per_account: or(self.connections_per_account, file.connections_per_account),
+            header_seconds: or(self.header_seconds, file.header_seconds),
+            uploads: or(self.uploads, file.uploads),
+            upload_bytes_per_second: or(self.upload_bytes_per_second, file.upload_bytes_per_second),
             jobs_kept_days: or(self.jobs_kept_days, file.jobs_kept_days),
             geoip_db: or(self.geoip_db, file.geoip_db),
             files_url: or(self.files_url, file.files_url),
@@ -213,6 +276,15 @@ impl Settings {
             otlp_url: or(self.otlp_url, file.otlp_url),
         })
     }
+}
+
+/// A database of either engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Database {
+    /// A file of SQLite.
+    Sqlite(PathBuf),
+    /// The URL of Postgres.
+    Postgres(String),
 }
 
 /// Where the database is: what the commands besides `serve` need.
@@ -235,6 +307,30 @@ impl Place {
         let settings =
             Settings { config: self.config, database_url: self.database_url, ..Settings::default() };
         super::database_url(settings.with_file()?.database_url)
+    }
+
+    /// The database of a command that works on both engines: Postgres, or the SQLite file of `waymark up`.
+    ///
+    /// # Errors
+    /// It is neither, the SQLite file is not there, or the settings cannot be read.
+    pub fn database(self) -> Result<Database, ConfigError> {
+        let settings =
+            Settings { config: self.config, database_url: self.database_url, ..Settings::default() };
+        let text = settings.with_file()?.database_url;
+        let path = text.as_deref().and_then(|text| {
+            let path =
+                text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+            (!path.is_empty() && !path.contains("://")).then(|| PathBuf::from(path))
+        });
+        match path {
+            None => super::database_url(text).map(Database::Postgres),
+            Some(path) if path.is_file() => Ok(Database::Sqlite(path)),
+            // Not repeated: a URL that was cut off may hold a password.
+            Some(_) => Err(ConfigError::new(
+                "DATABASE_URL",
+                "there is no such file: give the path of a SQLite database, or postgres://user@host/database",
+            )),
+        }
     }
 
     /// Where the content of files is: as said here, else as the file says.

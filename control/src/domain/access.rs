@@ -24,6 +24,16 @@ pub enum ActorKind {
 }
 
 impl ActorKind {
+    /// Whether anybody can get such a key: that of an application lies in a public page, and what it makes its users
+    /// and the holders of Things can read in the device they hold.
+    #[must_use]
+    pub const fn is_public(self) -> bool {
+        match self {
+            Self::Operator | Self::TrustedApp => false,
+            Self::App | Self::User | Self::Thng => true,
+        }
+    }
+
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Operator, Self::TrustedApp, Self::App, Self::User, Self::Thng];
 
@@ -59,6 +69,38 @@ impl FromStr for ActorKind {
     }
 }
 
+/// What the users of an account's applications may do; everybody can become one with the public key of a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum UserRights {
+    /// Read what is for everybody, and make, see and change what is their own as far as the application lets them.
+    #[default]
+    Own,
+    /// Read what the project has, and make Things, products, collections and redirections in it.
+    Open,
+}
+
+impl UserRights {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Own, Self::Open];
+
+    /// The rights as accounts name and store them.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl FromStr for UserRights {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        Self::ALL.into_iter().find(|rights| rights.as_str() == text).ok_or("must be own or open")
+    }
+}
+
 /// The caller behind a valid key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
@@ -74,6 +116,16 @@ pub struct Actor {
     pub app: Option<ApplicationId>,
     /// Whether the account may use the enterprise parts.
     pub enterprise: bool,
+    /// What users of applications may do in the account.
+    pub user_rights: UserRights,
+}
+
+impl Actor {
+    /// Whether it is a user of an application that reaches its own things only.
+    #[must_use]
+    pub fn is_confined_user(&self) -> bool {
+        self.kind == ActorKind::User && self.user_rights == UserRights::Own
+    }
 }
 
 /// Tells whether a text has the form of an API key.

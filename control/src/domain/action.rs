@@ -27,6 +27,22 @@ pub const BUILT_IN: [&str; 12] = [
 /// The types that only operations of their own write: commissioning and the assessment of items (decisions 4).
 pub const WRITTEN_BY_OPERATIONS: [&str; 3] = ["commissions", "decommissions", "authenticationResults"];
 
+/// The types that no holder of a public key writes: edges, factories, inspectors and the assessment do, and verdicts
+/// go by them.
+pub const RESERVED: [&str; 8] = [
+    "implicitScans",
+    "encodings",
+    "commissions",
+    "decommissions",
+    "inspectorScans",
+    "supplyChainScans",
+    "authenticationConfirmations",
+    "authenticationResults",
+];
+
+/// The built-in types that users of an application create when it lists none.
+pub const CREATED_BY_USERS: [&str; 3] = ["scans", "checkins", "shares"];
+
 /// Which actions of an account a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionType<'a> {

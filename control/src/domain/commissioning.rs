@@ -263,10 +263,13 @@ fn read_moment(text: &str) -> Option<i64> {
     let hour = number(&mut rest, 2)?;
     skip(&mut rest, ":")?;
     let minute = number(&mut rest, 2)?;
-    skip(&mut rest, ":")?;
-    let second = number(&mut rest, 2)?;
+    let (mut second, has_seconds) = (0, rest.starts_with(':'));
+    if has_seconds {
+        skip(&mut rest, ":")?;
+        second = number(&mut rest, 2)?;
+    }
     let mut millis = 0;
-    if let Some(fraction) = rest.strip_prefix('.') {
+    if let Some(fraction) = rest.strip_prefix(['.', ',']).filter(|_| has_seconds) {
         let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
         let shown = fraction.get(..digits.min(3)).filter(|shown| !shown.is_empty())?;
         millis = format!("{shown:0<3}").parse().ok()?;
@@ -278,8 +281,9 @@ fn read_moment(text: &str) -> Option<i64> {
             let sign = if rest.starts_with('-') { -1 } else { 1 };
             skip(&mut rest, "+-")?;
             let hours = number(&mut rest, 2)?;
-            skip(&mut rest, ":")?;
-            let minutes = number(&mut rest, 2)?;
+            // `+01`, `+0100` and `+01:00` are one offset.
+            rest = rest.strip_prefix(':').filter(|minutes| !minutes.is_empty()).unwrap_or(rest);
+            let minutes = if rest.is_empty() { 0 } else { number(&mut rest, 2)? };
             if !rest.is_empty() || hours > 23 || minutes > 59 {
                 return None;
             }

@@ -52,14 +52,14 @@ pub struct Filter(Expr);
 impl Filter {
     /// Parses a filter; a text that is none is decoded once more, as some clients encode twice.
     ///
+    /// Others encode each key and value of an object twice: where one still holds percent-escapes, the
+    /// condition holds for what is written and for what it decodes to.
+    ///
     /// # Errors
     /// What is wrong, as a sentence for the caller; for a field that the type has not, with those it has.
     pub fn parse(text: &str, fields: &[Field]) -> Result<Self, String> {
         let expr = parse_or_decode(text).map_err(|fault| format!("filter: {fault}."))?;
-        for term in expr.terms() {
-            check(term, fields)?;
-        }
-        Ok(Self(expr))
+        Ok(Self(with_readings(expr, fields)?))
     }
 
     /// What has a time from `from` to `to`, both inclusive, in a field; `None` when neither is given.
@@ -92,6 +92,59 @@ fn parse_or_decode(text: &str) -> Result<Expr, InvalidFilter> {
         let decoded = percent_decode_str(text).decode_utf8_lossy();
         decoded.parse().map_err(|_| fault)
     })
+}
+
+/// The same tree with an alternative for each way to read a condition that the type admits.
+///
+/// There are at most four: key and value each as written and decoded.
+fn with_readings(expr: Expr, fields: &[Field]) -> Result<Expr, String> {
+    let each = |branches: Vec<Expr>| -> Result<Vec<Expr>, String> {
+        branches.into_iter().map(|branch| with_readings(branch, fields)).collect()
+    };
+    Ok(match expr {
+        Expr::And(branches) => Expr::And(each(branches)?),
+        Expr::Or(branches) => Expr::Or(each(branches)?),
+        Expr::Not(branch) => Expr::Not(Box::new(with_readings(*branch, fields)?)),
+        Expr::Term(term) => {
+            let written = check(&term, fields);
+            let mut readings: Vec<Expr> = decoded(&term)
+                .into_iter()
+                .filter(|term| check(term, fields).is_ok())
+                .map(Expr::Term)
+                .collect();
+            match (written, readings.is_empty()) {
+                (Ok(()), true) => Expr::Term(term),
+                (Ok(()), false) => {
+                    readings.insert(0, Expr::Term(term));
+                    Expr::Or(readings)
+                }
+                (Err(fault), true) => return Err(fault),
+                // What is written can never be met.
+                (Err(_), false) if readings.len() > 1 => Expr::Or(readings),
+                (Err(_), false) => readings.swap_remove(0),
+            }
+        }
+    })
+}
+
+/// A condition with its key, its value or both decoded once more, where that makes another text.
+fn decoded(term: &Term) -> Vec<Term> {
+    let decode = |text: &str| {
+        let decoded = percent_decode_str(text).decode_utf8().ok()?.into_owned();
+        (decoded != text).then_some(decoded)
+    };
+    let with = |field: &str, value: &str| Term {
+        field: field.to_owned(),
+        operator: term.operator,
+        value: Value::new(value),
+    };
+    let (field, value) = (term.field.as_str(), term.value.as_str());
+    let (other_field, other_value) = (decode(field), decode(value));
+    let fields = [Some(field), other_field.as_deref()].into_iter().flatten();
+    let readings = fields.flat_map(|field| {
+        [Some(value), other_value.as_deref()].into_iter().flatten().map(move |value| (field, value))
+    });
+    readings.skip(1).map(|(field, value)| with(field, value)).collect()
 }
 
 fn check(term: &Term, fields: &[Field]) -> Result<(), String> {
@@ -149,7 +202,12 @@ mod tests {
             ("name=paged ü+ 100%", "name=paged ü+ 100%"),
             ("name%3D_x", "name=_x"),
             ("name%3Da%20b", "name=a b"),
-            ("name=a%20b", "name=a%20b"),
+            // What clients encode twice is read both ways, key by key and value by value.
+            ("name=a%20b", "name=a%20b|name=a b"),
+            ("name=100%", "name=100%"),
+            ("name=%FF", "name=%FF"),
+            ("na%6De=x", "name=x"),
+            ("tags=b&!name=a%20b", "tags=b&!(name=a%20b|name=a b)"),
             ("name%3Da%26tags%3Db", "name=a&tags=b"),
             ("createdAt>5&createdAt<=7", "createdAt>5&createdAt<=7"),
             ("customFields.a.b>1.5", "customFields.a.b>1.5"),

@@ -100,6 +100,7 @@ impl Grant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::access::UserRights;
 
     fn actor(kind: ActorKind) -> Actor {
         Actor {
@@ -109,6 +110,7 @@ mod tests {
             project: Some(ProjectId::new(1, [2; 16])),
             app: None,
             enterprise: true,
+            user_rights: UserRights::default(),
         }
     }
 

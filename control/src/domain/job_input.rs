@@ -2,15 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::{
-    id::{FileId, ThngId},
-    identifier::Identifier,
-    short_id::ShortId,
-};
+use shared::{id::ThngId, identifier::Identifier, short_id::ShortId};
 
 use super::{
     action_draft::ActionDraft,
-    file::id_of_content_url,
+    job::ACTION_CREATION,
     limits::{MAX_IDENTIFIER, MAX_KEY, check_nested, check_text, shorten},
     members::Members,
 };
@@ -143,8 +139,10 @@ impl Input {
     }
 
     /// How the log of the job names an entry (contract: PayloadDocument).
+    ///
+    /// `domain` is the short domain where the input names none.
     #[must_use]
-    pub fn payload(&self, entry: &str) -> Value {
+    pub fn payload(&self, entry: &str, domain: Option<&str>) -> Value {
         // What is logged is stored, and U+0000 cannot be.
         let entry = entry[..entry.floor_char_boundary(MAX_ENTRY)].replace('\0', "\u{fffd}");
         let kind = self.content_type.as_str();
@@ -155,7 +153,7 @@ impl Input {
                 (None, Ok(found)) => json!({"type": kind, "key": found.key, "value": found.value}),
                 (None, Err(_)) => json!({"type": kind, "value": entry}),
             },
-            ContentType::ShortIds => match &self.short_domain {
+            ContentType::ShortIds => match self.short_domain.as_deref().or(domain) {
                 Some(domain) => json!({"type": kind, "shortDomain": domain, "shortId": entry}),
                 None => json!({"type": kind, "shortId": entry}),
             },
@@ -216,6 +214,9 @@ pub struct JobRequest {
     /// Id of the operator who asked.
     #[serde(default)]
     pub operator: String,
+    /// The domain of short ids where the input names none, found when the job was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_domain: Option<String>,
 }
 
 impl JobRequest {
@@ -263,6 +264,12 @@ impl JobDraft {
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
         let template = read_payload(&mut members);
+        match members.text("type") {
+            Some(ACTION_CREATION) | None => {}
+            Some(other) => {
+                members.fault(format!("type must be {ACTION_CREATION}, not {:?}.", shorten(other)))
+            }
+        }
         match members.text("target") {
             Some(TARGET) => {}
             Some(other) => members.fault(format!("target must be {TARGET}, not {:?}.", shorten(other))),
@@ -278,6 +285,7 @@ impl JobDraft {
                 input: input.clone(),
                 options,
                 operator: String::new(),
+                default_domain: None,
             }),
             _ => None,
         };
@@ -294,6 +302,9 @@ fn read_payload(members: &mut Members<'_>) -> Option<(Map<String, Value>, Action
         // Spec gap: `null` for the Thng is as good as none.
         if inner.raw("thng").is_some() {
             inner.fault("payload.thng must be left out: the input names the Thngs.");
+        }
+        if inner.raw("identifiers").is_some() {
+            inner.fault("payload.identifiers must be left out: each action has those of its Thng.");
         }
         if inner.raw("type").is_none_or(|kind| kind == "") {
             inner.fault("payload.type is required.");
@@ -449,40 +460,6 @@ fn read_options(members: &mut Members<'_>) -> Option<Vec<JobOption>> {
         }
     }
     Some(found)
-}
-
-/// The file whose `contentUrl` a location is, as a service gives it out that is reached at `base`.
-///
-/// Scheme, port and signature may differ: one service has several listeners, and signatures run out.
-///
-/// # Errors
-/// It is no `contentUrl`, or of another host; a sentence without its subject.
-pub fn file_of(location: &str, base: &str) -> Result<FileId, String> {
-    let rest = location.strip_prefix("https://").or_else(|| location.strip_prefix("http://"));
-    let found = rest.and_then(|rest| {
-        let (authority, path) = rest.split_once('/')?;
-        let path = path.split(['?', '#']).next().unwrap_or_default();
-        let path = path.strip_prefix("v2/").unwrap_or(path);
-        let is_content = path.starts_with("files/") && path.matches('/').count() == 2;
-        Some((host(authority), id_of_content_url(location).filter(|_| is_content)?))
-    });
-    let Some((named, id)) = found else {
-        return Err("must be the contentUrl of a file of this service".to_owned());
-    };
-    let own = base.split_once("://").map_or(base, |(_, authority)| authority);
-    if host(own).eq_ignore_ascii_case(named) {
-        return Ok(id);
-    }
-    Err(format!("must be the contentUrl of a file of this service, not of {:?}", shorten(named)))
-}
-
-/// The name in an authority, without user and port.
-fn host(authority: &str) -> &str {
-    let authority = authority.rsplit_once('@').map_or(authority, |_| "");
-    match authority.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => name,
-        Some(_) | None => authority,
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::{super::job_file::file_of, *};
 
 const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
@@ -43,6 +43,13 @@ fn each_fault_is_named() {
         (json!({}), vec!["payload is required", "target is required", "input is required"]),
         (with("target", json!("PRODUCTS")), vec!["target must be THNGS"]),
         (with("target", json!(1)), vec!["target must be a string"]),
+        (with("type", json!("ACTION_CREATION")), vec![]),
+        (with("type", Value::Null), vec![]),
+        (with("type", json!("ACTION_DELETION")), vec!["type must be ACTION_CREATION"]),
+        (with("type", json!("")), vec!["type must be ACTION_CREATION"]),
+        (with("type", json!(7)), vec!["type must be a string"]),
+        (with("payload.identifiers", json!({"gs1:21": "A"})), vec!["payload.identifiers must be left out"]),
+        (with("payload.identifiers", Value::Null), vec![]),
         (with("payload", json!([])), vec!["payload must be an object"]),
         (with("payload", json!({})), vec!["payload.type is required"]),
         (with("payload.thng", json!(ID)), vec!["payload.thng must be left out"]),
@@ -179,8 +186,16 @@ fn entries_name_and_are_logged_by_their_kind() {
         }
         let mut expected = payload;
         expected["type"] = json!(kind);
-        assert_eq!(input.payload(entry), expected);
+        assert_eq!(input.payload(entry, None), expected);
     }
+}
+
+#[test]
+fn a_short_id_is_logged_with_its_domain() {
+    let logged = |more: Value| input("SHORT_IDS", more).payload("AB", Some("tn.gg"))["shortDomain"].clone();
+    assert_eq!(logged(json!({})), "tn.gg");
+    assert_eq!(logged(json!({"shortDomain": "own.example"})), "own.example");
+    assert!(input("PLATFORM_IDS", json!({})).payload(ID, Some("tn.gg")).get("shortDomain").is_none());
 }
 
 #[test]

@@ -79,6 +79,10 @@ pub const COLLECTIONS: ListType = numbered(PRODUCTS.fields);
 pub const PROJECTS: ListType = numbered(&[field("name", Text)]);
 /// Applications.
 pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
+/// Batches.
+pub const BATCHES: ListType = numbered(PRODUCTS.fields);
+/// Tasks of a batch.
+pub const TASKS: ListType = by(&[field("status", Text), field("type", Text)]);
 /// Jobs.
 pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
 /// What a job could not do.

@@ -1,19 +1,13 @@
 //! Where something is: the form that places, Thngs and actions share (contract: Common conventions).
 //!
-//! A point may be given as a GeoJSON `position`, as `latitude` and `longitude`, or as both if they agree;
-//! it comes back in all three (decisions 1).
+//! A point may be given as a GeoJSON `position`, as `latitude` and `longitude`, or as both, where `position`
+//! wins; it comes back in all three (decisions 1).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{id::PlaceId, time::UnixMillis};
 
 use super::{limits, members::Members, page::Position};
-
-/// Largest difference in degrees between two forms of one point: about 11 cm.
-const TOLERANCE: f64 = 1e-6;
-
-/// The same of a trigger, whose forms may have been rounded apart: about 11 m.
-const TRIGGER_TOLERANCE: f64 = 1e-4;
 
 /// A point on the earth, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,10 +68,6 @@ impl Coordinates {
 
     /// Reads `position`, `latitude` and `longitude`; `None` without them, or with a fault.
     pub fn read(members: &mut Members<'_>) -> Option<Self> {
-        Self::read_within(members, TOLERANCE)
-    }
-
-    fn read_within(members: &mut Members<'_>, tolerance: f64) -> Option<Self> {
         let position = read_position(members);
         let latitude = read_degrees(members, "latitude", 90.0);
         let longitude = read_degrees(members, "longitude", 180.0);
@@ -89,15 +79,8 @@ impl Coordinates {
             return None;
         }
         let pair = latitude.zip(longitude).and_then(|(latitude, longitude)| Self::new(latitude, longitude));
-        match (position, pair) {
-            (Some(position), Some(pair)) if !position.agrees_with(pair, tolerance) => {
-                let path = members.path("position");
-                members.fault(format!("{path} must name the same point as latitude and longitude."));
-                None
-            }
-            (Some(position), _) => Some(position),
-            (None, pair) => pair,
-        }
+        // A client that changes the position of what it read sends the old pair back beside it.
+        position.or(pair)
     }
 
     /// North of the equator is positive; -90 to 90.
@@ -123,11 +106,6 @@ impl Coordinates {
             ("position".to_owned(), position),
         ])
     }
-
-    fn agrees_with(self, other: Self, tolerance: f64) -> bool {
-        (self.latitude - other.latitude).abs() <= tolerance
-            && (self.longitude - other.longitude).abs() <= tolerance
-    }
 }
 
 impl Location {
@@ -143,8 +121,7 @@ impl Location {
                 members.fault(format!("{extra} is not a member of a location."));
             }
         }
-        let tolerance = if form == Form::Trigger { TRIGGER_TOLERANCE } else { TOLERANCE };
-        let coordinates = Coordinates::read_within(&mut members, tolerance);
+        let coordinates = Coordinates::read(&mut members);
         let place = members.parsed("place");
         let timestamp = members.typed("timestamp", "an integer, in milliseconds since 1970", read_millis);
         let custom_fields = match form {
@@ -296,7 +273,7 @@ mod tests {
             (json!({"position": point(-17.3, 36.0)}), (36.0, -17.3)),
             (json!({"latitude": 36, "longitude": -17.3}), (36.0, -17.3)),
             (json!({"latitude": 36, "longitude": -17.3, "position": point(-17.3, 36.0)}), (36.0, -17.3)),
-            (json!({"latitude": 36.0000004, "longitude": 1, "position": point(1.0, 36.0)}), (36.0, 1.0)),
+            (json!({"latitude": 5, "longitude": 6, "position": point(1.0, 36.0)}), (36.0, 1.0)),
             (json!({"latitude": -90, "longitude": 180, "position": null}), (-90.0, 180.0)),
             (json!({"latitude": -0.0, "longitude": -0.0}), (0.0, 0.0)),
             (json!({"position": point(1.0, 2.0), "color": "red", "id": 7}), (2.0, 1.0)),
@@ -334,11 +311,7 @@ mod tests {
                 json!({"latitude": "1", "longitude": 180.5}),
                 vec!["location.latitude", "location.longitude must be a number from -180 to 180"],
             ),
-            (
-                Form::Open,
-                json!({"latitude": 1, "longitude": 2, "position": good}),
-                vec!["location.position must name the same point"],
-            ),
+            (Form::Open, json!({"latitude": 1, "longitude": 2, "position": good}), vec![]),
             (
                 Form::Open,
                 json!({"position": {"type": "Polygon", "coordinates": [1, 2]}}),

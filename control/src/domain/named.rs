@@ -5,10 +5,12 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Display, str::FromStr};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use shared::id::{
-    ApplicationId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ReactionId, ThngId, WebhookId,
+    ApplicationId, BatchId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ReactionId, TaskId, ThngId,
+    WebhookId,
 };
 
 use super::{
+    batch::{Batch, BatchDetails},
     collection::{Collection, CollectionDetails},
     file::{File, FileDetails},
     permission::Subject,
@@ -17,6 +19,7 @@ use super::{
     reaction::{Reaction, ReactionDetails},
     redirection::Scopes,
     resource::{Common, Product, ProductDetails, Stamp, Thng, ThngDetails},
+    task::{Task, TaskDetails},
     webhook::{Webhook, WebhookDetails},
 };
 
@@ -105,7 +108,41 @@ named! {
     Thng: ThngId, ThngDetails, "thng", Thngs, properties;
     Place: PlaceId, PlaceDetails, "place", Places;
     Collection: CollectionId, CollectionDetails, "collection", Collections;
+    Batch: BatchId, BatchDetails, "batch", Batches;
     File: FileId, FileDetails, "file", Files;
     Webhook: WebhookId, WebhookDetails, "webhook", Webhooks of project;
     Reaction: ReactionId, ReactionDetails, "reaction", Reactions of project;
+}
+
+/// A task is called by its type, and belongs to whoever its batch belongs to.
+impl Named for Task {
+    type Id = TaskId;
+    type Details = TaskDetails;
+
+    const KIND: &'static str = "task";
+    const SUBJECT: Subject = Subject::Batches;
+
+    fn id(&self) -> TaskId {
+        self.id
+    }
+
+    fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    fn stamp_mut(&mut self) -> &mut Stamp {
+        &mut self.stamp
+    }
+
+    fn name(&self) -> &str {
+        &self.kind
+    }
+
+    fn details(&self) -> &TaskDetails {
+        &self.details
+    }
+
+    fn common(&self) -> &Common {
+        &self.details.common
+    }
 }

@@ -1,6 +1,13 @@
 //! What each kind of key may do: one table (decisions 3).
 
-use super::access::ActorKind::{self, App, Operator, Thng, TrustedApp, User};
+use super::{
+    access::{
+        ActorKind::{self, App, Operator, Thng, TrustedApp, User},
+        UserRights,
+    },
+    action::{CREATED_BY_USERS, RESERVED},
+    action_type::is_custom,
+};
 
 /// What an operation is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,6 +54,8 @@ pub enum Subject {
     AssessmentSettings,
     /// Steps and states of commissioning.
     Commissioning,
+    /// Batches and their tasks.
+    Batches,
     /// Jobs.
     Jobs,
     /// What happens in the account, as a stream.
@@ -60,14 +69,14 @@ pub enum Subject {
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Collections,
-    Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects, Properties,
-    Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
+    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Batches,
+    Collections, Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects,
+    Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Access,
         Accounts,
         Operators,
@@ -89,6 +98,7 @@ impl Subject {
         Assessments,
         AssessmentSettings,
         Commissioning,
+        Batches,
         Jobs,
         Events,
         Webhooks,
@@ -102,8 +112,10 @@ impl Subject {
 pub enum Verb {
     /// Makes a resource.
     Create,
-    /// Reads or lists.
+    /// Reads one that the caller names.
     Read,
+    /// Lists, searches, or hears of many.
+    List,
     /// Changes a resource.
     Update,
     /// Removes a resource.
@@ -112,7 +124,7 @@ pub enum Verb {
 
 impl Verb {
     /// Every verb.
-    pub const ALL: [Self; 4] = [Self::Create, Self::Read, Self::Update, Self::Delete];
+    pub const ALL: [Self; 5] = [Self::Create, Self::Read, Self::List, Self::Update, Self::Delete];
 }
 
 /// How far a permission goes; what is out of reach does not exist for the caller.
@@ -127,7 +139,8 @@ pub enum Reach {
 }
 
 /// The table: a kind of key, a subject, and the reach of Create, Read, Update and Delete by a letter:
-/// `a`ccount, `p`roject, `o`wn, or a dash. What is not listed is refused.
+/// `a`ccount, `p`roject, `o`wn, or a dash; `s`ingle is the project for one that is named, and `o` for lists. What is
+/// not listed is refused. Users stand here as under [`UserRights::Open`].
 const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Access, b"-a--"),
     (Operator, Accounts, b"-aa-"),
@@ -151,6 +164,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Assessments, b"a---"),
     (Operator, AssessmentSettings, b"-aa-"),
     (Operator, Commissioning, b"aa--"),
+    (Operator, Batches, b"aaaa"),
     // To cancel is an update.
     (Operator, Jobs, b"aaa-"),
     (Operator, Events, b"-a--"),
@@ -197,14 +211,38 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Thng, Actions, b"oo--"),
 ];
 
-/// How far a kind of key may do this; `None` when it may not at all.
+/// The same of users under [`UserRights::Own`]: whoever opens a page may be one.
+const OWN_USER: &[(Subject, &[u8; 4])] = &[
+    (Access, b"-oo-"),
+    (Users, b"-oo-"),
+    (Products, b"-p--"),
+    // Things, collections and redirections are made as far as the application says: see the service `user_rules`.
+    (Thngs, b"oso-"),
+    (Properties, b"ooo-"),
+    (Locations, b"ooo-"),
+    (Places, b"-p--"),
+    (Collections, b"ooo-"),
+    (Actions, b"po--"),
+    (ActionTypes, b"-a--"),
+    (Redirections, b"ooo-"),
+    (Assessments, b"p---"),
+];
+
+/// How far a kind of key may do this; `None` when it may not at all. `rights` are those of users in the account.
 #[must_use]
-pub fn reach(kind: ActorKind, verb: Verb, subject: Subject) -> Option<Reach> {
-    let (_, _, letters) = TABLE.iter().find(|(k, s, _)| *k == kind && *s == subject)?;
-    let [create, read, update, delete] = **letters;
+pub fn reach(kind: ActorKind, rights: UserRights, verb: Verb, subject: Subject) -> Option<Reach> {
+    let letters = match (kind, rights) {
+        (User, UserRights::Own) => OWN_USER.iter().find(|(s, _)| *s == subject)?.1,
+        (Operator | TrustedApp | App | User | Thng, _) => {
+            TABLE.iter().find(|(k, s, _)| *k == kind && *s == subject)?.2
+        }
+    };
+    let [create, read, update, delete] = *letters;
     let letter = match verb {
         Verb::Create => create,
-        Verb::Read => read,
+        Verb::Read if read == b's' => b'p',
+        Verb::List if read == b's' => b'o',
+        Verb::Read | Verb::List => read,
         Verb::Update => update,
         Verb::Delete => delete,
     };
@@ -216,10 +254,30 @@ pub fn reach(kind: ActorKind, verb: Verb, subject: Subject) -> Option<Reach> {
     }
 }
 
-/// Whether a kind of key may write actions of a type: the public key of an application writes scans only.
+/// Whether a kind of key may write actions of a type.
+///
+/// The public key of an application writes scans only; its users write what it lists, without a list the types of
+/// [`CREATED_BY_USERS`] and those of the account; nobody with a key that anybody can get writes a [`RESERVED`] type.
 #[must_use]
-pub fn may_create_action(kind: ActorKind, action_type: &str) -> bool {
-    kind != App || action_type == "scans"
+pub fn may_create_action(
+    kind: ActorKind,
+    rights: UserRights,
+    listed: Option<&[String]>,
+    action_type: &str,
+) -> bool {
+    let is_reserved = RESERVED.contains(&action_type);
+    match (kind, rights) {
+        (Operator | TrustedApp, _) => true,
+        (App, _) => action_type == "scans",
+        (Thng, _) | (User, UserRights::Open) => !is_reserved,
+        (User, UserRights::Own) => {
+            !is_reserved
+                && match listed {
+                    Some(listed) => listed.iter().any(|one| one == action_type),
+                    None => CREATED_BY_USERS.contains(&action_type) || is_custom(action_type),
+                }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -233,13 +291,55 @@ mod tests {
             let again = TABLE[index + 1..].iter().any(|(k, s, _)| k == kind && s == subject);
             assert!(!again, "{kind:?} {subject:?} twice");
         }
+        for (index, (subject, letters)) in OWN_USER.iter().enumerate() {
+            let [create, read, update, delete] = **letters;
+            assert!([create, update, delete].iter().all(|letter| b"po-".contains(letter)), "{subject:?}");
+            assert!(b"apos-".contains(&read), "{subject:?}");
+            assert!(!OWN_USER[index + 1..].iter().any(|(other, _)| other == subject), "{subject:?} twice");
+        }
+    }
+
+    /// How far a permission goes, as a number.
+    fn width(reach: Option<Reach>) -> u8 {
+        match reach {
+            None => 0,
+            Some(Reach::Own) => 1,
+            Some(Reach::Project) => 2,
+            Some(Reach::Account) => 3,
+        }
+    }
+
+    #[test]
+    fn own_rights_are_a_part_of_the_open_ones() {
+        for subject in Subject::ALL {
+            for verb in Verb::ALL {
+                let cell = |rights| reach(User, rights, verb, subject);
+                let (own, open) = (cell(UserRights::Own), cell(UserRights::Open));
+                assert!(width(own) <= width(open), "{verb:?} {subject:?}: {own:?} is more than {open:?}");
+            }
+        }
+        for (verb, subject, expected) in [
+            (Verb::Create, Products, None),
+            (Verb::Update, Products, None),
+            (Verb::Read, Thngs, Some(Reach::Project)),
+            (Verb::List, Thngs, Some(Reach::Own)),
+            (Verb::List, Products, Some(Reach::Project)),
+            (Verb::Read, Actions, Some(Reach::Own)),
+            (Verb::List, Actions, Some(Reach::Own)),
+            (Verb::Read, Redirections, Some(Reach::Own)),
+            (Verb::List, Redirections, Some(Reach::Own)),
+            (Verb::Read, Properties, Some(Reach::Own)),
+            (Verb::Read, Collections, Some(Reach::Own)),
+        ] {
+            assert_eq!(reach(User, UserRights::Own, verb, subject), expected, "{verb:?} {subject:?}");
+        }
     }
 
     #[test]
     fn what_is_decided_of_each_kind_holds() {
         for subject in Subject::ALL {
             for verb in Verb::ALL {
-                let cell = |kind| reach(kind, verb, subject);
+                let cell = |kind| reach(kind, UserRights::Open, verb, subject);
                 assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
                 for kind in [TrustedApp, App, User, Thng] {
                     // Nobody may what an operator may not, but for logins.
@@ -248,7 +348,7 @@ mod tests {
                         is_login || cell(kind).is_none() || cell(Operator).is_some(),
                         "{kind:?} {subject:?} {verb:?}"
                     );
-                    let is_shared = subject == ActionTypes && verb == Verb::Read;
+                    let is_shared = subject == ActionTypes && matches!(verb, Verb::Read | Verb::List);
                     let is_confined = cell(kind) != Some(Reach::Account);
                     assert!(
                         is_confined || is_shared,
@@ -277,16 +377,46 @@ mod tests {
             (Thng, Verb::Delete, Thngs, None),
             (Thng, Verb::Read, Products, None),
         ] {
-            assert_eq!(reach(kind, verb, subject), expected, "{kind:?} {verb:?} {subject:?}");
+            assert_eq!(
+                reach(kind, UserRights::Open, verb, subject),
+                expected,
+                "{kind:?} {verb:?} {subject:?}"
+            );
         }
     }
 
+    /// Who may write which type: each cell.
     #[test]
-    fn a_public_key_writes_scans_only() {
-        for kind in ActorKind::ALL {
-            assert!(may_create_action(kind, "scans"));
-            for other in ["implicitScans", "checkins", "_own", "inspectorScans"] {
-                assert_eq!(may_create_action(kind, other), kind != App, "{kind:?} {other}");
+    fn public_keys_write_no_reserved_type() {
+        let listed = ["invalidScans".to_owned(), "_a".to_owned(), "encodings".to_owned()];
+        for (action_type, expected) in [
+            ("scans", "ooooo-o"),
+            ("checkins", "oo-oo-o"),
+            ("shares", "oo-oo-o"),
+            ("invalidScans", "oo-o-oo"),
+            ("_a", "oo-oooo"),
+            ("_b", "oo-oo-o"),
+            ("implicitScans", "oo-----"),
+            ("encodings", "oo-----"),
+            ("commissions", "oo-----"),
+            ("decommissions", "oo-----"),
+            ("inspectorScans", "oo-----"),
+            ("supplyChainScans", "oo-----"),
+            ("authenticationConfirmations", "oo-----"),
+            ("authenticationResults", "oo-----"),
+        ] {
+            let cells = [
+                (Operator, UserRights::Own, None),
+                (TrustedApp, UserRights::Own, None),
+                (App, UserRights::Open, None),
+                (User, UserRights::Open, None),
+                (User, UserRights::Own, None),
+                (User, UserRights::Own, Some(&listed[..])),
+                (Thng, UserRights::Own, None),
+            ];
+            for ((kind, rights, listed), letter) in cells.into_iter().zip(expected.chars()) {
+                let may = may_create_action(kind, rights, listed, action_type);
+                assert_eq!(may, letter == 'o', "{kind:?} {rights:?} {listed:?} {action_type}");
             }
         }
     }

@@ -4,15 +4,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::{
     id::{ApplicationId, ProjectId},
+    target::Target,
     time::UnixMillis,
 };
 
 use super::{
-    limits::{self, MAX_URL},
+    action::{BUILT_IN, RESERVED},
+    action_type::is_custom,
+    assessment::trigger::TriggerType,
+    limits::{self, MAX_TAG, MAX_URL},
     members::Members,
     resource::{Common, Stamp},
-    resource_body::{Purpose, common, millis, name, text},
+    resource_body::{Purpose, common, millis, name, text, texts},
 };
+
+/// Longest host of a redirection, in characters: a name of the DNS with a port.
+pub const MAX_HOST: usize = 253 + 6;
 
 /// The members of a project beside its name; stored as one document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -98,6 +105,18 @@ pub struct ApplicationDetails {
     /// A template of URLs to it; kept and given back, not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirection_template: Option<String>,
+    /// Whether its users may make Things and collections, in an account whose users have their own things only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users_may_create: Option<bool>,
+    /// The hosts that redirections of its users may lead to; without any they make none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_hosts: Option<Vec<String>>,
+    /// The types of actions that its users may create, in place of the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_action_types: Option<Vec<String>>,
+    /// The types of triggers that it may submit for assessment, in place of the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger_types: Option<Vec<String>>,
 }
 
 /// An application of a project: what has a public and a secret key.
@@ -137,6 +156,16 @@ impl ApplicationChange {
             social_networks: social_networks(&mut members),
             default_url: text(&mut members, "defaultUrl", 0, MAX_URL),
             redirection_template: text(&mut members, "redirectionTemplate", 0, MAX_URL),
+            users_may_create: members.boolean("usersMayCreate"),
+            redirect_hosts: redirect_hosts(&mut members),
+            user_action_types: checked_texts(&mut members, "userActionTypes", MAX_TAG, |name| {
+                let is_known = BUILT_IN.contains(&name) && !RESERVED.contains(&name);
+                if is_known || is_custom(name) { Ok(()) } else { Err("no type that users may create") }
+            }),
+            trigger_types: checked_texts(&mut members, "triggerTypes", MAX_TAG, |name| {
+                let is_known = TriggerType::ALL.iter().any(|known| known.as_str() == name);
+                if is_known { Ok(()) } else { Err("no type of a trigger") }
+            }),
         };
         members.finish(Some(Self { name, details }))
     }
@@ -153,6 +182,38 @@ fn social_networks(members: &mut Members<'_>) -> Option<Map<String, Value>> {
     }
 }
 
+/// Texts that are each checked; a fault names the member and what is wrong with it.
+fn checked_texts(
+    members: &mut Members<'_>,
+    member: &str,
+    max: usize,
+    check: impl Fn(&str) -> Result<(), &'static str>,
+) -> Option<Vec<String>> {
+    let mut found = texts(members, member, max)?;
+    for (index, text) in found.iter().enumerate() {
+        if let Err(fault) = check(text) {
+            members.fault(format!("{member}[{index}]: {:?} is {fault}.", limits::shorten(text)));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Some(found)
+}
+
+/// Hosts as targets name them: in lower case, with a port where it is not the default one.
+fn redirect_hosts(members: &mut Members<'_>) -> Option<Vec<String>> {
+    let hosts = checked_texts(members, "redirectHosts", MAX_HOST, |host| match target_host(host) {
+        Some(_) => Ok(()),
+        None => Err("no host, such as shop.example or shop.example:8443"),
+    })?;
+    Some(hosts.iter().filter_map(|host| target_host(host)).collect())
+}
+
+fn target_host(host: &str) -> Option<String> {
+    let is_host = !host.is_empty() && !host.contains(['/', '?', '#', '@', '{', '*', '\\']);
+    is_host.then(|| Target::parse(&format!("https://{host}/")).ok()?.host()).flatten()
+}
+
 impl Application {
     /// The application after a change at `now`.
     #[must_use]
@@ -163,6 +224,10 @@ impl Application {
             social_networks: new.social_networks.or(old.social_networks),
             default_url: new.default_url.or(old.default_url),
             redirection_template: new.redirection_template.or(old.redirection_template),
+            users_may_create: new.users_may_create.or(old.users_may_create),
+            redirect_hosts: new.redirect_hosts.or(old.redirect_hosts),
+            user_action_types: new.user_action_types.or(old.user_action_types),
+            trigger_types: new.trigger_types.or(old.trigger_types),
         };
         Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
@@ -193,11 +258,41 @@ mod tests {
             (json!({"name": "x", "socialNetworks": []}), vec!["socialNetworks must be an object"]),
             (json!({"name": "x", "socialNetworks": {"": 1}}), vec!["socialNetworks has a key"]),
             (json!({"defaultUrl": 1}), vec!["name is required", "defaultUrl"]),
+            (
+                json!({"name": "x", "usersMayCreate": true, "redirectHosts": ["Shop.example", "a.example:8443"],
+                    "userActionTypes": ["scans", "_own"], "triggerTypes": ["scans", "inspectorScans"]}),
+                vec![],
+            ),
+            (json!({"name": "x", "redirectHosts": [], "userActionTypes": []}), vec![]),
+            (json!({"name": "x", "usersMayCreate": "yes"}), vec!["usersMayCreate must be true or false"]),
+            (
+                json!({"name": "x", "redirectHosts": ["https://a.example", "*.a.example", "", "u@a.example"]}),
+                vec![
+                    "redirectHosts[2] must not be empty",
+                    "redirectHosts[0]: ",
+                    "redirectHosts[1]: ",
+                    "redirectHosts[2]: ",
+                    "redirectHosts[3]: ",
+                ],
+            ),
+            (
+                json!({"name": "x", "userActionTypes": ["encodings", "none", "implicitScans"]}),
+                vec!["userActionTypes[0]: ", "userActionTypes[1]: ", "userActionTypes[2]: "],
+            ),
+            (json!({"name": "x", "triggerTypes": ["checkins"]}), vec!["triggerTypes[0]: "]),
         ] {
             let found = ApplicationChange::parse(&body, Purpose::Create).err().unwrap_or_default();
             assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
             assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
         }
+    }
+
+    #[test]
+    fn hosts_are_kept_as_targets_name_them() {
+        let body = json!({"name": "x", "redirectHosts": ["Shop.Example", "a.example:443", "a.example:8443"]});
+        let change = ApplicationChange::parse(&body, Purpose::Create).unwrap();
+        let hosts = change.details.redirect_hosts.unwrap();
+        assert_eq!(hosts, ["shop.example", "a.example", "a.example:8443"]);
     }
 
     #[test]

@@ -13,8 +13,10 @@ use super::{
     members::Members,
     property::NewPoint,
     property_body,
+    public_write::AUTHORITY_FIELDS,
     redirection::read_scopes,
     resource::{Common, ProductChange, ProductDetails, ThngChange, ThngDetails},
+    target_hosts,
     tenant::{AccessChange, AccountChange, OperatorChange},
 };
 
@@ -80,10 +82,29 @@ impl AccountChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let change =
-            Self { name: name(&mut members, Purpose::Update), custom_fields: custom_fields(&mut members) };
+        let change = Self {
+            name: name(&mut members, Purpose::Update),
+            user_rights: members.parsed("userRights"),
+            thng_writable_custom_fields: thng_writable(&mut members),
+            private_targets: members.boolean("privateTargets"),
+            target_hosts: target_hosts::read(&mut members),
+            custom_fields: custom_fields(&mut members),
+        };
         members.finish(Some(change))
     }
+}
+
+/// Names of custom fields; those that verdicts go by are not a Thing's to write.
+fn thng_writable(members: &mut Members<'_>) -> Option<Vec<String>> {
+    const MEMBER: &str = "thngWritableCustomFields";
+    let names = texts(members, MEMBER, limits::MAX_KEY)?;
+    for (index, name) in names.iter().enumerate() {
+        if AUTHORITY_FIELDS.contains(&name.as_str()) {
+            members
+                .fault(format!("{MEMBER}[{index}]: {name} is never written by a Thing: verdicts go by it."));
+        }
+    }
+    Some(names)
 }
 
 impl AccessChange {
@@ -293,6 +314,14 @@ mod tests {
         for (body, faults) in [
             (json!({"customFields": {"a": 1}}), vec![]),
             (json!({"customFields": 1, "name": 2}), vec!["name", "customFields"]),
+            (json!({"userRights": "open", "thngWritableCustomFields": ["a", "b"]}), vec![]),
+            (json!({"userRights": "all"}), vec!["userRights: must be own or open"]),
+            (json!({"userRights": true}), vec!["userRights must be a string"]),
+            (
+                json!({"thngWritableCustomFields": ["a", "factory"]}),
+                vec!["thngWritableCustomFields[1]: factory is never"],
+            ),
+            (json!({"thngWritableCustomFields": "a"}), vec!["thngWritableCustomFields must be an array"]),
         ] {
             check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());
         }

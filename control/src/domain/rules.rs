@@ -7,7 +7,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::members::Members;
+use super::{members::Members, target_hosts::TargetHosts};
 
 /// The list of an account or application.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,6 +91,16 @@ pub fn leading_back(rules: &[Rule], is_ours: impl Fn(&str) -> bool) -> Vec<Strin
     };
     let back = rules.iter().enumerate().filter(|(_, rule)| is_back(rule));
     back.map(|(index, _)| format!("rules[{index}].redirectUrl must not lead to a short URL.")).collect()
+}
+
+/// The faults of rules that lead to hosts which the account does not allow.
+#[must_use]
+pub fn leading_elsewhere(rules: &[Rule], hosts: &TargetHosts) -> Vec<String> {
+    let fault = |(index, rule): (usize, &Rule)| {
+        let target = Target::parse(rule.redirect_url.as_deref()?).ok()?;
+        hosts.fault(&target).map(|fault| format!("rules[{index}].redirectUrl {fault}."))
+    };
+    rules.iter().enumerate().filter_map(fault).collect()
 }
 
 #[cfg(test)]

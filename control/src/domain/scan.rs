@@ -8,6 +8,7 @@ use shared::{
 };
 
 use super::{
+    assessment::source::Source,
     context::{self, Agent, Origin},
     redirection::Scopes,
 };
@@ -51,6 +52,7 @@ pub fn document(
         "context": context,
         "locationSource": "unknown",
         "reactions": [],
+        "scanSource": Source::Edge.as_str(),
     });
     if let Some(fired) = &record.rule {
         document["reactions"] = json!([reaction(fired)]);

@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::resource::updated_at;
+use super::{access::UserRights, resource::updated_at, target_hosts::TargetHosts};
 
 /// An account: the tenant that everything else belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,12 @@ pub struct Account {
     pub name: String,
     /// Whether it may use the enterprise parts.
     pub enterprise: bool,
+    /// What users of its applications may do.
+    pub user_rights: UserRights,
+    /// The custom fields that a Thing may write with its own key.
+    pub thng_writable_custom_fields: Vec<String>,
+    /// Which hosts targets may have.
+    pub targets: TargetHosts,
     /// The caller's own members.
     pub custom_fields: Option<Map<String, Value>>,
     /// When it was created.
@@ -30,6 +36,14 @@ pub struct Account {
 pub struct AccountChange {
     /// Its name.
     pub name: Option<String>,
+    /// What users of its applications may do.
+    pub user_rights: Option<UserRights>,
+    /// The custom fields that a Thing may write with its own key, replaced as a whole.
+    pub thng_writable_custom_fields: Option<Vec<String>>,
+    /// Whether targets may lead to private addresses.
+    pub private_targets: Option<bool>,
+    /// The only hosts that targets may have, replaced as a whole; empty is any.
+    pub target_hosts: Option<Vec<String>>,
     /// The caller's own members, replaced as a whole.
     pub custom_fields: Option<Map<String, Value>>,
 }
@@ -40,6 +54,14 @@ impl Account {
     pub fn apply(self, change: AccountChange, now: UnixMillis) -> Self {
         Self {
             name: change.name.unwrap_or(self.name),
+            user_rights: change.user_rights.unwrap_or(self.user_rights),
+            thng_writable_custom_fields: change
+                .thng_writable_custom_fields
+                .unwrap_or(self.thng_writable_custom_fields),
+            targets: TargetHosts {
+                private: change.private_targets.unwrap_or(self.targets.private),
+                only: change.target_hosts.unwrap_or(self.targets.only),
+            },
             custom_fields: change.custom_fields.or(self.custom_fields),
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self

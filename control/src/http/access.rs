@@ -11,7 +11,7 @@ use serde::Serialize;
 use shared::problem::Code;
 use utoipa::ToSchema;
 
-use super::{api_error::ApiError, extract::pairs, rate_limit};
+use super::{api_error::ApiError, extract::pairs, permits, rate_limit};
 use crate::{
     domain::{
         access::{Actor, hash_key},
@@ -38,7 +38,9 @@ impl FromRequestParts<Arc<App>> for Caller {
         };
         match access::identify(app, &key).await {
             Ok(actor) => {
-                rate_limit::count(app, parts, &hash_key(&key))?;
+                let hash = hash_key(&key);
+                rate_limit::count(app, parts, &hash)?;
+                permits::prove(parts, &actor, hash)?;
                 Ok(Self(actor))
             }
             Err(error) if error.code() == Code::KeyUnknown => {

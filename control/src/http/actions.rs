@@ -18,7 +18,7 @@ use super::{
     wire::ScopesDocument,
 };
 use crate::{
-    domain::{access::Actor, action::Action, listing::ACTIONS},
+    domain::{access::Actor, action::Action, assessment::document::RESULTS, listing::ACTIONS},
     service::{
         App,
         actions::{self, Scope},
@@ -50,7 +50,8 @@ pub(super) struct ActionDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<ScopesDocument>,
     /// `collection`, `customFields`, `tags`, `identifiers`, `location`, `locationSource`, `user`,
-    /// `createdByProject`, `createdByApp`, `createdByReaction`, `reactions`; `context` with `context=true`.
+    /// `createdByProject`, `createdByApp`, `createdByReaction`, `reactions`, of scans `scanSource` (`edge`, `server` or
+    /// `public`); `context` with `context=true`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     members: Map<String, Value>,
@@ -77,6 +78,9 @@ impl ActionDocument {
         if !shown.context {
             members.remove("context");
         }
+        // Of an item that is not known, a result repeats what was asked about.
+        let asked = members.get("thng").and_then(Value::as_str).map(str::to_owned);
+        let asked = asked.filter(|_| action.kind == RESULTS);
         // The columns win over what a document may hold under the same name.
         for name in ["id", "createdAt", "timestamp", "type", "thng", "product"] {
             members.remove(name);
@@ -86,7 +90,7 @@ impl ActionDocument {
             created_at: action.created_at.0,
             timestamp: action.timestamp.0,
             kind: action.kind,
-            thng: action.thng.map(|id| id.to_string()),
+            thng: action.thng.map(|id| id.to_string()).or(asked),
             product: action.product.map(|id| id.to_string()),
             scopes,
             members,
@@ -97,7 +101,7 @@ impl ActionDocument {
 /// Lists actions of one type, or of `all`.
 #[utoipa::path(get, path = "/actions/{type}", tag = "Actions", operation_id = "listActions",
     params(PageParams, ListParams, ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
@@ -114,7 +118,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "listThngActions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_thng(
@@ -131,7 +135,7 @@ pub(super) async fn list_of_thng(
 #[utoipa::path(get, path = "/products/{id}/actions/{type}", tag = "Actions", operation_id = "listProductActions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_product(
@@ -148,7 +152,7 @@ pub(super) async fn list_of_product(
 #[utoipa::path(get, path = "/collections/{id}/actions/{type}", tag = "Actions", operation_id = "listCollectionActions",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_collection(
@@ -166,7 +170,7 @@ pub(super) async fn list_of_collection(
     params(("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
@@ -184,7 +188,7 @@ pub(super) async fn read(
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_thng(
@@ -203,7 +207,7 @@ pub(super) async fn read_of_thng(
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_product(
@@ -222,7 +226,7 @@ pub(super) async fn read_of_product(
         ("type" = String, Path, description = "Name of its type, or `all`"),
         ("action" = String, Path, description = "Id of the action"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`")),
+        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_collection(

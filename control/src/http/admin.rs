@@ -1,19 +1,30 @@
 //! The listener for operators: `/live`, `/ready`, `/metrics`. Its requests are in no metric of users.
 
-use std::{io, sync::Arc};
+use std::{
+    fs, io,
+    path::Path,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use axum::{
     Router,
     body::Body,
     http::{HeaderValue, Method, Request, Response, StatusCode, header},
 };
+use platform::{Bounds, Permits, TimeLimits};
 use prometheus_client::{encoding::text, registry::Registry};
 use serde::Serialize;
-use shared::{time::UnixMillis, wire::stream::Rev};
+use shared::{
+    client_address::TrustedProxies,
+    exposition::{self, OPENMETRICS, Process},
+    time::UnixMillis,
+    wire::stream::Rev,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::serve::{ApiListeners, run_router};
-use crate::{publish::publisher_stats::PublisherStats, service::App};
+use super::serve::{ApiListeners, Clients, run_router};
+use crate::{publish::publisher_stats::PublisherStats, service::App, tls::Certificates};
 
 mod readings;
 mod worker;
@@ -30,13 +41,14 @@ const MAX_CONNECTIONS: usize = 64;
 pub type AdminAnswer = (StatusCode, &'static str, String);
 
 const JSON: &str = "application/json";
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Control as operators see it.
 #[derive(Clone)]
 pub struct Admin {
     app: Arc<App>,
     registry: Arc<Registry>,
+    /// When it was made: the process started just before.
+    started: SystemTime,
 }
 
 /// Where control stands; the body of `/ready`.
@@ -50,6 +62,11 @@ pub struct Readiness {
     /// Since when the change log is stale; absent while it is fresh.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<UnixMillis>,
+    /// Whether the database took the last write that was tried.
+    pub writable: bool,
+    /// Since when it takes none; absent while it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_writable_since: Option<UnixMillis>,
     /// The epoch of the log.
     pub epoch: String,
     /// The newest revision that is on its way to the edges.
@@ -69,13 +86,20 @@ impl std::fmt::Debug for Admin {
 impl Admin {
     /// Control's counters under one registry, with those of the publisher where there is one.
     #[must_use]
-    pub fn new(app: Arc<App>, publisher: Option<&PublisherStats>) -> Self {
+    pub fn new(
+        app: Arc<App>,
+        publisher: Option<&PublisherStats>,
+        certificates: Option<&Certificates>,
+    ) -> Self {
         let mut registry = Registry::with_prefix("waymark_control");
         readings::register(&app, &mut registry);
         if let Some(publisher) = publisher {
             publisher.register(&mut registry);
         }
-        Self { app, registry: Arc::new(registry) }
+        if let Some(certificates) = certificates {
+            readings::register_certificates(certificates, &mut registry);
+        }
+        Self { app, registry: Arc::new(registry), started: SystemTime::now() }
     }
 
     /// Where control stands, without asking the database: probes must not add to its load.
@@ -86,8 +110,11 @@ impl Admin {
         let silent_ms = i64::try_from(silence.as_millis()).unwrap_or(i64::MAX);
         let (reachable, unreachable): (Vec<_>, Vec<_>) =
             self.app.hub.edges().into_iter().partition(|edge| edge.reachable);
+        let not_writable_since = self.app.write_probe.failing_since();
         Readiness {
-            ready: !is_stale,
+            ready: !is_stale && not_writable_since.is_none(),
+            writable: not_writable_since.is_none(),
+            not_writable_since,
             state: if is_stale { "stale" } else { "fresh" },
             stale_since: is_stale.then(|| UnixMillis(self.app.clock.now().0.saturating_sub(silent_ms))),
             epoch: self.app.hub.epoch().to_string(),
@@ -117,10 +144,27 @@ impl Admin {
                 let code = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
                 (code, JSON, serde_json::to_string(&readiness).unwrap_or_default())
             }
-            "/metrics" => (StatusCode::OK, OPENMETRICS, self.metrics_text()),
+            "/metrics" => {
+                let text = exposition::with(&self.metrics_text(), &process(self.started));
+                (StatusCode::OK, OPENMETRICS, text)
+            }
             _ => unknown_path(),
         }
     }
+}
+
+/// What this process shows of itself.
+fn process(started: SystemTime) -> String {
+    let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name)).unwrap_or_default();
+    let started = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let process = Process {
+        stat: &read("stat"),
+        status: &read("status"),
+        limits: &read("limits"),
+        open_fds: fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
+        started_at_seconds: started.as_secs_f64(),
+    };
+    process.metrics()
 }
 
 fn only_reads() -> AdminAnswer {
@@ -142,11 +186,22 @@ pub async fn run_admin(
 ) -> io::Result<()> {
     let service = Router::new().fallback(move |request: Request<Body>| {
         let (status, kind, body) = answer(request.method(), request.uri().path());
+        let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        // Answers have metrics in one form, and scrapers get the one they ask for.
+        let (kind, body) = if kind == OPENMETRICS { exposition::answer(accept, body) } else { (kind, body) };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         std::future::ready(response)
     });
     let listeners = ApiListeners { plain: vec![listener], tls: None };
-    run_router(listeners, service, MAX_CONNECTIONS, shutdown).await
+    // One that asks for nothing makes room for the next.
+    let bounds =
+        Bounds { newcomers: Some(MAX_CONNECTIONS), ..Bounds::plain(MAX_CONNECTIONS, MAX_CONNECTIONS) };
+    let clients = Clients {
+        permits: Permits::new(bounds),
+        times: TimeLimits::default(),
+        proxies: TrustedProxies::default(),
+    };
+    run_router(listeners, service, clients, shutdown).await
 }

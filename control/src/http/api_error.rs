@@ -46,7 +46,7 @@ impl From<ServiceError> for Refusal {
         match error {
             ServiceError::Refused { errors, .. } => Self { code, errors, detail: None },
             // The text of 5xx is fixed: details are for the log.
-            ServiceError::Store(_) | ServiceError::Internal(_) => {
+            ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_) => {
                 Self { code, errors: Vec::new(), detail: Some((failure(&error), error.to_string())) }
             }
         }
@@ -60,7 +60,10 @@ fn failure(error: &ServiceError) -> Failure {
             Failure::Database
         }
         ServiceError::Store(StoreError::Blob(_)) => Failure::Blobs,
-        ServiceError::Store(StoreError::Unique(_) | StoreError::Row(_) | StoreError::Sql(_))
+        ServiceError::Full(_) => Failure::Full,
+        ServiceError::Store(
+            StoreError::Unique(_) | StoreError::Taken(_) | StoreError::Row(_) | StoreError::Sql(_),
+        )
         | ServiceError::Refused { .. }
         | ServiceError::Internal(_) => Failure::Internal,
     }

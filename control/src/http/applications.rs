@@ -55,6 +55,24 @@ pub(super) struct ApplicationDocument {
     /// A template of URLs to it; kept as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     redirection_template: Option<String>,
+    /// Whether its users may make Things and collections, without `identifiers`, where the account's `userRights` are
+    /// `own`; false if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users_may_create: Option<bool>,
+    /// The hosts that redirections of its users may lead to where the account's `userRights` are `own`, each with its
+    /// port unless it is the default one, at most 100; without any they make none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["shop.example"]))]
+    redirect_hosts: Option<Vec<String>>,
+    /// The types of actions that its users may create where the account's `userRights` are `own`: `scans`, `checkins`,
+    /// `shares` and custom types if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["scans", "_opened"]))]
+    user_action_types: Option<Vec<String>>,
+    /// The types of triggers that it and its users may submit for assessment: `scans` and `implicitScans` if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["scans", "implicitScans"]))]
+    trigger_types: Option<Vec<String>>,
 }
 
 impl ApplicationDocument {
@@ -69,6 +87,10 @@ impl ApplicationDocument {
             social_networks: details.social_networks,
             default_url: details.default_url,
             redirection_template: details.redirection_template,
+            users_may_create: details.users_may_create,
+            redirect_hosts: details.redirect_hosts,
+            user_action_types: details.user_action_types,
+            trigger_types: details.trigger_types,
         })
     }
 }

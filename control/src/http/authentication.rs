@@ -16,7 +16,7 @@ use super::{
     new_actions::Sender,
 };
 use crate::{
-    domain::assessment::trigger::Request,
+    domain::assessment::trigger::Asked,
     service::{
         App,
         assessment::{
@@ -35,14 +35,14 @@ use crate::{
 pub(super) struct TriggerDocument {
     /// Its id.
     id: String,
-    /// Its type.
+    /// Its type; without it, that of the stored action with this id.
     #[serde(rename = "type")]
-    kind: String,
-    /// Where its coordinates come from.
-    location_source: String,
-    /// `latitude`, `longitude` and `position`.
-    #[schema(value_type = Object)]
-    location: Map<String, Value>,
+    kind: Option<String>,
+    /// Where its coordinates come from; without it, as it was stored.
+    location_source: Option<String>,
+    /// `latitude`, `longitude` and `position`, which wins; may be absent unless `locationSource` is `sensor`.
+    #[schema(value_type = Option<Object>)]
+    location: Option<Map<String, Value>>,
     /// The Thng that was scanned.
     thng: Option<String>,
 }
@@ -181,7 +181,7 @@ pub(super) async fn authenticate(
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    let request = Request::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let request = Asked::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let action = assessment::authenticate(&app, &actor, &request, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown::default())))
 }

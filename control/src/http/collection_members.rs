@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{extract::State, http::StatusCode, response::Response};
+use axum::{Json, extract::State, http::StatusCode, response::Response};
 use shared::problem::Code;
 
 use super::{
@@ -124,6 +124,27 @@ pub(super) async fn add_collections(
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     members::add_collections(&app, &actor, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+// Spec gap: the vendor's Java client insists on 200 for this POST, and others read JSON from what is not 204.
+/// Puts collections into a collection, as PUT does; answers their ids.
+#[utoipa::path(post, path = "/collections/{id}/collections", tag = "Collections",
+    operation_id = "postCollectionCollections",
+    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
+    request_body(content = Vec<String>, description = "At most 1,000 ids",
+        example = json!(["UKXAGyEf8SQ5eTDmVgGpHqAa"])),
+    responses((status = 200, description = "They are in; their ids", body = Vec<String>),
+        (status = 409, description = "One would be inside of itself, or more than ten deep")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn post_collections(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(reference): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Vec<String>>, ApiError> {
+    let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    members::add_collections(&app, &actor, &reference, &ids).await?;
+    Ok(Json(ids))
 }
 
 /// Takes every collection out of a collection.

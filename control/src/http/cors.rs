@@ -8,8 +8,8 @@ use axum::{
 };
 
 /// What scripts of other origins may read beside the body.
-const EXPOSED: &str = "Allow, Content-Disposition, ETag, Link, Location, RateLimit-Limit, RateLimit-Policy, \
-    RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id, X-Result-Count";
+const EXPOSED: &str = "Allow, Content-Disposition, ETag, Link, Location, Preference-Applied, RateLimit-Limit, \
+    RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Ignored, X-Request-Id, X-Result-Count";
 
 /// `*` stands for every header but `Authorization`.
 const ALLOWED: &str = "Authorization, *";

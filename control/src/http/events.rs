@@ -18,6 +18,7 @@ use super::{
     api_error::ApiError,
     extract::{Path, Query},
     listing::time,
+    middleware::RequestInfo,
 };
 use crate::{
     domain::{
@@ -68,6 +69,7 @@ pub(super) async fn stream(
     State(app): State<Arc<App>>,
     Caller(actor): Caller,
     SentKey(key): SentKey,
+    info: RequestInfo,
     headers: HeaderMap,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -93,7 +95,7 @@ pub(super) async fn stream(
     let follows = accepts
         .flat_map(|value| value.split(','))
         .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
-    let request = Request { types, condition, after, follows };
+    let request = Request { types, condition, after, client: info.client, follows };
     let pieces = events::open(&app, &actor, hash_key(&key), request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
@@ -125,6 +127,7 @@ pub(super) async fn export(
     State(app): State<Arc<App>>,
     Caller(actor): Caller,
     SentKey(key): SentKey,
+    info: RequestInfo,
     Path(kind): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -144,7 +147,7 @@ pub(super) async fn export(
     // What was made in this millisecond may not be all there yet.
     let to = to.unwrap_or_else(|| app.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);
-    let request = export::Request { from, to: to.0, after, project };
+    let request = export::Request { from, to: to.0, after, project, client: info.client };
     let pieces = export::open(&app, &actor, hash_key(&key), &kind, request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))

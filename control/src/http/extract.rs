@@ -9,47 +9,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::problem::Code;
 
-use super::api_error::ApiError;
+use super::{access::TOKEN_PARAMETER, api_error::ApiError, known::Ignored};
 use crate::domain::limits::MAX_BODY_BYTES;
 
 /// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
-
-/// The query parameters that operations read; a test holds them against the document.
-pub(super) const KNOWN: [&str; 32] = [
-    "after",
-    "anonymous",
-    "context",
-    "domain",
-    "ecl",
-    "evrythngId",
-    "expires",
-    "filter",
-    "from",
-    "h",
-    "ids",
-    "lastEventId",
-    "lat",
-    "lon",
-    "match",
-    "maxDist",
-    "nextPageToken",
-    "page",
-    "perPage",
-    "platformId",
-    "points",
-    "product",
-    "project",
-    "signature",
-    "sortOrder",
-    "timeout",
-    "to",
-    "tpl",
-    "types",
-    "w",
-    "wait",
-    "withScopes",
-];
 
 /// A JSON body.
 #[derive(Debug)]
@@ -60,24 +24,60 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
+        let ignored = request.extensions().get::<Ignored>().cloned();
         let bytes = read_body(request).await?;
         if bytes.is_empty() {
-            return Err(ApiError::refused(Code::MalformedJson, "The body is missing."));
+            return Err(no_body());
         }
-        if !is_json {
-            return Err(ApiError::refused(
-                Code::UnsupportedMediaType,
-                "Content-Type must be application/json.",
-            ));
-        }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            ApiError::refused(
-                Code::MalformedJson,
-                format!("The body is not well-formed JSON at line {line}, column {column}."),
-            )
-        })
+        read_known(&bytes, is_json, ignored).map(Self)
     }
+}
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub(super) struct OptionalJsonBody(pub(super) Option<Value>);
+
+impl<S: Send + Sync> FromRequest<S> for OptionalJsonBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let is_json = is_json(request.headers());
+        let ignored = request.extensions().get::<Ignored>().cloned();
+        let bytes = read_body(request).await?;
+        if bytes.is_empty() {
+            Ok(Self(None))
+        } else {
+            read_known(&bytes, is_json, ignored).map(|body| Self(Some(body)))
+        }
+    }
+}
+
+/// The refusal of a request whose body is missing.
+pub(super) fn no_body() -> ApiError {
+    ApiError::refused(Code::MalformedJson, "The body is missing.")
+}
+
+/// A JSON body with the members that the operation knows.
+fn read_known(bytes: &[u8], is_json: bool, ignored: Option<Ignored>) -> Result<Value, ApiError> {
+    let mut body = read_json(bytes, is_json)?;
+    if let Some(ignored) = ignored {
+        ignored.check(&mut body)?;
+    }
+    Ok(body)
+}
+
+fn read_json(bytes: &[u8], is_json: bool) -> Result<Value, ApiError> {
+    if !is_json {
+        let fault = "Content-Type must be application/json.";
+        return Err(ApiError::refused(Code::UnsupportedMediaType, fault));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        ApiError::refused(
+            Code::MalformedJson,
+            format!("The body is not well-formed JSON at line {line}, column {column}."),
+        )
+    })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -112,29 +112,47 @@ pub(super) async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
 
 /// The query's parameters, decoded, in order.
 #[derive(Debug, Clone)]
-pub(super) struct Query(pub(super) Vec<(String, String)>);
+pub(super) struct Query {
+    /// All of them: what the operation does not know stays in links to further pages.
+    pub(super) all: Vec<(String, String)>,
+    /// Says which the operation knows; without it, all.
+    known: Option<Ignored>,
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let (bad, good): (Vec<_>, Vec<_>) = pairs(parts.uri.query().unwrap_or_default())
-            .partition(|(name, value)| name.contains('\0') || value.contains('\0'));
-        // No column holds U+0000, and Postgres fails on a parameter that does; unknown ones are ignored.
-        if let Some((name, _)) = bad.iter().find(|(name, _)| KNOWN.contains(&name.as_str())) {
-            return Err(ApiError::refused(
-                Code::InvalidParameter,
-                format!("{name} in the query must not hold U+0000."),
-            ));
+        let query = Self {
+            all: pairs(parts.uri.query().unwrap_or_default()).collect(),
+            known: parts.extensions.get::<Ignored>().cloned(),
+        };
+        // No column holds U+0000, and Postgres fails on a parameter that does; a key is looked at for itself.
+        let bad = query.known().find(|(name, value)| value.contains('\0') && *name != TOKEN_PARAMETER);
+        if let Some((name, _)) = bad {
+            let fault = format!("{name} in the query must not hold U+0000.");
+            return Err(ApiError::refused(Code::InvalidParameter, fault));
         }
-        Ok(Self(good))
+        Ok(query)
     }
 }
 
 impl Query {
-    /// The first value of a parameter.
+    /// The parameters of a text, of any operation.
+    pub(super) fn of(query: &str) -> Self {
+        Self { all: pairs(query).collect(), known: None }
+    }
+
+    /// The parameters that the operation knows.
+    pub(super) fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_known = |name: &str| self.known.as_ref().is_none_or(|known| known.has_parameter(name));
+        let all = self.all.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        all.filter(move |(name, _)| is_known(name))
+    }
+
+    /// The first value of a parameter, if the operation knows it.
     pub(super) fn find(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.known().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
 

@@ -20,7 +20,8 @@ use shared::{problem::Code, time::UnixMillis};
 use super::{
     access::{Caller, has_key},
     api_error::ApiError,
-    extract::{Path, Query, pairs},
+    extract::{Path, Query},
+    middleware::RequestInfo,
 };
 use crate::{
     domain::file::{Purport, disposition, is_media_type, is_signed},
@@ -49,6 +50,7 @@ pub(super) async fn upload(
     let head = UploadHead {
         media_type: text(CONTENT_TYPE).filter(|text| is_media_type(text)).map(str::to_owned),
         size_bytes: text(CONTENT_LENGTH).and_then(|text| text.parse().ok()),
+        client: parts.extensions.get::<RequestInfo>().and_then(|info| info.client),
     };
     Ok(files::upload(&app, visitor, &id, head, body.into_data_stream()).await?)
 }
@@ -97,7 +99,7 @@ pub(super) async fn download(
 /// Who asks: by a signature in the URL, else by a key, else nobody known.
 async fn visitor(app: &Arc<App>, parts: &mut Parts, id: &str, purport: Purport) -> Result<Visitor, ApiError> {
     // As it was sent: what does not fit opens nothing, whatever it holds.
-    let query = Query(pairs(parts.uri.query().unwrap_or_default()).collect());
+    let query = Query::of(parts.uri.query().unwrap_or_default());
     if let Some(signature) = query.find("signature") {
         let expires = query.find("expires").and_then(|text| text.parse().ok()).map(UnixMillis);
         let is_good = id.parse().ok().zip(expires).is_some_and(|(id, expires)| {

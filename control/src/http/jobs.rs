@@ -85,7 +85,7 @@ pub(super) struct ActionJobDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     completed_at: Option<i64>,
-    /// `ACTION_CREATION`.
+    /// `ACTION_CREATION`; in a request it may be left out.
     #[serde(rename = "type")]
     #[schema(read_only, example = "ACTION_CREATION")]
     kind: &'static str,
@@ -117,7 +117,7 @@ pub(super) struct ActionJobDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     input: Option<Value>,
-    /// What its actions are kept from.
+    /// What its actions are kept from; empty when nothing was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
     options: Option<Value>,
@@ -139,7 +139,7 @@ impl ActionJobDocument {
             Some(request) => (
                 Some(request.payload),
                 Some(serde_json::to_value(request.input)?),
-                request.options.map(serde_json::to_value).transpose()?,
+                Some(serde_json::to_value(request.options.unwrap_or_default())?),
             ),
         };
         let projects = job.project.map(|id| id.to_string()).into_iter().collect();
@@ -240,7 +240,8 @@ pub(super) async fn read(
 /// Lists the operations of a job that failed, newest first.
 #[utoipa::path(get, path = "/jobs/actions/{id}/logs", tag = "Jobs", operation_id = "listActionJobLogs",
     params(("id" = String, Path, description = "Id of the job"), PageParams,
-        ("filter" = Option<String>, Query, description = "By `jobId` and `type`")),
+        ("filter" = Option<String>, Query, description = "By `jobId` and `type`"),
+        ("project" = Option<String>, Query, description = "Those of this project")),
     responses((status = 200, description = "One page", body = [JobLogEntryDocument])),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn logs(

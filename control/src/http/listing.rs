@@ -97,7 +97,7 @@ impl Listing {
             with_scopes,
             with_context,
             account: actor.account.to_string(),
-            query: query.0.iter().filter(|(name, _)| !is_position(kind, name)).cloned().collect(),
+            query: query.all.iter().filter(|(name, _)| !is_position(kind, name)).cloned().collect(),
             info,
         };
         if let Some(token) = query.find(PAGE_TOKEN) {
@@ -216,7 +216,7 @@ pub(super) fn flag(query: &Query, name: &str, faults: &mut Vec<String>) -> bool 
     }
 }
 
-fn parse_ids(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn parse_ids(text: &str) -> Result<Vec<String>, String> {
     let mut ids: Vec<String> = Vec::new();
     for id in text.split(',').map(str::trim) {
         if !shared::id::is_valid(id) {

@@ -11,15 +11,16 @@ use std::{
 use axum::{
     extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State},
     http::{
-        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, request::Parts,
-        uri::PathAndQuery,
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header,
+        request::Parts,
+        uri::{Authority, PathAndQuery},
     },
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
 use opentelemetry::trace::TraceContextExt as _;
-use shared::{id::ActionId, problem::Code};
+use shared::{client_address::ClientAddress, id::ActionId, problem::Code};
 use tracing::{Instrument, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
@@ -31,7 +32,10 @@ use super::{
 };
 use crate::{
     metrics::{Failure, Metrics},
-    service::App,
+    service::{
+        App,
+        base_urls::{Reached, base_url},
+    },
 };
 
 /// Longest handling of a request: above the store's own limits, below what proxies wait for.
@@ -56,6 +60,8 @@ pub(super) struct RequestInfo {
     pub(super) original_path: Arc<str>,
     /// The client's address; known but where the service runs without sockets.
     pub(super) client: Option<IpAddr>,
+    /// The address by which the client is limited; `None` for a program of this machine.
+    pub(super) limited_as: Option<IpAddr>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
@@ -67,6 +73,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
             path: parts.uri.path().into(),
             original_path: parts.uri.path().into(),
             client: None,
+            limited_as: None,
         }))
     }
 }
@@ -92,11 +99,13 @@ pub(super) async fn note_route(request: Request, next: Next) -> Response {
 pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers(), &app);
+    let (client, is_tls) = (client::address(&app, &request), is_tls(&request));
     let info = RequestInfo {
-        base: base(&request, &app.docs_url).into(),
+        base: base_url(&app, reached(&app, &request)).await.into(),
         path: without_prefix(request.uri().path()).into(),
         original_path: request.uri().path().into(),
-        client: client::address(&app, &request),
+        client: client.map(|client| client.ip),
+        limited_as: client.and_then(ClientAddress::limited),
     };
     // HTTP/2 carries the host in the URI; whoever looks for it further in looks at the header.
     if let Some(authority) = request.uri().authority()
@@ -111,20 +120,22 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
     let ledger = Ledger::default();
-    let limited = rate_limit::count_login(&app, request.method(), &info.path, info.client, &ledger);
+    let refused = two_keys(request.headers());
+    let limited = rate_limit::count_login(&app, request.method(), &info.path, info.limited_as, &ledger);
     request.extensions_mut().insert(info);
     request.extensions_mut().insert(ledger.clone());
     let taken = Taken::default();
     request.extensions_mut().insert(taken.clone());
     let method = request.method().clone();
     let is_options = method == Method::OPTIONS;
-    let response = match limited {
+    let response = match refused.or(limited) {
         Some(refusal) => refusal.into_response(),
         None => guard(next.run(request), limit).instrument(span.clone()).await,
     };
     let response = if is_options { cors::preflight(response) } else { response };
     let mut response = span.in_scope(|| complete(response, &app.docs_url, &app.metrics));
     ledger.write(&mut response);
+    protect(response.headers_mut(), is_tls.then_some(app.base_urls.is_development()));
     cors::open(response.headers_mut());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -211,21 +222,51 @@ fn with_path(uri: &Uri, path: &str) -> Uri {
     Uri::from_parts(parts).unwrap_or_else(|_| uri.clone())
 }
 
-/// Scheme and host by which the client reached us.
+/// Whether TLS ends at our own listener.
+fn is_tls(request: &Request) -> bool {
+    request.extensions().get::<ConnectInfo<Connection>>().is_some_and(|info| info.0.is_tls)
+}
+
+/// How a request reached us, which decides scheme and host of the URLs in the answer.
 ///
 /// A plain listener is on loopback or behind a proxy that ends TLS, so its `X-Forwarded-Proto` may be
-/// believed. Without a usable `Host` the origin of the docs page serves.
-fn base(request: &Request, docs_url: &str) -> String {
+/// believed.
+fn reached<'a>(app: &App, request: &'a Request) -> Reached<'a> {
     let headers = request.headers();
     let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let connection = request.extensions().get::<ConnectInfo<Connection>>().map(|info| info.0);
-    let forwarded = header(HeaderName::from_static("x-forwarded-proto")) == Some("https");
-    let scheme = if connection.is_some_and(|c| c.is_tls) || forwarded { "https" } else { "http" };
-    // HTTP/2 carries the host in the URI.
-    let host = header(header::HOST).or_else(|| request.uri().authority().map(|authority| authority.as_str()));
-    match host.and_then(|host| host.parse::<shared::short_url::Host>().ok()) {
-        Some(host) => format!("{scheme}://{host}"),
-        None => docs_url.strip_suffix("/docs").unwrap_or(docs_url).to_owned(),
+    let is_forwarded = header(HeaderName::from_static("x-forwarded-proto")) == Some("https");
+    Reached {
+        // HTTP/2 carries the host in the URI.
+        host: header(header::HOST).or_else(|| request.uri().authority().map(Authority::as_str)),
+        is_https: is_tls(request) || is_forwarded,
+        is_of_edge: client::is_of_edge(app, headers),
+        local: connection.and_then(|connection| connection.local),
+    }
+}
+
+/// The refusal of a request with two keys: which of them counts would be anybody's guess.
+fn two_keys(headers: &HeaderMap) -> Option<Refusal> {
+    let count = headers.get_all(header::AUTHORIZATION).iter().count();
+    let errors = vec!["Authorization must be given at most once.".to_owned()];
+    (count > 1).then_some(Refusal { code: Code::Invalid, errors, detail: None })
+}
+
+/// A year, over TLS alone; development certificates must not bind `localhost` to https.
+const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const NOT_STRICT: HeaderValue = HeaderValue::from_static("max-age=0");
+
+/// Adds what every answer says to browsers and caches; `over_tls` says whether certificates are development ones.
+fn protect(headers: &mut HeaderMap, over_tls: Option<bool>) {
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if let Some(is_development) = over_tls {
+        let policy = if is_development { NOT_STRICT } else { STRICT };
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, policy);
+    }
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if kind.starts_with(b"application/json") {
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
 }
 
@@ -280,24 +321,25 @@ mod tests {
     }
 
     #[test]
-    fn links_go_where_the_client_came_from() {
-        for (host, forwarded, tls, expected) in [
-            (Some("api.example:8080"), None, false, "http://api.example:8080"),
-            (Some("api.example"), None, true, "https://api.example"),
-            (Some("api.example"), Some("https"), false, "https://api.example"),
-            (Some("evil\" host"), None, false, "https://docs.example"),
-            (None, None, false, "https://docs.example"),
+    fn answers_are_protected_and_one_key_is_enough() {
+        for (over_tls, kind, expected) in [
+            (None, "application/json", [None, Some("no-store")]),
+            (Some(false), "application/json", [Some("max-age=31536000"), Some("no-store")]),
+            (Some(true), "image/png", [Some("max-age=0"), None]),
         ] {
-            let mut request = Request::new(axum::body::Body::empty());
-            if let Some(host) = host {
-                request.headers_mut().insert(header::HOST, host.parse().unwrap());
-            }
-            if let Some(proto) = forwarded {
-                request.headers_mut().insert("x-forwarded-proto", proto.parse().unwrap());
-            }
-            let peer = "127.0.0.1:9".parse().unwrap();
-            request.extensions_mut().insert(ConnectInfo(Connection { peer, is_tls: tls }));
-            assert_eq!(base(&request, "https://docs.example/docs"), expected, "{host:?}");
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            protect(&mut headers, over_tls);
+            let found = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+            let names = [header::STRICT_TRANSPORT_SECURITY, header::CACHE_CONTROL];
+            assert_eq!(names.map(found), expected, "{over_tls:?} {kind}");
+            assert_eq!(found(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
+            assert_eq!(found(header::REFERRER_POLICY), Some("no-referrer"));
         }
+        let mut headers = HeaderMap::new();
+        headers.append(header::AUTHORIZATION, HeaderValue::from_static("ONE"));
+        assert!(two_keys(&headers).is_none());
+        headers.append(header::AUTHORIZATION, HeaderValue::from_static("ONE"));
+        assert_eq!(two_keys(&headers).map(|refusal| refusal.code), Some(Code::Invalid));
     }
 }

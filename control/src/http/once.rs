@@ -28,13 +28,14 @@ use super::{
     access::{TOKEN_PARAMETER, find_key},
     api_error::ApiError,
     extract::{pairs, read_body},
+    known::{APPLIED, IGNORED},
     middleware::RequestInfo,
 };
 use crate::{
     domain::access::Actor,
     error::ServiceError,
     service::{App, access, idempotency},
-    store::claim::Claim,
+    store::{claim::Claim, idempotency::OwnedKey},
 };
 
 /// The header.
@@ -127,7 +128,7 @@ async fn carry_out(
     let path = parts.extensions.get::<RequestInfo>().map_or("", |info| &info.path);
     let said = said(actor, path, parts.uri.query().unwrap_or_default(), &bytes);
     let at = app.clock.now();
-    let claim = Arc::new(Claim::new(actor.account, key, said, at.0));
+    let claim = Arc::new(Claim::new(actor.account, OwnedKey::new(actor, key), said, at.0));
     if let Some(found) = idempotency::find(app, &claim).await? {
         return replay(app, &claim, api_key, found).await;
     }
@@ -143,7 +144,7 @@ async fn carry_out(
     let bytes = axum::body::to_bytes(body, MAX_ANSWER_BYTES)
         .await
         .map_err(|error| ServiceError::Internal(format!("an answer cannot be kept: {error}")))?;
-    let headers = [header::LOCATION, header::CONTENT_TYPE]
+    let headers = [header::LOCATION, header::CONTENT_TYPE, IGNORED, APPLIED]
         .into_iter()
         .filter_map(|name| Some((name.to_string(), parts.headers.get(&name)?.to_str().ok()?.to_owned())));
     let kept = Kept {
@@ -206,7 +207,9 @@ fn said(actor: &Actor, path: &str, query: &str, bytes: &[u8]) -> [u8; 32] {
 /// The key stream is used for one answer: key, account and time are in it.
 fn seal(claim: &Claim, api_key: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new_derive_key("waymark 2026-11 kept answers");
-    hasher.update(json!([api_key, claim.account.as_str(), claim.key, claim.at_ms]).to_string().as_bytes());
+    hasher.update(
+        json!([api_key, claim.account.as_str(), claim.key.as_sent(), claim.at_ms]).to_string().as_bytes(),
+    );
     let mut stream = vec![0; bytes.len()];
     hasher.finalize_xof().fill(&mut stream);
     bytes.iter_mut().zip(stream).for_each(|(byte, pad)| *byte ^= pad);

@@ -1,7 +1,10 @@
 //! The OpenAPI document: what the macros cannot know, and what every operation shares.
 
 mod bodies;
+mod parameters;
 mod parts;
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,7 +13,7 @@ use utoipa::{
     IntoParams, OpenApi, ToSchema,
     openapi::{
         OpenApi as Document, RefOr, ResponseBuilder,
-        path::{HttpMethod, Operation, Parameter, PathItem},
+        path::{HttpMethod, Operation, PathItem},
         security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
     },
 };
@@ -42,12 +45,14 @@ pub(super) struct ListParams {
     /// Up to 100 ids, separated by commas.
     ids: Option<String>,
     /// Conditions on fields: `=`, `~` (begins with), `<`, `>`, `<=`, `>=`; `&` joins, `|` gives alternatives, `!`
-    /// negates, parentheses group, `\` takes the meaning from a sign. Up to 64 conditions in 4,096 bytes.
+    /// negates, parentheses group, `\` takes the meaning from a sign. `tags=a|b` is `(tags=a|tags=b)`. Up to 64
+    /// conditions in 4,096 bytes. A key or value with percent-escapes stands for what is written and for what it
+    /// decodes to.
     ///
     /// Thngs: `createdAt`, `identifiers.*`, `customFields.*`, `name`, `product`, `collections`, `tags`. Products,
-    /// places, collections: `name`, `identifiers.*`, `tags`. Actions: `timestamp`, `type`, `thng`, `product`,
+    /// places, collections, batches: `name`, `identifiers.*`, `tags`. Actions: `timestamp`, `type`, `thng`, `product`,
     /// `collection`, `user`, `tags`, `identifiers.*`, `customFields.*`, `context.city`, `context.countryCode`.
-    /// Files: `name`, `tags`. Jobs: `status`, `type`; their logs: `jobId`, `type`. Projects and applications: `name`.
+    /// Files: `name`, `tags`. Jobs and tasks: `status`, `type`; logs of jobs: `jobId`, `type`. Projects and applications: `name`.
     ///
     /// Equality has an index on Postgres, as has the order of `createdAt` and `timestamp`. `~`, negation and the
     /// order of `customFields.*` look at one row after the other, on SQLite also equality of `tags`,
@@ -95,7 +100,8 @@ struct ProblemSchema {
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Waymark", description = "Products, Thngs, short URLs and what happens to them. \
-        Every path answers with and without the prefix `/v2`."),
+        Every path answers with and without the prefix `/v2`. Parameters and members that an operation does not know \
+        have no effect, and the header `X-Ignored` names them; with `Prefer: handling=strict` they are refused (400)."),
     servers((url = "/"), (url = "/v2")),
     components(schemas(ProblemSchema))
 )]
@@ -126,20 +132,10 @@ pub(super) fn complete(document: &mut Document) {
 }
 
 /// The operations of a path, in a fixed order.
+#[cfg(test)]
 pub(super) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     let all = [("GET", &item.get), ("POST", &item.post), ("PUT", &item.put), ("DELETE", &item.delete)];
     all.into_iter().filter_map(|(name, operation)| operation.as_ref().map(|o| (name, o))).collect()
-}
-
-/// The parameters of an operation; ours are all written out where they are used.
-pub(super) fn parameters(operation: &Operation) -> Vec<&Parameter> {
-    let all = operation.parameters.as_deref().unwrap_or_default();
-    all.iter()
-        .filter_map(|parameter| match parameter {
-            RefOr::T(parameter) => Some(parameter),
-            RefOr::Ref(_) => None,
-        })
-        .collect()
 }
 
 fn operations_mut(item: &mut PathItem) -> Vec<(HttpMethod, &mut Operation)> {
@@ -198,6 +194,7 @@ fn errors() -> Value {
 pub(super) fn render(document: &Document) -> Value {
     let mut whole = serde_json::to_value(document).unwrap_or_default();
     whole["components"]["schemas"]["JsonValue"] = parts::json_value();
+    whole["components"]["schemas"]["SomeJsonValue"] = parts::some_json_value();
     whole["components"]["headers"] = headers();
     whole["components"]["responses"] = errors();
     for (_, schema) in whole["components"]["schemas"].as_object_mut().into_iter().flatten() {
@@ -211,6 +208,12 @@ pub(super) fn render(document: &Document) -> Value {
             }
         }
     }
+    let tags = |item: &Value| -> Vec<Value> {
+        item.as_object().into_iter().flatten().map(|(_, operation)| operation["tags"][0].clone()).collect()
+    };
+    let named = whole["paths"].as_object().into_iter().flatten().flat_map(|(_, item)| tags(item));
+    let named: BTreeSet<String> = named.filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
+    whole["tags"] = named.iter().map(|name| json!({"name": name})).collect();
     whole
 }
 
@@ -223,16 +226,23 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     }
     let answers = |status: &str| operation["responses"].get(status).is_some();
     let creates = method == "post" && answers("201");
-    let begins = method == "post" && id.ends_with("ActionJob") && answers("202");
-    let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
-    if let Some(all) = parameters.as_array_mut() {
+    let begins = method == "post" && (id.ends_with("ActionJob") || id == "createTask") && answers("202");
+    let listed = operation.entry("parameters").or_insert_with(|| json!([]));
+    if let Some(all) = listed.as_array_mut() {
         if (creates || begins) && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
         }
+        for parameter in parameters::more(&id, all) {
+            all.push(parameter);
+        }
         for parameter in all {
             describe_parameter(&id, parameter);
         }
+    }
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    if parameters.into_iter().any(|parameter| parameter["name"] == "wait") {
+        describe_waits(&mut operation["responses"]);
     }
     if id.ends_with("Action") && creates {
         // The answer has the form of the request.
@@ -244,11 +254,8 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         // The signed URL, or a public file, needs no key.
         operation.insert("security".to_owned(), json!([{}, {"key": []}, {"accessToken": []}]));
     }
-    let is_old_create = id.starts_with("create-") && id.ends_with("-redirector");
-    let draws = id == "createRedirection" || is_old_create || id.ends_with("-qr");
-    for status in
-        ["200", "202"].into_iter().filter(|_| draws || id == "readRedirection" || id == "downloadFile")
-    {
+    let draws = parameters::draws(&id);
+    for status in ["200", "202"].into_iter().filter(|_| draws || id == "downloadFile") {
         if let Some(response) = operation["responses"].get_mut(status) {
             let types: &[&str] = match id.as_str() {
                 "downloadFile" => &["*/*"],
@@ -270,6 +277,17 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     }
 }
 
+/// Adds what a write that waits for the edges answers beside what it answers at once.
+fn describe_waits(responses: &mut Value) {
+    let state = |description: &str| json!({"description": description, "content": {"application/json": {}}});
+    if responses.get("202").is_none() {
+        responses["202"] = state("Done; an edge had not confirmed it at the deadline");
+    }
+    if responses.get("200").is_none() && responses.get("201").is_none() {
+        responses["200"] = state("Done, with `wait`: how far the edges are");
+    }
+}
+
 /// Puts a reference in the place of an error; it keeps a description of its own.
 fn refer(response: &mut Value, code: Code) {
     let mut reference = json!({"$ref": format!("#/components/responses/{code:?}")});
@@ -281,8 +299,14 @@ fn refer(response: &mut Value, code: Code) {
 }
 
 fn add_headers(response: &mut Value, operation: &str, status: &str) {
+    // Beside what an error has, what was ignored.
+    if status.starts_with('2') {
+        for name in ["X-Ignored", "Preference-Applied"] {
+            response["headers"][name] = json!({"$ref": format!("#/components/headers/{name}")});
+        }
+    }
     let names: &[&str] = match status {
-        "202" if operation == "createActionJob" => &["X-Request-Id", "Location"],
+        "202" if ["createActionJob", "createTask"].contains(&operation) => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
         "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
         "429" | "503" => &["X-Request-Id", "Retry-After"],
@@ -354,7 +378,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
         let example = match operation {
-            "listActionJobs" => Some("status=COMPLETED"),
+            "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             _ => None,
@@ -374,6 +398,9 @@ fn headers() -> Value {
         "X-Request-Id": text(true, "Names the request in the log; the caller's own if it sent a harmless one."),
         "Location": text(false, "Where what was made can be read."),
         "Link": text(false, "The next page, percent-encoded, if there is one; `rel` is `next`."),
+        "X-Ignored": text(false, "Query parameters and members of the body that the operation does not know, with \
+            commas, percent-encoded, at most 20; then `...+` and how many more. They had no effect."),
+        "Preference-Applied": text(false, "The preference `handling` of the request, if it had one."),
         "Retry-After": {"description": "Seconds until the same may work.", "required": true,
             "schema": {"type": "integer", "minimum": 0}},
     })

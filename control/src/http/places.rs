@@ -217,7 +217,7 @@ mod tests {
             ("lat=NaN&lon=x&maxDist=", Err(3)),
             ("lat=1&lon=1&filter=name%3Dx&ids=y", Err(2)),
         ] {
-            let found = read_around(&Query(super::super::extract::pairs(query).collect()))
+            let found = read_around(&Query::of(query))
                 .map(|found| found.map(|(at, max_km)| (at.latitude(), at.longitude(), max_km)))
                 .map_err(|faults| faults.len());
             assert_eq!(found, expected, "{query}");

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::{
     access::Caller,
     api_error::ApiError,
+    bulk::create_each,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     middleware::RequestInfo,
@@ -92,11 +93,12 @@ pub(super) async fn list(
     Ok(listing.answer(&app, page, |product| ProductDocument::new(product, listing.with_scopes)))
 }
 
-/// Makes a product.
+/// Makes a product, or up to 1,000 from an array.
 #[utoipa::path(post, path = "/products", tag = "Products", operation_id = "createProduct",
     params(("project" = Option<String>, Query, description = "Scope what is made to this project")),
     request_body = ProductDocument,
-    responses((status = 201, description = "The product", body = ProductDocument)),
+    responses((status = 201, description = "The product", body = ProductDocument),
+        (status = 200, description = "Of an array: one result for each item, in its order")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -105,6 +107,10 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
+    if let Value::Array(items) = &body {
+        let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
+        return create_each::<Product>(&app, &actor, items, query.find("project"), parse).await;
+    }
     let change = ProductChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let product = products::create(&app, &actor, change, query.find("project")).await?;

@@ -50,7 +50,7 @@ pub(super) fn count(app: &App, parts: &Parts, key: &[u8; 32]) -> Result<(), Serv
 
 /// Counts a request that is refused for want of a key; gives the refusal that goes out.
 pub(super) fn count_refusal(app: &App, parts: &Parts, refusal: ServiceError) -> ServiceError {
-    let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
+    let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.limited_as);
     match check(app.limiter.refusal(client), parts.extensions.get(), "without a key that is known") {
         Ok(()) => refusal,
         Err(limited) => limited,

@@ -185,6 +185,9 @@ fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
         // Writing to a string cannot fail.
         let _ = write!(text, "; lagging={edge}");
     }
+    for edge in &report.unreachable {
+        let _ = write!(text, "; unreachable={edge}");
+    }
     HeaderValue::from_str(&text).ok()
 }
 
@@ -199,10 +202,20 @@ pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option
         Representation::Pdf => Format::Pdf,
         Representation::Eps => Format::Eps,
     };
-    let pairs = query.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    QrRequest::parse(format, pairs).map(Some).map_err(|faults| {
+    QrRequest::parse(format, query.known()).map(Some).map_err(|faults| {
         ApiError::faults(Code::InvalidParameter, faults.iter().map(ToString::to_string).collect())
     })
+}
+
+/// What a create of the first generation answers: its clients send `*/*` and read JSON, so the code only where
+/// `Accept` names an image type or `image/*`.
+pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let names_image = accept.split(',').any(|range| {
+        let name = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        matches!(name.as_str(), "image/*" | "image/png" | "image/svg+xml" | "application/pdf")
+    });
+    if names_image { image_request(headers, query) } else { Ok(None) }
 }
 
 /// The code of a redirection.
@@ -224,17 +237,46 @@ pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response,
     Ok((headers, image.bytes).into_response())
 }
 
+/// Marks a code that leads to this machine or into a local network: it is not for print.
+const DEVELOPMENT: HeaderName = HeaderName::from_static("x-waymark-development");
+
 /// Adds the address of a new redirection.
 pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
-    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.redirect.domain);
-    let own_host = base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.as_str()));
+    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.domain);
+    let own_host =
+        base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.host.as_str()));
     let url = if own_host {
         format!("{base}/redirections/{id}")
     } else {
-        format!("{base}/redirections/{id}?domain={domain}")
+        format!("{base}/redirections/{id}?domain={}", domain.host)
     };
     if let Ok(value) = HeaderValue::from_str(&url) {
         response.headers_mut().insert(header::LOCATION, value);
     }
+    if domain.is_development() {
+        response.headers_mut().insert(DEVELOPMENT, HeaderValue::from_static("true"));
+    }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_names_every_edge_that_the_body_names() {
+        let report = WaitReport {
+            rev: 812,
+            acked: 1,
+            members: 2,
+            lagging: vec!["e2".into()],
+            unreachable: vec!["e3".into(), "e4".into()],
+            incomplete: true,
+            ms: 4,
+        };
+        let header = edges_header(&report).unwrap();
+        let expected =
+            "rev=812; acked=1; members=2; ms=4; incomplete; lagging=e2; unreachable=e3; unreachable=e4";
+        assert_eq!(header, expected);
+    }
 }

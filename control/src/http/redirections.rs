@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Json,
-    extract::State,
+    extract::{RawQuery, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -15,11 +15,13 @@ use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
 use super::{
     access::Caller,
     api_error::ApiError,
-    extract::{JsonBody, Path, Query},
+    extract::{JsonBody, Path, Query, pairs},
     listing::Listing,
     middleware::RequestInfo,
     once::{IDEMPOTENCY_KEY, parse as parse_key},
-    redirection_answers::{RedirectionDocument, Wait, image, image_request, locate, written},
+    redirection_answers::{
+        RedirectionDocument, Wait, image, image_request, locate, named_image_request, written,
+    },
 };
 use crate::{
     domain::{
@@ -112,8 +114,9 @@ pub(super) async fn list(
     Caller(actor): Caller,
     info: RequestInfo,
     query: Query,
+    RawQuery(raw): RawQuery,
 ) -> Result<Response, ApiError> {
-    if query.find("ids").is_some() {
+    if pairs(raw.as_deref().unwrap_or_default()).any(|(name, _)| name == "ids") {
         let fault = "ids is not a parameter of this list; read a redirection by its short id.";
         return Err(ApiError::refused(Code::InvalidParameter, fault));
     }
@@ -186,7 +189,8 @@ pub(super) async fn replace(
 #[utoipa::path(delete, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "deleteRedirection",
     params(("shortId" = String, Path, description = "Short id"),
         ("domain" = Option<String>, Query, description = "Short domain"),
-        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
+        ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     responses((status = 200, description = "Deleted; the body is empty without `wait`")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
@@ -225,7 +229,8 @@ pub(super) async fn replace_many(
 #[utoipa::path(delete, path = "/redirections", tag = "Redirections", operation_id = "deleteRedirections",
     params(("ids" = String, Query, description = "Short ids, comma-separated, at most 1,000"),
         ("domain" = Option<String>, Query, description = "Short domain"),
-        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
+        ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
+        ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     responses((status = 204, description = "Deleted")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_many(
@@ -286,8 +291,8 @@ macro_rules! redirector {
             #[utoipa::path(post, path = $path, summary = concat!("Creates a redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("create-", $name, "-redirector"),
                 params(("id" = String, Path, description = "Id or `<key>:<value>`")),
                 request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
-                responses((status = 201, description = "Created; when `Accept` names JSON", body = RedirectionDocument),
-                    (status = 200, description = "Created: the code as an image")),
+                responses((status = 201, description = "Created", body = RedirectionDocument),
+                    (status = 200, description = "Created: the code, when `Accept` names an image type")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn create(
                 State(app): State<Arc<App>>,
@@ -298,7 +303,7 @@ macro_rules! redirector {
                 headers: HeaderMap,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
-                let (wait, request) = (Wait::parse(&query)?, image_request(&headers, &query)?);
+                let (wait, request) = (Wait::parse(&query)?, named_image_request(&headers, &query)?);
                 let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
                 let owner = service::owner(&app, &actor, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
@@ -330,7 +335,10 @@ macro_rules! redirector {
 
             #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
             #[utoipa::path(delete, path = $path, summary = concat!("Deletes the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("delete-", $name, "-redirector"),
-                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
+                params(("id" = String, Path, description = "Id or `<key>:<value>`"),
+                    ("domain" = Option<String>, Query, description = "Short domain"),
+                    ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
+                    ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
                 responses((status = 200, description = "Deleted")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
@@ -417,7 +425,8 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert("idempotency-key", "order-1".parse().unwrap());
             headers.insert(header::HOST, host.parse().unwrap());
-            let query = Query(query.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect());
+            let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let query = Query::of(&query.join("&"));
             idempotency_key(operation, &headers, &query, &body).unwrap().unwrap().request
         };
         let body = || json!(["X", {"defaultRedirectUrl": "https://e.com"}]);

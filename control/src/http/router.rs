@@ -12,9 +12,9 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, accesses, action_types, actions, applications, authentication, events, jobs, logins, middleware,
-    new_actions, openapi, products, projects, properties, reactions, redirections, rules, service_info,
-    status, tenants, thng_keys, thngs, users, webhooks,
+    access, accesses, action_types, actions, applications, authentication, batches, bulk, events, jobs,
+    logins, middleware, new_actions, openapi, products, projects, properties, reactions, redirections, rules,
+    service_info, status, tasks, tenants, thng_keys, thngs, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -33,13 +33,14 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(accesses::by_older_name::read, accesses::by_older_name::update))
         .routes(routes!(accesses::by_newer_name::list))
         .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update))
-        .routes(routes!(projects::list, projects::create))
+        .routes(routes!(projects::list, projects::create, bulk::projects::update, bulk::projects::delete))
         .routes(routes!(projects::read, projects::update, projects::delete))
         .routes(routes!(applications::list, applications::create))
         .routes(routes!(applications::read, applications::update, applications::delete))
         .routes(routes!(applications::read_secret_key))
         .routes(routes!(applications::read_own))
         .routes(routes!(thng_keys::create))
+        .routes(routes!(thng_keys::read, thng_keys::revoke))
         .routes(routes!(logins::create))
         .routes(routes!(logins::validate))
         .routes(routes!(logins::login))
@@ -47,13 +48,13 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(logins::logout))
         .routes(routes!(users::list))
         .routes(routes!(users::read, users::update, users::delete))
-        .routes(routes!(products::list, products::create))
+        .routes(routes!(products::list, products::create, bulk::products::update, bulk::products::delete))
         .routes(routes!(products::read, products::update, products::delete))
         .routes(routes!(actions::list_of_product, new_actions::create_of_product))
         .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
         .routes(routes!(actions::list_of_collection, new_actions::create_of_collection))
         .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
-        .routes(routes!(thngs::list, thngs::create))
+        .routes(routes!(thngs::list, thngs::create, bulk::thngs::update, bulk::thngs::delete))
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
         .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
@@ -62,7 +63,12 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(commissioning::read_state))
         .routes(routes!(commissioning::list_states))
         .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
-        .routes(routes!(collections::list, collections::create))
+        .routes(routes!(
+            collections::list,
+            collections::create,
+            bulk::collections::update,
+            bulk::collections::delete
+        ))
         .routes(routes!(collections::read, collections::update, collections::delete))
         .routes(routes!(
             collection_members::list_thngs,
@@ -73,13 +79,14 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(
             collection_members::list_collections,
             collection_members::add_collections,
+            collection_members::post_collections,
             collection_members::remove_collections
         ))
         .routes(routes!(collection_members::remove_collection))
-        .routes(routes!(files::list, files::create))
+        .routes(routes!(files::list, files::create, bulk::files::update, bulk::files::delete))
         .routes(routes!(files::read, files::update, files::delete))
         .routes(routes!(file_content::download, file_content::upload))
-        .routes(routes!(places::list, places::create))
+        .routes(routes!(places::list, places::create, bulk::places::update, bulk::places::delete))
         .routes(routes!(places::read, places::update, places::delete))
         .routes(routes!(action_types::list, action_types::create))
         .routes(routes!(actions::list, new_actions::create, action_types::update, action_types::delete))
@@ -135,6 +142,10 @@ fn table() -> OpenApiRouter<Arc<App>> {
             rules::of_application::replace,
             rules::of_application::delete
         ))
+        .routes(routes!(batches::list, batches::create, bulk::batches::update, bulk::batches::delete))
+        .routes(routes!(batches::read, batches::update, batches::delete))
+        .routes(routes!(tasks::list, tasks::create))
+        .routes(routes!(tasks::read))
         .routes(routes!(jobs::list, jobs::create))
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))
@@ -165,6 +176,8 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(service_info::routes(&document))
         .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
+        // Within the one below: a kept answer keeps what it says of the request.
+        .layer(from_fn(super::known::name_unknown))
         .layer(from_fn_with_state(creates, super::once::once))
         .layer(from_fn_with_state(app.clone(), super::sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

@@ -131,7 +131,8 @@ macro_rules! redirector {
             #[utoipa::path(delete, path = $path, tag = "Redirections", operation_id = concat!("delete", $id),
                 summary = concat!("Removes the rules of ", $name, "."),
                 params($($param)*
-                    ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
+                    ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
+                    ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
                 responses((status = 204, description = "Removed"),
                     (status = 200, description = "Removed; how far the edges are, with `wait`")),
                 extensions(("x-maturity" = json!("General Availability"))))]

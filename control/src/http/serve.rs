@@ -1,23 +1,27 @@
 //! Serves the API on plain and TLS listeners until the shutdown, then drains.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     extract::connect_info::Connected,
+    middleware::from_fn,
     serve::{IncomingStream, Listener},
 };
+use platform::{Bounded, Handle, Permit, Permits, TimeLimits};
+use shared::client_address::TrustedProxies;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    bounded::{Bounded, SILENCE},
-    router,
-};
+use super::{permits, router};
 use crate::service::App;
 
 /// Longest time from the shutdown until open requests are dropped.
@@ -25,9 +29,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Most connections of a listener at once, handshakes included; further clients wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 1_024;
 
 /// Pause after the system could not accept, mostly for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -48,17 +49,49 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Whether TLS ends here.
     pub is_tls: bool,
+    /// Our own end.
+    pub local: Option<IpAddr>,
 }
 
-impl Connected<IncomingStream<'_, Plain>> for Connection {
+/// A connection with its permit, as requests get it.
+#[derive(Debug, Clone)]
+pub(super) struct Served {
+    pub(super) connection: Connection,
+    /// The listener itself has none.
+    pub(super) permit: Option<Handle>,
+}
+
+impl Connected<IncomingStream<'_, Plain>> for Served {
     fn connect_info(stream: IncomingStream<'_, Plain>) -> Self {
-        *stream.remote_addr()
+        stream.remote_addr().clone()
     }
 }
 
-impl Connected<IncomingStream<'_, Tls>> for Connection {
+impl Connected<IncomingStream<'_, Tls>> for Served {
     fn connect_info(stream: IncomingStream<'_, Tls>) -> Self {
-        *stream.remote_addr()
+        stream.remote_addr().clone()
+    }
+}
+
+/// The bounds of a listener's clients.
+#[derive(Debug, Clone)]
+pub(super) struct Clients {
+    pub(super) permits: Arc<Permits>,
+    pub(super) times: TimeLimits,
+    /// Those that bring the connections of others.
+    pub(super) proxies: TrustedProxies,
+}
+
+impl Clients {
+    /// The permit of a new connection; a refusal is counted.
+    fn enter(&self, peer: SocketAddr) -> Option<Permit> {
+        let ip = peer.ip().to_canonical();
+        let is_proxy = self.proxies.trust(ip);
+        let permit = self.permits.enter(ip, is_proxy || ip.is_loopback()).ok()?;
+        if is_proxy {
+            permit.handle().relay();
+        }
+        Some(permit)
     }
 }
 
@@ -67,20 +100,26 @@ impl Connected<IncomingStream<'_, Tls>> for Connection {
 /// # Errors
 /// A socket cannot be used.
 pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
-    run_router(listeners, router::router(app), MAX_CONNECTIONS, shutdown).await
+    let clients = Clients {
+        permits: app.capacity.api.clone(),
+        times: app.capacity.limits.times,
+        proxies: app.trusted_proxies.clone(),
+    };
+    run_router(listeners, router::router(app), clients, shutdown).await
 }
 
-/// Serves any routes within the bounds of the API's listeners, with so many connections of each at once.
+/// Serves any routes to clients within their bounds.
 pub(super) async fn run_router(
     listeners: ApiListeners,
     router: axum::Router,
-    max_connections: usize,
+    clients: Clients,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let service = router.into_make_service_with_connect_info::<Connection>();
+    let router = router.layer(from_fn(permits::note_request));
+    let service = router.into_make_service_with_connect_info::<Served>();
     let mut servers = JoinSet::new();
     for listener in listeners.plain {
-        let listener = Plain { listener: from_std(listener)?, places: places(max_connections) };
+        let listener = Plain { listener: from_std(listener)?, clients: clients.clone() };
         let server =
             axum::serve(listener, service.clone()).with_graceful_shutdown(shutdown.clone().cancelled_owned());
         servers.spawn(server.into_future());
@@ -90,7 +129,7 @@ pub(super) async fn run_router(
             listener: from_std(listener)?,
             acceptor: TlsAcceptor::from(config),
             handshakes: JoinSet::new(),
-            places: places(max_connections),
+            clients,
         };
         let server =
             axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
@@ -111,83 +150,94 @@ pub(super) async fn run_router(
     }
 }
 
+fn local_ip(stream: &TcpStream) -> Option<IpAddr> {
+    stream.local_addr().ok().map(|local| local.ip().to_canonical())
+}
+
 fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     listener.set_nonblocking(true)?;
     TcpListener::from_std(listener)
 }
 
-fn places(count: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(count))
-}
-
 struct Plain {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    clients: Clients,
 }
 
 impl Listener for Plain {
     type Io = Bounded<TcpStream>;
-    type Addr = Connection;
+    type Addr = Served;
 
-    async fn accept(&mut self) -> (Self::Io, Connection) {
-        let (stream, peer, place) = accept(&self.listener, &self.places).await;
-        (Bounded::new(stream, SILENCE, place), Connection { peer, is_tls: false })
+    async fn accept(&mut self) -> (Self::Io, Served) {
+        let (stream, peer, permit) = accept(&self.listener, &self.clients).await;
+        let local = local_ip(&stream);
+        bounded(stream, Connection { peer, is_tls: false, local }, permit, self.clients.times)
     }
 
-    fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.listener.local_addr()?, is_tls: false })
+    fn local_addr(&self) -> io::Result<Served> {
+        let connection = Connection { peer: self.listener.local_addr()?, is_tls: false, local: None };
+        Ok(Served { connection, permit: None })
     }
 }
+
+type TlsHandshake = Option<(TlsStream<TcpStream>, SocketAddr, Permit)>;
 
 /// Shakes hands in tasks of their own, so that a slow client holds nobody up.
 struct Tls {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    handshakes: JoinSet<Option<(Bounded<TlsStream<TcpStream>>, SocketAddr)>>,
-    places: Arc<Semaphore>,
+    handshakes: JoinSet<TlsHandshake>,
+    clients: Clients,
 }
 
 impl Listener for Tls {
     type Io = Bounded<TlsStream<TcpStream>>;
-    type Addr = Connection;
+    type Addr = Served;
 
-    async fn accept(&mut self) -> (Self::Io, Connection) {
+    async fn accept(&mut self) -> (Self::Io, Served) {
         loop {
             tokio::select! {
                 Some(done) = self.handshakes.join_next() => {
-                    if let Ok(Some((stream, peer))) = done {
-                        return (stream, Connection { peer, is_tls: true });
+                    if let Ok(Some((stream, peer, permit))) = done {
+                        let local = local_ip(stream.get_ref().0);
+                        return bounded(stream, Connection { peer, is_tls: true, local }, permit, self.clients.times);
                     }
                 }
-                (stream, peer, place) = accept(&self.listener, &self.places) => {
+                (stream, peer, permit) = accept(&self.listener, &self.clients) => {
                     let handshake = self.acceptor.accept(stream);
                     self.handshakes.spawn(async move {
-                        let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await.ok()?.ok()?;
-                        Some((Bounded::new(stream, SILENCE, place), peer))
+                        let stream = tokio::select! {
+                            done = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake) => done.ok()?.ok()?,
+                            () = permit.displaced() => return None,
+                        };
+                        Some((stream, peer, permit))
                     });
                 }
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<Connection> {
-        Ok(Connection { peer: self.listener.local_addr()?, is_tls: true })
+    fn local_addr(&self) -> io::Result<Served> {
+        let connection = Connection { peer: self.listener.local_addr()?, is_tls: true, local: None };
+        Ok(Served { connection, permit: None })
     }
 }
 
-/// The next connection, once there is a place for it. Cancel-safe.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+fn bounded<S>(io: S, connection: Connection, permit: Permit, times: TimeLimits) -> (Bounded<S>, Served) {
+    let served = Served { connection, permit: Some(permit.handle()) };
+    (Bounded::new(io, times, permit), served)
+}
+
+/// The next connection that has a permit; others are closed at once. Cancel-safe.
+async fn accept(listener: &TcpListener, clients: &Clients) -> (TcpStream, SocketAddr, Permit) {
     loop {
-        // Nobody closes the semaphore.
-        let Ok(place) = places.clone().acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Answers are small: they must not wait for more.
                 let _ = stream.set_nodelay(true);
-                return (stream, peer, place);
+                if let Some(permit) = clients.enter(peer) {
+                    return (stream, peer, permit);
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "accept");

@@ -19,10 +19,11 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ances
 
 const SECURITY_POLICY: HeaderName = header::CONTENT_SECURITY_POLICY;
 
-/// The routes that need no key; both texts are made once, here.
+/// The routes that need no key; all texts are made once, here.
 pub(super) fn routes(document: &OpenApi) -> Router<Arc<App>> {
-    let json: Arc<str> = openapi::render(document).to_string().into();
-    let page: Arc<str> = docs::page(document).into();
+    let document = openapi::render(document);
+    let json: Arc<str> = document.to_string().into();
+    let page: Arc<str> = docs::page(&document).into();
     let root: Arc<str> =
         json!({"service": "Waymark", "docs": "/docs", "openapi": "/openapi.json"}).to_string().into();
     Router::new()

@@ -14,6 +14,7 @@ use super::{
     access::{Caller, find_key},
     api_error::ApiError,
     middleware::RequestInfo,
+    permits,
 };
 use crate::{
     domain::{
@@ -57,7 +58,9 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
     let sessions = app.connections.sessions.clone();
     if &*info.path == MQTT_PATH {
         let socket = take(app, parts).await?.protocols(PROTOCOLS);
-        let (app, limits) = (app.clone(), Limits { ip: client, token: key });
+        let permit = permits::permit(parts).cloned();
+        let limits = Limits { ip: client, limited_as: info.limited_as, token: key, permit };
+        let app = app.clone();
         let serve = move |socket| sessions.track_future(live::serve(app, FromWebSocket(socket), limits));
         return Ok(Some(socket.on_upgrade(serve)));
     }
@@ -73,7 +76,9 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
         }
     }
     let socket = take(app, parts).await?;
-    let caller = (actor, hash_key(&key.unwrap_or_default()), client);
+    let key = hash_key(&key.unwrap_or_default());
+    permits::hold(parts, &actor, key, client)?;
+    let caller = (actor, key, client);
     let (app, topic) = (app.clone(), (topic, info.path.to_string()));
     let serve = move |socket| sessions.track_future(live::serve_socket(app, socket, caller, topic));
     Ok(Some(socket.on_upgrade(serve)))

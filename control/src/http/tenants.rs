@@ -10,7 +10,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
+use shared::{problem::Code, short_url::ShortDomain};
 use utoipa::ToSchema;
 
 use super::{
@@ -39,6 +39,24 @@ pub(super) struct AccountDocument {
     /// 1 to 256 characters.
     #[schema(example = "Acme")]
     name: String,
+    /// What users of its applications may do: with `own`, read products, places and single Things, and make, see and
+    /// change what is their own as far as the application lets them; with `open`, read what the project has and make
+    /// Things, products, collections and redirections in it. Everybody who opens a page with the public key of an
+    /// application can become its user.
+    #[schema(value_type = String, example = "own")]
+    user_rights: &'static str,
+    /// Names of the `customFields` that a Thing may write with its own key, at most 100; none by default. Never
+    /// `permittedCountries`, `expectedWatermark`, `expectedMarkings` and `factory`.
+    thng_writable_custom_fields: Vec<String>,
+    /// Whether redirections may lead to loopback, link-local and private addresses; absent is false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    private_targets: bool,
+    /// The only hosts that redirections may lead to, such as `example.com` or `*.example.com`; absent is any.
+    /// At most 100; an update replaces the list as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, example = json!(["example.com", "*.example.com"]))]
+    target_hosts: Vec<String>,
     /// The caller's own members; replaced as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -56,6 +74,10 @@ impl From<Account> for AccountDocument {
         Self {
             id: account.id.to_string(),
             name: account.name,
+            user_rights: account.user_rights.as_str(),
+            thng_writable_custom_fields: account.thng_writable_custom_fields,
+            private_targets: account.targets.private,
+            target_hosts: account.targets.only,
             custom_fields: account.custom_fields,
             created_at: account.created_at.0,
             updated_at: account.updated_at.0,
@@ -113,6 +135,10 @@ pub(super) struct DomainDocument {
     /// Host, with the port when it is not the scheme's default.
     #[schema(example = "tn.gg")]
     domain: String,
+    /// Only for development: its codes lead to an address of this machine or of a local network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false, read_only)]
+    development: bool,
 }
 
 /// Lists the accounts of the key: one.
@@ -194,7 +220,11 @@ pub(super) async fn list_domains(
     Path(id): Path<String>,
 ) -> Result<Json<Vec<DomainDocument>>, ApiError> {
     let domains = tenants::list_short_domains(&app, &actor, &id).await?;
-    Ok(Json(domains.into_iter().map(|domain| DomainDocument { domain: domain.host.to_string() }).collect()))
+    let document = |domain: ShortDomain| DomainDocument {
+        domain: domain.host.to_string(),
+        development: domain.is_development(),
+    };
+    Ok(Json(domains.into_iter().map(document).collect()))
 }
 
 /// Reads an operator.

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::{extract::State, response::Response};
+use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
 use shared::{id::ThngId, problem::Code};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller, api_error::ApiError, extract::JsonBody, middleware::RequestInfo, wire::created_at,
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path},
+    middleware::RequestInfo,
+    wire::created_at,
 };
 use crate::{
     domain::members::Members,
@@ -43,6 +47,35 @@ pub(super) async fn create(
     let thng_api_key = thng_keys::create(&app, &actor, id).await?;
     let document = ThngKeyDocument { thng_id: id.to_string(), thng_api_key };
     Ok(created_at(&info, &format!("/thngs/{id}"), document))
+}
+
+/// Reads the key of a Thng.
+#[utoipa::path(get, path = "/auth/evrythng/thngs/{id}", tag = "Keys", operation_id = "readThngKey",
+    params(("id" = String, Path, description = "Id of the Thng")),
+    responses((status = 200, description = "The key", body = ThngKeyDocument),
+        (status = 404, description = "There is no such Thng, or it has no key")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<Json<ThngKeyDocument>, ApiError> {
+    let (thng, thng_api_key) = thng_keys::read(&app, &actor, &id).await?;
+    Ok(Json(ThngKeyDocument { thng_id: thng.to_string(), thng_api_key }))
+}
+
+/// Revokes the key of a Thng; the next one that is created is another.
+#[utoipa::path(delete, path = "/auth/evrythng/thngs/{id}", tag = "Keys", operation_id = "revokeThngKey",
+    params(("id" = String, Path, description = "Id of the Thng")),
+    responses((status = 200, description = "Revoked; the body is empty"),
+        (status = 404, description = "There is no such Thng, or it has no key")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(thng_keys::revoke(&app, &actor, &id).await?)
 }
 
 fn parse(body: &Value) -> Result<ThngId, Vec<String>> {

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::{
     access::Caller,
     api_error::ApiError,
+    bulk::create_each,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::LocationDocument,
@@ -90,11 +91,12 @@ pub(super) async fn list(
     Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
 }
 
-/// Makes a Thng.
+/// Makes a Thng, or up to 1,000 from an array.
 #[utoipa::path(post, path = "/thngs", tag = "Thngs", operation_id = "createThng",
     params(("project" = Option<String>, Query, description = "Scope what is made to this project")),
     request_body = ThngDocument,
-    responses((status = 201, description = "The Thng", body = ThngDocument)),
+    responses((status = 201, description = "The Thng", body = ThngDocument),
+        (status = 200, description = "Of an array: one result for each item, in its order")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -103,6 +105,10 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
+    if let Value::Array(items) = &body {
+        let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
+        return create_each::<Thng>(&app, &actor, items, query.find("project"), parse).await;
+    }
     let change = ThngChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let thng = thngs::create(&app, &actor, change, query.find("project")).await?;

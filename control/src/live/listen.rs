@@ -4,7 +4,6 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::timeout,
 };
@@ -16,9 +15,6 @@ use crate::service::App;
 
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Most connections of a listener at once, handshakes included; further clients wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 16_384;
 
 /// Pause after the system could not accept, mostly for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -68,7 +64,6 @@ struct Doors {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     app: Arc<App>,
-    places: Arc<Semaphore>,
 }
 
 impl Doors {
@@ -78,20 +73,13 @@ impl Doors {
         app: &Arc<App>,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Ok(Self {
-            listener: TcpListener::from_std(listener)?,
-            acceptor,
-            app: app.clone(),
-            places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
-        })
+        Ok(Self { listener: TcpListener::from_std(listener)?, acceptor, app: app.clone() })
     }
 
     async fn open(self) {
         loop {
-            // Nobody closes the semaphore.
-            let Ok(place) = self.places.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
-                Ok((stream, peer)) => self.enter(stream, peer, place),
+                Ok((stream, peer)) => self.enter(stream, peer),
                 Err(error) => {
                     tracing::warn!(%error, "accept");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -100,21 +88,34 @@ impl Doors {
         }
     }
 
-    fn enter(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+    fn enter(&self, stream: TcpStream, peer: SocketAddr) {
+        let ip = peer.ip().to_canonical();
+        let is_proxy = self.app.trusted_proxies.trust(ip);
+        // A refusal is counted; the client sees the connection closed.
+        let Ok(permit) = self.app.capacity.mqtt.enter(ip, is_proxy || ip.is_loopback()) else { return };
         // Messages are small: they must not wait for more.
         let _ = stream.set_nodelay(true);
-        let limits = Limits { ip: Some(peer.ip()), token: None };
+        // MQTT names no client: behind a proxy, clients share the proxy's limit.
+        let client = self.app.trusted_proxies.client(peer.ip(), std::iter::empty());
+        let (limited_as, permit_handle) = (client.limited(), Some(permit.handle()));
+        let limits = Limits { ip: Some(client.ip), limited_as, token: None, permit: permit_handle };
         let (app, acceptor) = (self.app.clone(), self.acceptor.clone());
         self.app.connections.sessions.spawn(async move {
-            match acceptor {
-                None => session::serve(app, stream, limits).await,
-                Some(acceptor) => {
-                    if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-                        session::serve(app, stream, limits).await;
+            let serve = async {
+                match acceptor {
+                    None => session::serve(app, stream, limits).await,
+                    Some(acceptor) => {
+                        if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+                            session::serve(app, stream, limits).await;
+                        }
                     }
                 }
+            };
+            // Only one whose CONNECT has not been taken makes room for another.
+            tokio::select! {
+                () = serve => {}
+                () = permit.displaced() => {}
             }
-            drop(place);
         });
     }
 }

@@ -14,7 +14,12 @@ use super::{
     link::Link,
     session::{End, MAX_UNRELEASED, Session},
 };
-use crate::{domain::topic::Topic, error::ServiceError, service::live};
+use crate::{
+    domain::{known_members::Unknown, topic::Topic},
+    error::ServiceError,
+    http::remove_unknown,
+    service::{App, live},
+};
 
 /// Pause of a connection whose key has used up its requests.
 const TURN: Duration = Duration::from_millis(20);
@@ -48,7 +53,7 @@ impl<L: Link> Session<L> {
         let written = self.write_message(&message.topic_name, &message.payload).await;
         let metrics = &self.app.connections.metrics;
         let reason = match &written {
-            Ok(()) => {
+            Ok(_) => {
                 metrics.published.inc();
                 ReasonCode::Success
             }
@@ -64,9 +69,13 @@ impl<L: Link> Session<L> {
                 *reason
             }
         };
-        if let Err((error, _)) = &written {
-            let problem = problem(error, &message.topic_name, &self.app.docs_url);
-            self.tell_error(&problem).await?;
+        match &written {
+            Ok(unknown) if unknown.is_empty() => {}
+            Ok(unknown) => self.tell_error(&ignored(unknown, &message.topic_name)).await?,
+            Err((error, _)) => {
+                let problem = problem(error, &message.topic_name, &self.app.docs_url);
+                self.tell_error(&problem).await?;
+            }
         }
         let text = written.err().map(|(error, _)| reason_text(&error)).filter(|_| self.explains);
         let reason = if self.version == 5 { reason } else { ReasonCode::Success };
@@ -100,10 +109,15 @@ impl<L: Link> Session<L> {
         }
     }
 
-    async fn write_message(&mut self, topic: &str, payload: &[u8]) -> Result<(), (ServiceError, ReasonCode)> {
+    /// Writes a message; gives what of it is not known and was ignored.
+    async fn write_message(
+        &mut self,
+        topic: &str,
+        payload: &[u8],
+    ) -> Result<Unknown, (ServiceError, ReasonCode)> {
         let topic =
             Topic::parse(topic).map_err(|fault| (live::refused(fault), ReasonCode::TopicNameInvalid))?;
-        live::publish(&self.app, &self.sender(), &topic, payload).await.map_err(|error| {
+        write(&self.app, &self.sender(), &topic, payload).await.map_err(|error| {
             let reason = reason(error.code());
             (error, reason)
         })
@@ -117,11 +131,34 @@ impl<L: Link> Session<L> {
     }
 }
 
+/// Writes what the request to the path of a topic knows of a message; gives the rest, which is ignored.
+pub(super) async fn write(
+    app: &App,
+    sender: &live::Sender<'_>,
+    topic: &Topic,
+    payload: &[u8],
+) -> Result<Unknown, ServiceError> {
+    let mut body = live::read(payload)?;
+    let unknown = remove_unknown(topic, &mut body);
+    live::publish(app, sender, topic, &body).await?;
+    Ok(unknown)
+}
+
+/// What `X-Ignored` would name in an answer, with the topic.
+pub(super) fn ignored(unknown: &Unknown, topic: &str) -> Value {
+    let (names, more) = unknown.names();
+    let mut report = json!({"topic": topic, "ignored": names});
+    if more > 0 {
+        report["more"] = more.into();
+    }
+    report
+}
+
 /// The error as HTTP would answer it, with the topic.
 pub(super) fn problem(error: &ServiceError, topic: &str, docs_url: &str) -> Value {
     let errors = match error {
         ServiceError::Refused { errors, .. } => errors.clone(),
-        ServiceError::Store(_) | ServiceError::Internal(_) => Vec::new(),
+        ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_) => Vec::new(),
     };
     let mut problem = json!(Problem::new(error.code(), errors, docs_url));
     if let Value::Object(members) = &mut problem {

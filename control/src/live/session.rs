@@ -19,6 +19,7 @@ use mqtt5::{
     },
     protocol::v5::reason_codes::ReasonCode,
 };
+use platform::{Handle, Refused};
 use shared::problem::Code;
 use tokio::{
     sync::mpsc,
@@ -39,7 +40,7 @@ use crate::{
     error::ServiceError,
     publish::channels::{Delivery, Ear},
     service::{
-        App, access,
+        App, access, capacity,
         connections::{self, Connection, Ended},
         live::{self, Sender},
     },
@@ -74,8 +75,12 @@ const BURST: usize = 64;
 pub struct Limits {
     /// The client's address.
     pub ip: Option<IpAddr>,
+    /// The address by which refusals are limited; `None` for a program of this machine.
+    pub limited_as: Option<IpAddr>,
     /// The key in the URL of a WebSocket; that of the CONNECT comes first.
     pub token: Option<String>,
+    /// The permit of the connection.
+    pub permit: Option<Handle>,
 }
 
 /// Why a connection ended.
@@ -121,6 +126,8 @@ pub(super) struct Session<L> {
     pub(super) explains: bool,
     pub(super) max_message: usize,
     keep_alive: Duration,
+    /// Whether the client sends PINGREQ by itself.
+    pings: bool,
     will: Option<WillMessage>,
 }
 
@@ -198,7 +205,7 @@ async fn admit(
     let actor = match access::identify(app, key).await {
         Ok(actor) => actor,
         Err(error) if error.code() == Code::KeyUnknown => {
-            if app.limiter.refusal(limits.ip).is_some_and(|verdict| !verdict.is_allowed) {
+            if app.limiter.refusal(limits.limited_as).is_some_and(|verdict| !verdict.is_allowed) {
                 return refuse(
                     ReasonCode::ConnectionRateExceeded,
                     "Too many connections without a known key.",
@@ -212,6 +219,19 @@ async fn admit(
         return refuse(ReasonCode::NotAuthorized, "A key of this kind has nothing to hear or to say here.");
     }
     let key = hash_key(key);
+    let held = limits.permit.as_ref().map(|permit| permit.hold(&capacity::holder(&actor, key), limits.ip));
+    if let Some(Err(reason)) = held {
+        let code = match reason {
+            Refused::Key | Refused::Account | Refused::Address => ReasonCode::QuotaExceeded,
+            Refused::Full
+            | Refused::Public
+            | Refused::Displaced
+            | Refused::HeadersLate
+            | Refused::Idle
+            | Refused::SlowReader => ReasonCode::ServerBusy,
+        };
+        return refuse(code, "Too many connections are open; try again later.");
+    }
     let assigned = connect.client_id.is_empty().then(|| app.random16().map(hex)).transpose();
     let assigned = assigned.map_err(|error| unavailable(&error.into()))?;
     let client = assigned.as_deref().unwrap_or(&connect.client_id);
@@ -264,6 +284,7 @@ async fn run<L: Link>(
         explains: connect.properties.get_request_problem_information() != Some(false),
         max_message: max_message.map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX)),
         keep_alive: Duration::from_secs(u64::from(keep_alive)),
+        pings: wanted > 0,
         will: connect.will.clone(),
     };
     app.connections.metrics.connected.inc();
@@ -296,11 +317,13 @@ impl<L: Link> Session<L> {
             Err(end) => return end,
         }
         let mut heard_at = Instant::now();
-        let mut knock = tokio::time::interval(KNOCK);
+        let mut knock = tokio::time::interval_at(Instant::now() + KNOCK, KNOCK);
         loop {
             loop {
                 match packets::take(&mut self.buffer, MAX_PACKET, self.version) {
                     Ok(Some(packet)) => {
+                        // Whole packets count, not bytes: one that drips in keeps no connection.
+                        heard_at = Instant::now();
                         if let Err(end) = self.handle(packet).await {
                             return end;
                         }
@@ -312,7 +335,7 @@ impl<L: Link> Session<L> {
             let silent = heard_at + self.keep_alive + self.keep_alive / 2;
             tokio::select! {
                 read = self.link.read(&mut self.buffer) => match read {
-                    Ok(1..) => heard_at = Instant::now(),
+                    Ok(1..) => {}
                     Ok(0) | Err(_) => return End::Gone,
                 },
                 Some(delivery) = waiting.recv(), if self.in_flight.has_room() => {
@@ -324,7 +347,8 @@ impl<L: Link> Session<L> {
                 () = self.ear.overflow.cancelled() => return End::Ours(ReasonCode::QuotaExceeded),
                 () = app.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
                 () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
-                _ = knock.tick() => if self.write_with(|link| link.knock()).await.is_err() {
+                // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients know no pings of it.
+                _ = knock.tick(), if !self.pings => if self.write_with(|link| link.knock()).await.is_err() {
                     return End::Gone;
                 },
             }

@@ -6,7 +6,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use shared::problem::Code;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::publishing::problem;
+use super::publishing::{ignored, problem, write};
 use crate::{
     domain::{access::Actor, context::Origin, topic::Topic},
     error::ServiceError,
@@ -81,9 +81,15 @@ pub async fn serve(
                 }
                 let origin = Origin { ip, user_agent: None, referer: None };
                 let sender = Sender { actor: &actor, connection: None, origin };
-                if let Err(error) = live::publish(&app, &sender, &topic, &payload).await
-                    && !refuse(&app, &mut socket, &error, &name).await
-                {
+                let is_there = match write(&app, &sender, &topic, &payload).await {
+                    Ok(unknown) if unknown.is_empty() => true,
+                    Ok(unknown) => {
+                        let report = ignored(&unknown, &name).to_string();
+                        send(&mut socket, Message::Text(report.into())).await
+                    }
+                    Err(error) => refuse(&app, &mut socket, &error, &name).await,
+                };
+                if !is_there {
                     break (close_code::NORMAL, "");
                 }
             }

@@ -20,6 +20,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest wait for an answer: a script of a megabyte takes milliseconds, a server that forks longer.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Time between two tries to reach a server that is away, and how long one of them may take.
+const KNOCK: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(1));
+
 /// What a server does that is out of memory, as far as it may be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Policy {
@@ -125,6 +128,17 @@ impl Link {
             }
         }
         Ok(Policy::Unknown)
+    }
+}
+
+/// Tries again and again until Redis takes a connection and answers.
+pub(super) async fn until_answers(url: &RedisUrl, ca: Option<&[u8]>) {
+    loop {
+        tokio::time::sleep(KNOCK.0).await;
+        let knock = async { Link::connect(url, ca).await?.eviction_policy().await };
+        if let Ok(Ok(_)) = tokio::time::timeout(KNOCK.1, knock).await {
+            return;
+        }
     }
 }
 

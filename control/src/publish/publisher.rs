@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     hub::Hub,
-    link::{Link, Policy},
+    link::{Link, Policy, until_answers},
     publisher_stats::PublisherStats,
     rebuild::Rebuild,
     view::{Batch, SetupBook, View, ViewError, Write},
@@ -149,7 +149,17 @@ impl Publisher {
                         // What failed after a while of working is a new failure.
                         failures = if begun.elapsed() > LEASE * 4 { 1 } else { failures + 1 };
                         self.report(&fault);
-                        if matches!(fault, Fault::Deposed) { LOOK } else { self.pause(failures) }
+                        let pause = if matches!(fault, Fault::Deposed) { LOOK } else { self.pause(failures) };
+                        if matches!(fault, Fault::View(ViewError::Redis(_))) {
+                            // The pause spares the database; a Redis that is back, and may be empty, is seen at once.
+                            tokio::select! {
+                                () = shutdown.cancelled() => return,
+                                () = tokio::time::sleep(pause) => {}
+                                () = until_answers(&self.config.redis, self.config.ca.as_deref()) => {}
+                            }
+                            continue;
+                        }
+                        pause
                     }
                     Ok(None) => {
                         failures = 0;

@@ -33,6 +33,10 @@ const ROUND: Duration = Duration::from_secs(1);
 /// How long a replica counts as running after it said so: four rounds may fail.
 const HELD: Duration = Duration::from_secs(5);
 
+/// Edges are sent only to replicas that said so within this: two rounds. One that is frozen holds none any more, and is
+/// the last place to send them to.
+const HEARD_WITHIN: Duration = Duration::from_millis(2_500);
+
 /// So long after a call of one that waits, acknowledgements are told at once.
 const TELL_AT_ONCE: Duration = Duration::from_secs(3);
 
@@ -103,9 +107,24 @@ pub struct Replica {
     waiting: AtomicUsize,
     committed: Notify,
     /// Replicas that run, this one too, as last read.
-    running: Mutex<Vec<Arc<str>>>,
+    running: Mutex<Vec<Running>>,
     /// Connections of its own: who waits for edges must not wait for the queries of others.
     aside: OnceLock<Db>,
+}
+
+/// A replica that runs, as last read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Running {
+    id: Arc<str>,
+    /// Whether it was heard of within [`HEARD_WITHIN`].
+    is_heard: bool,
+}
+
+impl Running {
+    fn new((id, left_ms): (Arc<str>, i64)) -> Self {
+        let silence_ms = i64::try_from(HELD.as_millis()).unwrap_or(i64::MAX).saturating_sub(left_ms);
+        Self { id, is_heard: u128::try_from(silence_ms).unwrap_or(0) <= HEARD_WITHIN.as_millis() }
+    }
 }
 
 fn rounds() -> tokio::time::Interval {
@@ -157,7 +176,7 @@ impl Replica {
         self.running().len().max(1)
     }
 
-    fn running(&self) -> MutexGuard<'_, Vec<Arc<str>>> {
+    fn running(&self) -> MutexGuard<'_, Vec<Running>> {
         // Nothing panics while it is held; a poisoned list is as good as before.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -369,7 +388,7 @@ impl Replica {
         let leases = edge_leases::list(&mut conn, &self.id).await?;
         let replicas = edge_leases::list_replicas(&mut conn).await?;
         drop(conn);
-        *self.running() = replicas;
+        *self.running() = replicas.into_iter().map(Running::new).collect();
         for edge in hub.0.members.read(leases) {
             tracing::info!(%edge, "an edge moved to another replica");
         }
@@ -388,8 +407,8 @@ impl Replica {
         let others: Vec<usize> = self
             .running()
             .iter()
-            .filter(|id| **id != self.id)
-            .map(|id| elsewhere.get(id).copied().unwrap_or(0))
+            .filter(|other| other.id != self.id && other.is_heard)
+            .map(|other| elsewhere.get(&other.id).copied().unwrap_or(0))
             .collect();
         let surplus = surplus(here, leaving, &others);
         if surplus > 0 && is_time {
@@ -421,6 +440,25 @@ impl Replica {
         // Otherwise it is no longer counted in some seconds.
         if let Err(error) = left.await {
             tracing::debug!(%error, "the others were not told that this replica stops");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_sent_only_to_replicas_that_were_heard_from() {
+        for (left_ms, expected, why) in [
+            (5_000, true, "it said so this moment"),
+            (3_900, true, "a round ago"),
+            (2_500, true, "one round failed"),
+            (2_400, false, "it is silent, though its lease still holds"),
+            (1, false, "its lease ends"),
+            (5_100, true, "its clock is the database's, and a moment ahead"),
+        ] {
+            assert_eq!(Running::new(("r".into(), left_ms)).is_heard, expected, "{why}");
         }
     }
 }

@@ -164,7 +164,8 @@ pub(super) fn derived_key(
 /// # Errors
 /// [`Code::Forbidden`].
 pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, ServiceError> {
-    let grant = reach(actor.kind, verb, subject).and_then(|reach| Grant::new(actor, reach));
+    let grant =
+        reach(actor.kind, actor.user_rights, verb, subject).and_then(|reach| Grant::new(actor, reach));
     grant.ok_or_else(|| {
         let kind = actor.kind.as_str();
         ServiceError::refused(Code::Forbidden, format!("A key of the kind {kind} may not do this."))
@@ -188,6 +189,7 @@ mod tests {
     use shared::id::AccountId;
 
     use super::*;
+    use crate::domain::access::UserRights;
 
     fn key(n: usize) -> [u8; 32] {
         let mut hash = [0; 32];
@@ -205,6 +207,7 @@ mod tests {
             project: None,
             app: None,
             enterprise: false,
+            user_rights: UserRights::default(),
         };
         let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
         let mut known = Known::default();

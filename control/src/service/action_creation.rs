@@ -2,6 +2,7 @@
 
 pub mod alike;
 pub mod alone;
+mod template;
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +16,7 @@ use shared::{
 };
 use tracing::instrument;
 
+use self::template::{Template, is_empty};
 use super::{
     App,
     access::require,
@@ -22,7 +24,9 @@ use super::{
     actions::Scope,
     assessment::observe,
     named::{self, is_seen},
+    references::resolve_product,
     scopes::scopes_for,
+    user_rules::UserRules,
 };
 use crate::{
     domain::{
@@ -30,6 +34,10 @@ use crate::{
         action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
         action_draft::ActionDraft,
         action_type::is_custom,
+        assessment::{
+            source::{self, Source},
+            trigger::TriggerType,
+        },
         collection::Collection,
         context::{self, Origin},
         grant::{Grant, Limit},
@@ -41,13 +49,14 @@ use crate::{
         },
         place::Place,
         redirection::Scopes,
+        reference::Reference,
         resource::{Product, Thng},
     },
     error::ServiceError,
     store::{
         Tx, action_types as types,
         actions::{self, NewAction},
-        documents,
+        commissions, documents,
         identifiers::{self, Match},
     },
 };
@@ -100,7 +109,7 @@ pub async fn create(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     actions::insert(&mut tx, now, &new).await?;
-    observe::record(&mut tx, actor.account, &new).await?;
+    observe::record(&mut tx, actor.account, now, &new).await?;
     tx.commit().await?;
     app.feed.wake();
     Ok(new.into_iter().map(|action| created(action, now)).collect())
@@ -142,18 +151,10 @@ struct Making<'a> {
     locality: Locality,
     now: UnixMillis,
     known_types: HashSet<String>,
+    /// What the application lets the caller do, if it is a user that is confined to its own.
+    rules: Option<UserRules>,
     /// Thngs found so far: a long array mostly names few.
     thngs: HashMap<String, Target>,
-}
-
-/// What a draft says of an action, but for what it is about.
-struct Template {
-    kind: String,
-    timestamp: UnixMillis,
-    /// The document without what depends on the target.
-    doc: Map<String, Value>,
-    /// Its own scopes; without them, those of the target.
-    scopes: Option<Scopes>,
 }
 
 impl<'a> Making<'a> {
@@ -170,6 +171,7 @@ impl<'a> Making<'a> {
         let context = context::context(around.origin, agent, &locality);
         let now = app.clock.now();
         let scopes = scopes_for(tx, actor, grant, None, around.project).await?;
+        let rules = UserRules::load(tx, actor).await?;
         Ok(Self {
             actor,
             grant,
@@ -179,6 +181,7 @@ impl<'a> Making<'a> {
             locality,
             now,
             known_types: HashSet::new(),
+            rules,
             thngs: HashMap::new(),
         })
     }
@@ -241,6 +244,9 @@ impl<'a> Making<'a> {
         put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
         put("createdByApp", self.actor.app.map(|app| json!(app)));
         put("reactions", Some(json!([])));
+        if kind.parse::<TriggerType>().is_ok() {
+            put(source::MEMBER, Some(Source::of_actor(self.actor.kind).as_str().into()));
+        }
         // A Thng's key knows no scopes but those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
         let scopes = match asked.cloned() {
@@ -266,8 +272,10 @@ impl<'a> Making<'a> {
         if !is_known {
             return Err(unknown(name));
         }
-        if !may_create_action(self.actor.kind, name) {
-            let kind = self.actor.kind.as_str();
+        let (kind, rights) = (self.actor.kind, self.actor.user_rights);
+        let listed = self.rules.as_ref().and_then(UserRules::action_types);
+        if !may_create_action(kind, rights, listed, name) {
+            let kind = kind.as_str();
             let fault = format!("A key of the kind {kind} may not write actions of the type {name}.");
             return Err(ServiceError::refused(Code::Forbidden, fault));
         }
@@ -302,6 +310,7 @@ impl<'a> Making<'a> {
         }
         let mut target = Target::default();
         if let Some(text) = thng {
+            let text = self.of_pair(tx, text, product.as_deref()).await?;
             target = self.thng(tx, &text).await.map_err(|error| in_body("thng", error))?;
         }
         if let Some(text) = product {
@@ -326,6 +335,27 @@ impl<'a> Making<'a> {
         Ok(target)
     }
 
+    /// Of several Thngs that an identifier names, that of the product that is named beside it.
+    async fn of_pair(
+        &self,
+        tx: &mut Tx,
+        thng: String,
+        product: Option<&str>,
+    ) -> Result<String, ServiceError> {
+        let (Some(product), Ok(Reference::<ThngId>::Identifier(named))) = (product, thng.parse()) else {
+            return Ok(thng);
+        };
+        let found = identifiers::find(tx, self.actor.account, "thng", &named).await?;
+        if !matches!(found, Match::Many(_)) {
+            return Ok(thng);
+        }
+        // Whether there is such a product is said where it is looked for.
+        let Ok(product) = resolve_product(tx, self.actor.account, product).await else { return Ok(thng) };
+        let pair = (named.key.as_str(), named.value.as_str());
+        let found = commissions::find_of_product(tx, self.actor.account, pair, product).await?;
+        Ok(found.map_or(thng, |id| id.to_string()))
+    }
+
     /// The Thng and the product that have these identifiers.
     // Spec gap: how identifiers name what an action is about is not shown. Each pair that belongs to a Thng or
     // product must belong to one alone, and all to the same; at least one must belong to something.
@@ -334,11 +364,22 @@ impl<'a> Making<'a> {
         tx: &mut Tx,
         pairs: &std::collections::BTreeMap<String, String>,
     ) -> Result<(Option<String>, Option<String>), ServiceError> {
-        let mut found = [("thng", None::<String>), ("product", None)];
-        for (key, value) in pairs {
-            let identifier = Identifier { key: key.clone(), value: value.clone() };
-            for (kind, known) in &mut found {
-                match identifiers::find(tx, self.actor.account, kind, &identifier).await? {
+        // The product first: of several Thngs with one serial it decides.
+        let mut found = [("product", None::<String>), ("thng", None)];
+        for index in 0..found.len() {
+            let product = found[0].1.clone();
+            let Some((kind, known)) = found.get_mut(index) else { continue };
+            for (key, value) in pairs {
+                let identifier = Identifier { key: key.clone(), value: value.clone() };
+                let mut matched = identifiers::find(tx, self.actor.account, kind, &identifier).await?;
+                let product = product.as_ref().and_then(|id| id.parse().ok());
+                if let (true, Match::Many(_), Some(product)) = (*kind == "thng", &matched, product) {
+                    let pair = (key.as_str(), value.as_str());
+                    let of_product =
+                        commissions::find_of_product(tx, self.actor.account, pair, product).await?;
+                    matched = of_product.map_or(matched, |id| Match::One(id.to_string()));
+                }
+                match matched {
                     Match::None => {}
                     Match::One(id) if known.as_ref().is_none_or(|known| *known == id) => *known = Some(id),
                     Match::One(_) => {
@@ -356,7 +397,7 @@ impl<'a> Making<'a> {
         }
         match found {
             [(_, None), (_, None)] => Err(invalid("identifiers", "no thng or product has them".to_owned())),
-            [(_, thng), (_, product)] => Ok((thng, product)),
+            [(_, product), (_, thng)] => Ok((thng, product)),
         }
     }
 
@@ -412,27 +453,6 @@ impl<'a> Making<'a> {
         let unknown = || invalid("location.place", format!("the place {id} does not exist"));
         found.map(|place| place.coordinates).ok_or_else(unknown)
     }
-}
-
-impl Template {
-    /// The document of the action about a target.
-    fn doc_about(&self, target: &Target) -> Value {
-        let mut doc = self.doc.clone();
-        if let Some(collection) = target.collection {
-            doc.insert("collection".to_owned(), json!(collection));
-        }
-        // Spec gap: what an action belongs to that nobody scopes is not shown: to the projects of its target.
-        let of_target = || Scopes { users: Vec::new(), projects: target.projects.clone() };
-        let scopes = self.scopes.clone().unwrap_or_else(of_target);
-        if !is_empty(&scopes) {
-            doc.insert("scopes".to_owned(), json!(scopes));
-        }
-        Value::Object(doc)
-    }
-}
-
-const fn is_empty(scopes: &Scopes) -> bool {
-    scopes.users.is_empty() && scopes.projects.is_empty()
 }
 
 fn projects(scopes: Option<Scopes>) -> Vec<String> {

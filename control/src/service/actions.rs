@@ -1,18 +1,24 @@
 //! Actions as they are read and removed (decisions 4); see `action_creation` for how they are made.
 
+use serde_json::Value;
+use shared::problem::Code;
 use tracing::instrument;
 
 use super::{App, access::require, action_types, assessment::history, named};
 use crate::{
     domain::{
-        access::Actor,
+        access::{Actor, ActorKind, UserRights},
         action::{Action, ActionType, BUILT_IN},
+        assessment::document::RESULTS,
         collection::Collection,
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
-        permission::{Subject::Actions, Verb},
+        permission::{
+            Subject::{self, Actions},
+            Verb,
+        },
         resource::{Product, Thng},
     },
     error::ServiceError,
@@ -44,7 +50,8 @@ pub async fn list(
     kind: &str,
     request: &ListRequest,
 ) -> Result<Page<Action>, ServiceError> {
-    let grant = require(actor, Verb::Read, Actions)?;
+    let grant = require(actor, Verb::List, Actions)?;
+    refuse_context(actor, request)?;
     let mut conn = app.db.read().await?;
     let kind = action_type(&mut conn, actor, kind).await?;
     let about = about(&mut conn, actor, &grant, scope).await?;
@@ -57,7 +64,9 @@ pub async fn list(
     }
     within.extend(kind.name().map(|name| ("type", name)));
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
-    Ok(action_lists::list(&mut conn, &selection).await?)
+    let mut page = action_lists::list(&mut conn, &selection).await?;
+    page.items.iter_mut().for_each(|action| hide_context(actor, action));
+    Ok(page)
 }
 
 /// Reads one action; its type and what it is about must be as the path says.
@@ -74,7 +83,9 @@ pub async fn read(
 ) -> Result<Action, ServiceError> {
     let grant = require(actor, Verb::Read, Actions)?;
     let mut conn = app.db.read().await?;
-    find(&mut conn, actor, &grant, scope, kind, id).await
+    let mut action = find(&mut conn, actor, &grant, scope, kind, id).await?;
+    hide_context(actor, &mut action);
+    Ok(action)
 }
 
 /// Removes one action; its type and what it is about must be as the path says. A scan goes out of the profile of its
@@ -98,6 +109,45 @@ pub async fn delete(
     }
     history::forget(&mut tx, actor.account, &action).await?;
     Ok(tx.commit().await?)
+}
+
+/// Takes the context out of an action where the caller does not see it: address, agent and place of whoever was behind
+/// it, which an assessment repeats.
+fn hide_context(actor: &Actor, action: &mut Action) {
+    if shows_context(actor, action) {
+        return;
+    }
+    action.members.remove("context");
+    if let Some(Value::Object(fields)) =
+        action.members.get_mut("customFields").filter(|_| action.kind == RESULTS)
+    {
+        fields.remove("triggerContext");
+    }
+}
+
+/// Whether a caller sees the context of an action.
+///
+/// Of holders of public keys only a user under [`UserRights::Open`] does, and of its own actions only.
+fn shows_context(actor: &Actor, action: &Action) -> bool {
+    match (actor.kind, actor.user_rights) {
+        (ActorKind::Operator | ActorKind::TrustedApp, _) => true,
+        (ActorKind::User, UserRights::Open) => {
+            action.members.get("user").and_then(Value::as_str) == Some(actor.id.as_str())
+        }
+        (ActorKind::User | ActorKind::App | ActorKind::Thng, _) => false,
+    }
+}
+
+/// Refuses a filter by what the caller does not see: which actions it finds would tell.
+fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceError> {
+    let terms = request.filter.as_ref().map(|filter| filter.expr().terms()).unwrap_or_default();
+    match terms.iter().find(|term| term.field.starts_with("context.")) {
+        Some(term) if actor.kind.is_public() => Err(ServiceError::refused(
+            Code::Forbidden,
+            format!("filter: a key of the kind {} may not filter by {}.", actor.kind.as_str(), term.field),
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// What actions a subscription is about: the channel's parts, as far as they exist for the caller.
@@ -166,14 +216,21 @@ async fn about(
     grant: &Grant,
     scope: Scope<'_>,
 ) -> Result<About, ServiceError> {
+    // What it may read it may ask about; which actions it finds is another question.
+    let readable = |subject| require(actor, Verb::Read, subject).unwrap_or_else(|_| grant.clone());
     match scope {
         Scope::Account => Ok(About::Anything),
-        Scope::Thng(text) => Ok(About::Thng(named::find::<Thng>(conn, actor, grant, text).await?.id)),
+        Scope::Thng(text) => {
+            let found: Thng = named::find(conn, actor, &readable(Subject::Thngs), text).await?;
+            Ok(About::Thng(found.id))
+        }
         Scope::Product(text) => {
-            Ok(About::Product(named::find::<Product>(conn, actor, grant, text).await?.id))
+            let found: Product = named::find(conn, actor, &readable(Subject::Products), text).await?;
+            Ok(About::Product(found.id))
         }
         Scope::Collection(text) => {
-            Ok(About::Collection(named::find::<Collection>(conn, actor, grant, text).await?.id))
+            let found: Collection = named::find(conn, actor, &readable(Subject::Collections), text).await?;
+            Ok(About::Collection(found.id))
         }
     }
 }

@@ -63,6 +63,7 @@ pub async fn create(
             project: Some(parsed),
             app: Some(id),
             enterprise: actor.enterprise,
+            user_rights: actor.user_rights,
         };
         keys::insert_of(&mut tx, &hash_key(&key), &owner, now.0).await?;
     }

@@ -21,7 +21,7 @@ use tracing::instrument;
 use super::App;
 use crate::{
     domain::{
-        access::{Actor, ActorKind},
+        access::{Actor, ActorKind, UserRights},
         event::Event,
         property::{Owner, Point, PropertyKey},
     },
@@ -75,6 +75,8 @@ struct Held {
     why: Option<Ended>,
     key: [u8; 32],
     client: Option<(AccountId, String, String)>,
+    /// The rights that the caller came with, if it is a user of an application.
+    rights: Option<UserRights>,
 }
 
 #[derive(Debug, Default)]
@@ -139,7 +141,8 @@ pub async fn open(
     let id = ActionId::new(app.clock.now().0, app.random16()?).to_string();
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
     let client = client.map(|client| (actor.account, actor.id.clone(), client.to_owned()));
-    let held = Held { ends: connection.ends.clone(), why: None, key, client: client.clone() };
+    let rights = (actor.kind == ActorKind::User).then_some(actor.user_rights);
+    let held = Held { ends: connection.ends.clone(), why: None, key, client: client.clone(), rights };
     app.connections.lock().held.insert(id.clone(), held);
     if actor.kind == ActorKind::Thng {
         let replica = app.connections.lock().replica.clone();
@@ -302,14 +305,23 @@ async fn reap(app: &App, own: &str) -> Result<(), ServiceError> {
 }
 
 async fn check_keys(app: &App) -> Result<(), ServiceError> {
-    let all: Vec<(String, [u8; 32])> =
-        app.connections.lock().held.iter().map(|(id, held)| (id.clone(), held.key)).collect();
+    let all: Vec<(String, [u8; 32], Option<UserRights>)> = {
+        let table = app.connections.lock();
+        table.held.iter().map(|(id, held)| (id.clone(), held.key, held.rights)).collect()
+    };
     for some in all.chunks(KEYS) {
-        let hashes: Vec<[u8; 32]> = some.iter().map(|(_, key)| *key).collect();
+        let hashes: Vec<[u8; 32]> = some.iter().map(|(_, key, _)| *key).collect();
         let valid = store::list_valid_keys(&mut app.db.read().await?, &hashes).await?;
-        let valid: std::collections::HashSet<[u8; 32]> = valid.into_iter().collect();
-        let gone = some.iter().filter(|(_, key)| !valid.contains(key)).map(|(id, _)| id.clone());
+        let valid: HashMap<[u8; 32], UserRights> = valid.into_iter().collect();
+        let gone = some.iter().filter(|(_, key, _)| !valid.contains_key(key)).map(|(id, ..)| id.clone());
         app.connections.end(gone, Ended::KeyRevoked);
+        // What it hears was decided when it came: it comes again, and gets what users may have now.
+        let is_changed =
+            |key: &[u8; 32], rights: &UserRights| valid.get(key).is_some_and(|now| now != rights);
+        let other = some
+            .iter()
+            .filter(|(_, key, rights)| rights.as_ref().is_some_and(|rights| is_changed(key, rights)));
+        app.connections.end(other.map(|(id, ..)| id.clone()), Ended::Lost);
     }
     Ok(())
 }

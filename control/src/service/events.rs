@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -9,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use shared::{id::AccountId, problem::Code};
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc},
     time::{Instant, timeout},
 };
 use tracing::instrument;
@@ -17,6 +18,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    capacity,
     connections::{self, Connection},
 };
 use crate::{
@@ -31,12 +33,6 @@ use crate::{
     publish::messages::{Message, expand},
     store::event_log::{self, TRIMMED},
 };
-
-/// Most streams of a process: each holds a task and a place among the connections of its listener.
-const MAX_STREAMS: usize = 1_000;
-
-/// Most streams of an account in a process: one that forgets to close them takes nothing from others.
-const MAX_OF_ACCOUNT: usize = 50;
 
 /// Rows of the log that are read at once.
 const BATCH: u32 = 200;
@@ -62,15 +58,17 @@ pub struct Request {
     pub condition: Option<Condition>,
     /// The place behind which it begins: without one, now; of one that ends, with the oldest that is kept.
     pub after: Option<Position>,
+    /// The client's address.
+    pub client: Option<IpAddr>,
     /// Whether it goes on; else it ends when everything was told that was there.
     pub follows: bool,
 }
 
-/// The streams of a process, and the turns of its exports.
+/// The turns of the exports of a process.
 #[derive(Debug)]
 pub struct Streams {
-    open: Mutex<HashMap<AccountId, usize>>,
-    pub(super) exports: Semaphore,
+    exports: Semaphore,
+    by_account: Mutex<HashMap<AccountId, Arc<Semaphore>>>,
 }
 
 /// Exports that read from the database at the same moment: the API has the other connections.
@@ -78,35 +76,29 @@ const EXPORTS: usize = 2;
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { open: Mutex::default(), exports: Semaphore::new(EXPORTS) }
+        Self { exports: Semaphore::new(EXPORTS), by_account: Mutex::default() }
     }
 }
 
 impl Streams {
-    /// How many there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    /// Waits for a turn to read; an account has one at a time, so that two are served whatever the first has open.
+    pub(super) async fn turn(&self, account: AccountId) -> Option<Turn<'_>> {
+        let own = {
+            let mut table = self.by_account.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody holds or waits for.
+            table.retain(|_, turns| Arc::strong_count(turns) > 1);
+            table.entry(account).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
+        };
+        // They are never closed.
+        let own = own.acquire_owned().await.ok()?;
+        Some(Turn { _all: self.exports.acquire().await.ok()?, _own: own })
     }
+}
 
-    fn take(&self, account: AccountId) -> bool {
-        let mut table = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = table.values().sum();
-        let own = table.entry(account).or_default();
-        let has_room = all < MAX_STREAMS && *own < MAX_OF_ACCOUNT;
-        *own += usize::from(has_room);
-        has_room
-    }
-
-    fn give_back(&self, account: AccountId) {
-        let mut table = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = table.get_mut(&account) {
-            *own = own.saturating_sub(1);
-            if *own == 0 {
-                table.remove(&account);
-            }
-        }
-    }
+/// A turn of an export.
+pub(super) struct Turn<'a> {
+    _all: SemaphorePermit<'a>,
+    _own: OwnedSemaphorePermit,
 }
 
 /// The place of one stream; it is given back however the stream ends.
@@ -114,6 +106,7 @@ pub(super) struct Place {
     pub(super) app: Arc<App>,
     account: AccountId,
     pub(super) connection: Connection,
+    _share: capacity::Place,
 }
 
 impl Place {
@@ -121,26 +114,21 @@ impl Place {
     ///
     /// # Errors
     /// Too many streams are open, or the database failed.
-    pub(super) async fn take(app: &Arc<App>, actor: &Actor, key: [u8; 32]) -> Result<Self, ServiceError> {
-        if !app.streams.take(actor.account) {
-            let fault =
-                format!("At most {MAX_OF_ACCOUNT} streams of an account may be open; close one of them.");
-            return Err(ServiceError::refused(Code::TooManyRequests, fault));
-        }
-        match connections::open(app, actor, key, None).await {
-            Ok(connection) => Ok(Self { app: app.clone(), account: actor.account, connection }),
-            Err(error) => {
-                app.streams.give_back(actor.account);
-                Err(error)
-            }
-        }
+    pub(super) async fn take(
+        app: &Arc<App>,
+        actor: &Actor,
+        key: [u8; 32],
+        client: Option<IpAddr>,
+    ) -> Result<Self, ServiceError> {
+        let share = app.capacity.stream(actor, client)?;
+        let connection = connections::open(app, actor, key, None).await?;
+        Ok(Self { app: app.clone(), account: actor.account, connection, _share: share })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         connections::release(&self.app, &self.connection.id);
-        self.app.streams.give_back(self.account);
     }
 }
 
@@ -174,7 +162,7 @@ pub async fn open(
         None if request.follows => head,
         None => trimmed,
     };
-    let place = Place::take(app, actor, key).await?;
+    let place = Place::take(app, actor, key, request.client).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
     let stream = Stream { place, limit, request, after, pieces };
     app.connections.sessions.spawn(stream.run());
@@ -288,23 +276,19 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
-    #[test]
-    fn places_are_few_and_come_back() {
+    #[tokio::test]
+    async fn an_account_reads_its_exports_one_after_the_other() {
         let streams = Streams::default();
         let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
-        for _ in 0..MAX_OF_ACCOUNT {
-            assert!(streams.take(one));
-        }
-        assert!(!streams.take(one) && streams.take(other));
-        streams.give_back(one);
-        assert!(streams.take(one));
-        assert_eq!(streams.count(), MAX_OF_ACCOUNT + 1);
-        for n in 0..MAX_STREAMS {
-            streams.take(AccountId::new(2, (n as u128).to_be_bytes()));
-        }
-        assert_eq!(streams.count(), MAX_STREAMS);
-        assert!(!streams.take(AccountId::new(3, [3; 16])));
+        let turn = streams.turn(one).await.unwrap();
+        let mut second = Box::pin(streams.turn(one));
+        assert!((&mut second).now_or_never().is_none());
+        assert!(streams.turn(other).now_or_never().flatten().is_some(), "another account has its turn");
+        drop(turn);
+        assert!(second.await.is_some());
     }
 }

@@ -3,7 +3,7 @@
 //! What is read is a page at a time, by the place of its last row: an export holds no transaction and no
 //! connection while its client reads, and goes on from the last line that came.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use shared::{
@@ -54,6 +54,8 @@ pub struct Request {
     pub after: Option<ActionId>,
     /// Only what is scoped to this project.
     pub project: Option<ProjectId>,
+    /// The client's address.
+    pub client: Option<IpAddr>,
 }
 
 /// The export broke off: whoever reads it must not take it for whole.
@@ -189,7 +191,7 @@ pub async fn open(
         to: request.to,
         is_done: false,
     };
-    let place = Place::take(app, actor, key).await?;
+    let place = Place::take(app, actor, key, request.client).await?;
     let first = read(app, &mut reader).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
     app.connections.sessions.spawn(run(place, reader, first, pieces));
@@ -198,8 +200,7 @@ pub async fn open(
 
 /// Reads when it is its turn.
 async fn read(app: &App, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
-    // It is never closed.
-    let _turn = app.streams.exports.acquire().await.map_err(|_| StoreError::Busy)?;
+    let _turn = app.streams.turn(reader.account).await.ok_or(StoreError::Stopped)?;
     reader.next(&app.db).await
 }
 

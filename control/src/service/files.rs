@@ -1,6 +1,6 @@
 //! Files: their records, and their content through the blob store (decisions 4).
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream::BoxStream};
@@ -14,6 +14,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    bulk::{AfterCommit, Bulk},
     named::{self, admitted},
     scopes::scopes_for,
 };
@@ -30,8 +31,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, StoreError, Tx,
-        blobs::{WriteError, Written},
+        Conn, Tx,
+        blobs::{Rate, WriteError, Written},
         documents, files, jobs,
     },
 };
@@ -66,6 +67,8 @@ pub struct UploadHead {
     pub media_type: Option<String>,
     /// How many bytes will come, if that is known.
     pub size_bytes: Option<u64>,
+    /// The client's address.
+    pub client: Option<IpAddr>,
 }
 
 /// The content of a file on its way out.
@@ -127,21 +130,12 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// # Errors
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
-pub async fn update(
-    app: &App,
-    actor: &Actor,
-    id: &str,
-    mut change: FileChange,
-) -> Result<File, ServiceError> {
+pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> Result<File, ServiceError> {
     let grant = require(actor, Verb::Update, Files)?;
-    let id = parse(id)?;
-    let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let found: Option<File> = documents::find_locked(&mut tx, actor.account, id).await?;
-    let file = admitted(found, &grant, id.as_str())?.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &file).await?;
+    let (file, after) = File::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(file)
 }
 
@@ -152,19 +146,50 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Files)?;
-    let id = parse(id)?;
     let mut tx = app.db.begin().await?;
-    let found: Option<File> = documents::find_locked(&mut tx, actor.account, id).await?;
-    let file = admitted(found, &grant, id.as_str())?;
-    documents::delete::<File>(&mut tx, actor.account, id).await?;
-    if let Some(content) = &file.content {
-        files::note_garbage(&mut tx, &content.blob, app.clock.now()).await?;
-    }
+    let after = File::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;
-    if let Some(content) = file.content {
-        discard(app, &content.blob).await;
-    }
+    after.run(app).await;
     Ok(())
+}
+
+impl Bulk for File {
+    type Change = FileChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: FileChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let id = parse(reference)?;
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        let file = admitted(found, grant, id.as_str())?.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &file).await?;
+        Ok((file, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = parse(reference)?;
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        let file = admitted(found, grant, id.as_str())?;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        let blobs: Vec<String> = file.content.into_iter().map(|content| content.blob).collect();
+        for blob in &blobs {
+            files::note_garbage(tx, blob, app.clock.now()).await?;
+        }
+        Ok(AfterCommit { blobs, ..AfterCommit::default() })
+    }
 }
 
 /// Whether the caller may write the content of files, and so gets upload URLs.
@@ -177,8 +202,8 @@ pub fn may_upload(actor: &Actor) -> bool {
 /// Writes the content of a file; it is there whole, or the one before stays.
 ///
 /// # Errors
-/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file is not there, 503 when too
-/// many upload at once, or a store failed.
+/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file is not there, 429 or
+/// 503 when too many upload at once, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
     app: &Arc<App>,
@@ -193,7 +218,11 @@ pub async fn upload<E: Send + 'static>(
         drain(&mut body).await;
         return Err(refusal(WriteError::TooLarge(app.blobs.max_bytes())));
     }
-    let place = app.blobs.begin_upload().ok_or(StoreError::Busy)?;
+    let actor = match &visitor {
+        Visitor::Actor(actor) => Some(actor),
+        Visitor::Signed | Visitor::Nobody => None,
+    };
+    let place = app.capacity.upload(account, actor, id, head.client)?;
     let app = app.clone();
     // A task of its own: when the client goes away, what is half-written must still be removed.
     let task = tokio::spawn(async move {
@@ -229,7 +258,9 @@ async fn write<E>(
     let mut tx = app.db.begin().await?;
     files::note_garbage(&mut tx, &blob, UnixMillis(now.0 + UPLOAD_MS)).await?;
     tx.commit().await?;
-    let written = match app.blobs.write(&blob, &mut body).await {
+    let limits = &app.capacity.limits;
+    let rate = Rate { bytes_per_second: limits.upload_rate, window: limits.upload_window };
+    let written = match app.blobs.write_at_rate(&blob, &mut body, rate).await {
         Ok(written) => written,
         Err(error) => {
             discard(app, &blob).await;
@@ -332,7 +363,7 @@ pub async fn purge(app: &App) -> Result<u64, ServiceError> {
 }
 
 /// Removes a blob that is noted as garbage; what fails is tried again by the upkeep.
-async fn discard(app: &App, blob: &str) -> bool {
+pub(super) async fn discard(app: &App, blob: &str) -> bool {
     let removed = async {
         // A job that was accepted with it reads it first.
         let mut conn = app.db.read().await?;
@@ -369,6 +400,7 @@ fn refusal(error: WriteError) -> ServiceError {
         WriteError::TooLarge(max) => {
             ServiceError::refused(Code::TooLarge, format!("A file must have at most {max} bytes."))
         }
+        WriteError::TooSlow => ServiceError::refused(Code::Invalid, "The body came too slowly."),
         WriteError::BrokenOff => ServiceError::refused(Code::Invalid, "The body broke off."),
         WriteError::Store(error) => error.into(),
     }

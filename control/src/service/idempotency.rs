@@ -10,7 +10,11 @@ use super::App;
 use crate::{
     domain::access::Actor,
     error::ServiceError,
-    store::{StoreError, Tx, claim::Claim, idempotency},
+    store::{
+        StoreError, Tx,
+        claim::Claim,
+        idempotency::{self, OwnedKey},
+    },
 };
 
 /// An `Idempotency-Key` with a hash of the request that it stands for.
@@ -22,15 +26,22 @@ pub struct IdempotencyKey {
     pub request: [u8; 32],
 }
 
+/// The same key in the hands of one caller: nobody gets the answer that was another's.
+#[derive(Debug, Clone)]
+pub(crate) struct CallersKey {
+    key: OwnedKey,
+    request: [u8; 32],
+}
+
 impl IdempotencyKey {
-    /// The same key in the hands of one caller: nobody gets the answer that was another's.
+    /// The key as the caller's own.
     #[must_use]
-    pub(crate) fn of(self, actor: &Actor) -> Self {
+    pub(crate) fn of(self, actor: &Actor) -> CallersKey {
         let mut hasher = Sha256::new();
         hasher.update(self.request);
         hasher.update(actor.kind.as_str());
         hasher.update(&actor.id);
-        Self { request: hasher.finalize().into(), ..self }
+        CallersKey { key: OwnedKey::new(actor, self.key), request: hasher.finalize().into() }
     }
 }
 
@@ -38,11 +49,13 @@ impl IdempotencyKey {
 pub(crate) async fn replay<T: for<'de> Deserialize<'de>>(
     tx: &mut Tx,
     account: AccountId,
-    idempotency: Option<&IdempotencyKey>,
+    idempotency: Option<&CallersKey>,
     at: UnixMillis,
 ) -> Result<Option<T>, ServiceError> {
     let Some(idempotency) = idempotency else { return Ok(None) };
-    let Some((request, response)) = idempotency::find(tx, account, &idempotency.key, at.0).await? else {
+    let Some((request, response)) =
+        idempotency::find(tx, account, &idempotency.key, &idempotency.request, at.0).await?
+    else {
         return Ok(None);
     };
     if request != idempotency.request {
@@ -56,7 +69,7 @@ pub(crate) async fn replay<T: for<'de> Deserialize<'de>>(
 pub(crate) fn keep<'a, T: Serialize + Sync>(
     tx: &'a mut Tx,
     account: AccountId,
-    idempotency: Option<&'a IdempotencyKey>,
+    idempotency: Option<&'a CallersKey>,
     answer: &'a T,
     at: UnixMillis,
 ) -> BoxFuture<'a, Result<(), ServiceError>> {
@@ -73,14 +86,14 @@ pub(crate) fn keep<'a, T: Serialize + Sync>(
 pub(crate) fn keep_on<'a, T: Serialize + Sync>(
     tx: &'a mut Tx,
     account: AccountId,
-    idempotency: Option<&'a IdempotencyKey>,
+    idempotency: Option<&'a CallersKey>,
     answer: &'a T,
 ) -> BoxFuture<'a, Result<(), ServiceError>> {
     async move {
         let Some(idempotency) = idempotency else { return Ok(()) };
         let answer =
             serde_json::to_value(answer).map_err(|error| ServiceError::Internal(error.to_string()))?;
-        Ok(idempotency::update(tx, account, &idempotency.key, &answer).await?)
+        Ok(idempotency::update(tx, account, &idempotency.key, &idempotency.request, &answer).await?)
     }
     .boxed()
 }
@@ -91,7 +104,7 @@ pub(crate) fn keep_on<'a, T: Serialize + Sync>(
 /// The key stands for another request, or the database failed.
 pub async fn find(app: &App, claim: &Claim) -> Result<Option<Value>, ServiceError> {
     let mut conn = app.db.read().await?;
-    match idempotency::find(&mut conn, claim.account, &claim.key, claim.at_ms).await? {
+    match idempotency::find(&mut conn, claim.account, &claim.key, &claim.request, claim.at_ms).await? {
         Some((request, _)) if request != claim.request => Err(mismatch()),
         Some((_, answer)) => Ok(Some(answer)),
         None => Ok(None),
@@ -111,7 +124,7 @@ async fn try_settle(app: &App, claim: &Claim, answer: &Value) -> Result<(), Stor
         // The request had nothing to write.
         claim.write(&mut tx).await?;
     }
-    idempotency::update(&mut tx, claim.account, &claim.key, answer).await?;
+    idempotency::update(&mut tx, claim.account, &claim.key, &claim.request, answer).await?;
     tx.commit().await
 }
 

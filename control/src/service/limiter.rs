@@ -113,7 +113,7 @@ impl Limiter {
         self.keys.check(&half)
     }
 
-    /// A request that is refused for want of a key.
+    /// A request that is refused for want of a key; nothing limits programs of this machine, which are `None`.
     #[must_use]
     pub fn refusal(&self, client: Option<IpAddr>) -> Option<Verdict> {
         self.refusals.check(&self.bucket(client)?)
@@ -133,9 +133,8 @@ impl Limiter {
     }
 
     fn bucket(&self, client: Option<IpAddr>) -> Option<u32> {
-        let ip = client?.to_canonical();
-        // Behind a proxy on this machine that nobody named, all clients are loopback. The remainder is below 65,536.
-        (!ip.is_loopback()).then(|| (self.hasher.hash_one(network(ip)) % BUCKETS) as u32)
+        // The remainder is below 65,536.
+        Some((self.hasher.hash_one(network(client?.to_canonical())) % BUCKETS) as u32)
     }
 }
 
@@ -230,8 +229,10 @@ mod tests {
         assert_eq!(allowed((0..50).map(|_| limiter.refusal(ip("192.0.2.2")))), 10);
         assert_eq!(allowed((0..50).map(|n| limiter.refusal(ip(&format!("2001:db8::{n:x}"))))), 10);
         assert_eq!(allowed((0..50).map(|_| limiter.login(ip("192.0.2.1")))), 3);
-        for free in [ip("127.0.0.1"), ip("::1"), ip("::ffff:127.0.0.1"), None] {
-            assert_eq!(allowed((0..50).map(|_| limiter.login(free))), 50, "{free:?}");
+        assert_eq!(allowed((0..50).map(|_| limiter.login(None))), 50, "programs of this machine");
+        // Loopback that a proxy names, or that is the proxy.
+        for limited in [ip("127.0.0.1"), ip("::1")] {
+            assert_eq!(allowed((0..50).map(|_| limiter.login(limited))), 3, "{limited:?}");
         }
         clock.set(UnixMillis(20_000));
         assert_eq!(allowed((0..50).map(|_| limiter.login(ip("192.0.2.1")))), 1);

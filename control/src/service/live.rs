@@ -40,6 +40,18 @@ pub struct Sender<'a> {
     pub origin: Origin<'a>,
 }
 
+/// Reads a message that was published.
+///
+/// # Errors
+/// It is not JSON.
+pub fn read(payload: &[u8]) -> Result<Value, ServiceError> {
+    serde_json::from_slice(payload).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let fault = format!("The message is not well-formed JSON at line {line}, column {column}.");
+        ServiceError::refused(Code::MalformedJson, fault)
+    })
+}
+
 /// Writes a message that was published to a topic: the same as the HTTP request to the path.
 ///
 /// # Errors
@@ -49,14 +61,9 @@ pub async fn publish(
     app: &App,
     sender: &Sender<'_>,
     topic: &Topic,
-    payload: &[u8],
+    body: &Value,
 ) -> Result<(), ServiceError> {
-    let body: Value = serde_json::from_slice(payload).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        let fault = format!("The message is not well-formed JSON at line {line}, column {column}.");
-        ServiceError::refused(Code::MalformedJson, fault)
-    })?;
-    let write = write(app, sender, topic, &body);
+    let write = write(app, sender, topic, body);
     match sender.connection {
         Some(connection) => events::with_origin(connection.to_owned(), write).await,
         None => write.await,

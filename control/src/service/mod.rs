@@ -6,6 +6,10 @@ pub mod action_types;
 pub mod actions;
 pub mod applications;
 pub mod assessment;
+pub mod base_urls;
+pub mod batches;
+pub mod bulk;
+pub mod capacity;
 pub mod collections;
 pub mod commissioning;
 pub mod connections;
@@ -36,11 +40,14 @@ pub mod rules;
 pub mod scopes;
 pub mod seed;
 pub mod share_out;
+pub mod tasks;
 pub mod tenants;
 pub mod thng_keys;
 pub mod thngs;
+mod user_rules;
 pub mod users;
 pub mod webhooks;
+pub mod write_probe;
 
 use std::{sync::Arc, time::Duration};
 
@@ -127,12 +134,16 @@ pub struct App {
     pub trusted_proxies: TrustedProxies,
     /// What edges show to be let in, and to be believed about the client.
     pub edge_keys: Arc<edge_keys::EdgeKeys>,
+    /// Places that all share.
+    pub capacity: capacity::Capacity,
     /// How many requests keys and addresses may make.
     pub limiter: limiter::Limiter,
     /// Reads user agents.
     pub agents: woothee::parser::Parser,
     /// What requests of the API counted.
     pub metrics: Metrics,
+    /// Whether the database takes writes.
+    pub write_probe: write_probe::WriteProbe,
     /// What the intake of scans counted.
     pub intake: Counters,
     /// Told of when a job may have something to do, so that workers of this process need not wait.
@@ -145,6 +156,8 @@ pub struct App {
     pub passwords: Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
+    /// Scheme and host of the URLs in answers.
+    pub base_urls: base_urls::BaseUrls,
 }
 
 impl App {

@@ -5,8 +5,13 @@ use std::slice;
 use super::{App, access::require, properties, references::resolve};
 use crate::{
     domain::{
-        access::Actor, grant::Grant, limits::shorten, listing::ListRequest, named::Named, page::Page,
-        permission::Verb,
+        access::Actor,
+        grant::Grant,
+        limits::shorten,
+        listing::ListRequest,
+        named::Named,
+        page::Page,
+        permission::{Subject, Verb},
     },
     error::ServiceError,
     store::{
@@ -31,7 +36,7 @@ pub(super) async fn list<D: Document>(
     actor: &Actor,
     request: &ListRequest,
 ) -> Result<Page<D>, ServiceError> {
-    let grant = require(actor, Verb::Read, D::SUBJECT)?;
+    let grant = require(actor, Verb::List, D::SUBJECT)?;
     let mut conn = app.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     let mut page = documents::list(&mut conn, &selection).await?;
@@ -86,11 +91,15 @@ pub(super) async fn show_properties<D: Named>(
     if resources.first_mut().is_none_or(|first| first.properties().is_none()) {
         return Ok(());
     }
-    let ids: Vec<String> = resources.iter().map(|resource| resource.id().to_string()).collect();
+    // A resource may be there for whoever may not read its properties.
+    let Ok(grant) = require(actor, Verb::Read, Subject::Properties) else { return Ok(()) };
+    let readable = resources.iter().filter(|resource| is_seen(*resource, &grant));
+    let ids: Vec<String> = readable.map(|resource| resource.id().to_string()).collect();
     let mut shown = properties::shown_of(conn, actor, &ids).await?;
-    for (resource, id) in resources.iter_mut().zip(&ids) {
+    for resource in resources {
+        let id = resource.id().to_string();
         if let Some(properties) = resource.properties() {
-            *properties = shown.remove(id).unwrap_or_default();
+            *properties = shown.remove(&id).unwrap_or_default();
         }
     }
     Ok(())

@@ -5,11 +5,18 @@ use std::collections::HashMap;
 use shared::{id::PlaceId, time::UnixMillis};
 use tracing::instrument;
 
-use super::{App, access::require, named, scopes::scopes_for};
+use super::{
+    App,
+    access::require,
+    bulk::{AfterCommit, Bulk},
+    named,
+    scopes::scopes_for,
+};
 use crate::{
     domain::{
         access::Actor,
         geo::{Bounds, Rank, Search},
+        grant::Grant,
         listing::ListRequest,
         location::Coordinates,
         page::{Page, PageRequest, Position},
@@ -18,7 +25,7 @@ use crate::{
         resource::Stamp,
     },
     error::ServiceError,
-    store::{Conn, documents, places},
+    store::{Conn, Tx, documents, places},
 };
 
 /// Makes a place, in a project if `project` names one.
@@ -121,16 +128,13 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    mut change: PlaceChange,
+    change: PlaceChange,
 ) -> Result<Place, ServiceError> {
     let grant = require(actor, Verb::Update, Places)?;
-    let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let stored: Place = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let place = stored.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &place).await?;
+    let (place, after) = Place::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(place)
 }
 
@@ -142,7 +146,40 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Places)?;
     let mut tx = app.db.begin().await?;
-    let id = named::find_locked::<Place>(&mut tx, actor, &grant, reference).await?.id;
-    documents::delete::<Place>(&mut tx, actor.account, id).await?;
-    Ok(tx.commit().await?)
+    let after = Place::delete_in(app, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(app).await;
+    Ok(())
+}
+
+impl Bulk for Place {
+    type Change = PlaceChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: PlaceChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        let place = stored.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &place).await?;
+        Ok((place, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        Ok(AfterCommit::default())
+    }
 }

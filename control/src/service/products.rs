@@ -2,47 +2,80 @@
 
 use std::collections::BTreeMap;
 
-use shared::id::ProductId;
+use shared::{id::ProductId, problem::Code};
 use tracing::instrument;
 
-use super::{App, access::require, named, properties, scopes::scopes_for};
+use super::{
+    App,
+    access::require,
+    bulk::{AfterCommit, Bulk, CreateEach},
+    named, properties,
+    scopes::scopes_for,
+    user_rules,
+};
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
+        gtin,
+        limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Products, Verb},
-        resource::{Product, ProductChange, Stamp},
+        resource::{Common, Product, ProductChange, Stamp},
     },
     error::ServiceError,
-    store::{self, documents},
+    store::{self, Tx, documents},
 };
 
 /// Makes a product; `project` is what `?project=` names.
 ///
 /// # Errors
-/// The key may not, the name is missing, or the database failed.
+/// The key may not, the name is missing, the GTIN is wrong or another product's, or the database failed.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
     actor: &Actor,
-    mut change: ProductChange,
+    change: ProductChange,
     project: Option<&str>,
 ) -> Result<Product, ServiceError> {
-    let grant = require(actor, Verb::Create, Products)?;
-    let now = app.clock.now();
-    let id = ProductId::new(now.0, app.random16()?);
-    let name = change.name.ok_or_else(super::name_required)?;
+    let _ = require(actor, Verb::Create, Products)?;
     let mut tx = app.db.begin().await?;
-    let asked = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
-    let new =
-        Product { id, stamp: Stamp::new(now), name, details: change.details, properties: BTreeMap::new() };
-    let mut product = documents::insert(&mut tx, actor.account, new).await?;
-    properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
-    product.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
+    let product = Product::create_in(app, &mut tx, actor, change, project).await?;
     tx.commit().await?;
     Ok(product)
+}
+
+impl CreateEach for Product {
+    type Change = ProductChange;
+
+    async fn create_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        mut change: ProductChange,
+        project: Option<&str>,
+    ) -> Result<Self, ServiceError> {
+        let grant = require(actor, Verb::Create, Products)?;
+        let now = app.clock.now();
+        let id = ProductId::new(now.0, app.random16()?);
+        let name = change.name.take().ok_or_else(super::name_required)?;
+        keep_gtin(None, &mut change.details.common)?;
+        user_rules::check_write::<Self>(tx, actor, None, &mut change.details.common).await?;
+        let asked = change.details.common.scopes.take();
+        change.details.common.scopes = scopes_for(tx, actor, &grant, asked, project).await?;
+        let new = Product {
+            id,
+            stamp: Stamp::new(now),
+            name,
+            details: change.details,
+            properties: BTreeMap::new(),
+        };
+        let mut product = documents::insert(tx, actor.account, new).await?;
+        properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
+        product.properties = properties::shown(tx, actor, id.as_str()).await?;
+        Ok(product)
+    }
 }
 
 /// Reads a product by id or `<key>:<value>`.
@@ -66,22 +99,19 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a product.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It is not there, the identifier is ambiguous, another product has its GTIN, or the database failed.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    mut change: ProductChange,
+    change: ProductChange,
 ) -> Result<Product, ServiceError> {
     let grant = require(actor, Verb::Update, Products)?;
-    change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
-    let stored: Product = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let mut product = stored.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &product).await?;
-    product.properties = properties::shown(&mut tx, actor, product.id.as_str()).await?;
+    let (product, after) = Product::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(product)
 }
 
@@ -93,10 +123,61 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Products)?;
     let mut tx = app.db.begin().await?;
-    let id = named::find_locked::<Product>(&mut tx, actor, &grant, reference).await?.id;
-    documents::delete::<Product>(&mut tx, actor.account, id).await?;
-    store::properties::remove_all(&mut tx, actor.account, id.as_str()).await?;
+    let after = Product::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    properties::sweep_once(app).await;
+    after.run(app).await;
+    Ok(())
+}
+
+impl Bulk for Product {
+    type Change = ProductChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: ProductChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        keep_gtin(Some(&stored), &mut change.details.common)?;
+        user_rules::check_write(tx, actor, Some(&stored), &mut change.details.common).await?;
+        let mut product = stored.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &product).await?;
+        product.properties = properties::shown(tx, actor, product.id.as_str()).await?;
+        Ok((product, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        store::properties::remove_all(tx, actor.account, id.as_str()).await?;
+        Ok(AfterCommit { sweeps_properties: true, ..AfterCommit::default() })
+    }
+}
+
+/// Brings a new `gs1:01` into the form in which it is kept, and refuses one that is no GTIN; what is stored stays.
+fn keep_gtin(stored: Option<&Product>, change: &mut Common) -> Result<(), ServiceError> {
+    let known = stored.and_then(|stored| stored.details.common.identifiers.as_ref()?.get("gs1:01"));
+    let Some(given) = change.identifiers.as_mut().and_then(|all| all.get_mut("gs1:01")) else {
+        return Ok(());
+    };
+    if gtin::is_valid(given) {
+        *given = gtin::canonical(given);
+    } else if known != Some(&*given) {
+        let fault = format!(
+            "identifiers.gs1:01 must be a GTIN of 8, 12, 13 or 14 digits with its check digit, not {:?}.",
+            shorten(given)
+        );
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
     Ok(())
 }

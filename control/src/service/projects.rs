@@ -3,10 +3,17 @@
 use shared::id::ProjectId;
 use tracing::instrument;
 
-use super::{App, access::require, applications::remove, named};
+use super::{
+    App,
+    access::require,
+    applications::remove,
+    bulk::{AfterCommit, Bulk},
+    named::{self, admitted},
+};
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
@@ -15,7 +22,7 @@ use crate::{
         resource::Stamp,
     },
     error::ServiceError,
-    store::{applications, documents},
+    store::{Tx, applications, documents},
 };
 
 /// Makes a project.
@@ -67,13 +74,11 @@ pub async fn update(
     id: &str,
     change: ProjectChange,
 ) -> Result<Project, ServiceError> {
-    let _ = require(actor, Verb::Update, Projects)?;
-    let parsed = project_id(id)?;
+    let grant = require(actor, Verb::Update, Projects)?;
     let mut tx = app.db.begin().await?;
-    let stored: Option<Project> = documents::find_locked(&mut tx, actor.account, parsed).await?;
-    let project = stored.ok_or_else(|| not_found(id))?.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &project).await?;
+    let (project, after) = Project::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(project)
 }
 
@@ -84,22 +89,49 @@ pub async fn update(
 /// It is not there, or the database failed.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Delete, Projects)?;
-    let parsed = project_id(id)?;
+    let grant = require(actor, Verb::Delete, Projects)?;
     let mut tx = app.db.begin().await?;
-    if !documents::delete::<Project>(&mut tx, actor.account, parsed).await? {
-        return Err(not_found(id));
-    }
-    let mut had_rules = false;
-    for application in applications::list_ids(&mut tx, actor.account, parsed).await? {
-        had_rules |= remove(&mut tx, actor.account, application, app.clock.now()).await?;
-    }
+    let after = Project::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;
-    app.key_lookups.revoked();
-    if had_rules {
-        app.hub.wake();
-    }
+    after.run(app).await;
     Ok(())
+}
+
+impl Bulk for Project {
+    type Change = ProjectChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        change: ProjectChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let id = project_id(reference)?;
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        let project = admitted(found, grant, reference)?.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &project).await?;
+        Ok((project, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = project_id(reference)?;
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        admitted(found, grant, reference)?;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        let mut had_rules = false;
+        for application in applications::list_ids(tx, actor.account, id).await? {
+            had_rules |= remove(tx, actor.account, application, app.clock.now()).await?;
+        }
+        Ok(AfterCommit { wakes_edges: had_rules, revokes_keys: true, ..AfterCommit::default() })
+    }
 }
 
 /// The project that a path names; a text that is no id names none.

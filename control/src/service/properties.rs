@@ -189,7 +189,7 @@ pub(super) async fn shown_of(
     actor: &Actor,
     resources: &[String],
 ) -> Result<std::collections::HashMap<String, BTreeMap<String, Value>>, StoreError> {
-    if reach(actor.kind, Verb::Read, Properties).is_none() {
+    if reach(actor.kind, actor.user_rights, Verb::Read, Properties).is_none() {
         return Ok(std::collections::HashMap::new());
     }
     properties::list_shown(conn, actor.account, resources).await

@@ -9,7 +9,7 @@ use tracing::instrument;
 use super::{App, access::require, action_creation::alone, followers, named, properties, room::Rooms};
 use crate::{
     domain::{
-        access::{Actor, ActorKind},
+        access::{Actor, ActorKind, UserRights},
         hears::Hears,
         permission::{Subject, Verb},
         reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
@@ -104,7 +104,8 @@ pub(super) fn actor_of(
     project: Option<shared::id::ProjectId>,
 ) -> Actor {
     let kind = if project.is_some() { ActorKind::TrustedApp } else { ActorKind::Operator };
-    Actor { account, kind, id: id.to_string(), project, app: None, enterprise: false }
+    let user_rights = UserRights::default();
+    Actor { account, kind, id: id.to_string(), project, app: None, enterprise: false, user_rights }
 }
 
 /// Refuses an effect that could never be carried out: what it names must be there for the reaction.

@@ -162,6 +162,7 @@ pub(super) fn of_all(error: &StoreError) -> StoreError {
         StoreError::Stopped => StoreError::Stopped,
         StoreError::Row(text) => StoreError::Row(text.clone()),
         StoreError::Unique(_)
+        | StoreError::Taken(_)
         | StoreError::Busy
         | StoreError::Unavailable(_)
         | StoreError::Blob(_)

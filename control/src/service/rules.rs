@@ -18,11 +18,11 @@ use crate::{
         access::Actor,
         permission::{Subject::Rules, Verb},
         redirection::Scopes,
-        rules::{StoredRules, leading_back},
+        rules::{StoredRules, leading_back, leading_elsewhere},
     },
     error::ServiceError,
     publish::writer::Lane,
-    store::{Conn, Tx, accounts, applications, log, rules as table},
+    store::{Conn, Tx, accounts, applications, log, rules as table, tenants},
 };
 
 /// Whose rules a path names.
@@ -138,7 +138,8 @@ async fn put(
 ) -> Result<Written<StoredRules>, ServiceError> {
     check(tx, account, owner.as_ref()).await?;
     let domains = accounts::list_all_domains(tx).await?;
-    let faults = leading_back(&rules, |host| domains.iter().any(|domain| domain.host.as_str() == host));
+    let mut faults = leading_back(&rules, |host| domains.iter().any(|domain| domain.host.as_str() == host));
+    faults.extend(leading_elsewhere(&rules, &tenants::find_target_hosts(tx, account).await?));
     if !faults.is_empty() {
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }

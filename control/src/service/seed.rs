@@ -2,6 +2,7 @@
 
 use shared::{
     id::{AccountId, OperatorId},
+    problem::Code,
     short_url::ShortDomain,
     time::Clock,
     wire::stream::{Change, Event},
@@ -9,9 +10,16 @@ use shared::{
 
 use super::{Random, RandomUnavailable, access::KNOWN_FOR};
 use crate::{
-    domain::access::{self, ActorKind, hash_key as hash},
+    domain::{
+        access::{self, ActorKind, UserRights, hash_key as hash},
+        tenant::AccountChange,
+    },
     error::ServiceError,
-    store::{Db, StoreError, Tx, accounts, keys, log},
+    store::{
+        Db, StoreError, Tx, accounts,
+        keys::{self, KeyRecord},
+        log, tenants,
+    },
 };
 
 /// What the first account is called; an operator may rename it.
@@ -79,6 +87,14 @@ pub async fn seed(
         None => None,
     };
     give_domains(&mut tx, account, domains, now).await?;
+    let known = accounts::list_domains(&mut tx, account).await?;
+    for domain in domains {
+        let stored = known.iter().find(|known| known.host == domain.host);
+        if let Some(stored) = stored.filter(|stored| stored.scheme != domain.scheme) {
+            let changed = ShortDomain { scheme: domain.scheme, ..stored.clone() };
+            change_in(&mut tx, account, changed, now).await?;
+        }
+    }
     let domains = accounts::list_domains(&mut tx, account).await?;
     tx.commit().await?;
     Ok(Seeded { account, first_start: found.is_none(), new_key, domains })
@@ -95,6 +111,8 @@ pub struct NewAccount {
     pub domains: Vec<ShortDomain>,
     /// The key that the operator shall have; else one is made.
     pub key: Option<String>,
+    /// What users of its applications may do.
+    pub user_rights: UserRights,
     /// Make it only if there is no account.
     pub only_first: bool,
 }
@@ -119,6 +137,7 @@ pub async fn create_account(
     }
     let account = AccountId::new(now, id_bits(random)?);
     accounts::insert(&mut tx, account, &new.name, true, now).await?;
+    accounts::set_user_rights(&mut tx, account, new.user_rights).await?;
     let operator = OperatorId::new(now, id_bits(random)?);
     let names = ("Waymark", "Operator");
     accounts::insert_operator(&mut tx, operator, account, &new.email, names, now).await?;
@@ -148,13 +167,7 @@ pub async fn add_domains(
 ) -> Result<usize, ServiceError> {
     let mut tx = db.begin().await?;
     log::lock(&mut tx).await?;
-    let account = match account {
-        Some(account) if accounts::exists(&mut tx, account).await? => account,
-        Some(account) => return Err(ServiceError::not_found("account", account)),
-        None => accounts::find_first(&mut tx).await?.ok_or_else(|| {
-            ServiceError::refused(shared::problem::Code::NotFound, "There is no account yet.")
-        })?,
-    };
+    let account = find_account(&mut tx, account).await?;
     let count = give_domains(&mut tx, account, domains, clock.now().0).await?;
     tx.commit().await?;
     Ok(count)
@@ -180,6 +193,82 @@ async fn give_domains(
         count += 1;
     }
     Ok(count)
+}
+
+/// Changes a short domain of an account (the first one, unless another is named), and tells the edges.
+///
+/// The log must be set up.
+///
+/// # Errors
+/// The database failed, the account has no such domain, or a code was created on it: what is printed stays.
+pub async fn change_domain(
+    db: &Db,
+    clock: &dyn Clock,
+    account: Option<AccountId>,
+    domain: ShortDomain,
+) -> Result<(), ServiceError> {
+    let mut tx = db.begin().await?;
+    log::lock(&mut tx).await?;
+    let account = find_account(&mut tx, account).await?;
+    let known = accounts::list_domains(&mut tx, account).await?;
+    if !known.iter().any(|known| known.host == domain.host) {
+        return Err(ServiceError::not_found("short domain", domain.host));
+    }
+    let host = domain.host.clone();
+    if !change_in(&mut tx, account, domain, clock.now().0).await? {
+        let text = format!("Codes were created on {host}: what is printed cannot be changed.");
+        return Err(ServiceError::refused(Code::Conflict, text));
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Changes a domain without codes, and tells the edges; whether it did. The log is held by the transaction.
+async fn change_in(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: ShortDomain,
+    now: i64,
+) -> Result<bool, StoreError> {
+    if !accounts::change_domain(tx, account, &domain).await? {
+        return Ok(false);
+    }
+    let rev = log::take_revs(tx, 1).await?;
+    let domain = ShortDomain { account: Some(account), ..domain };
+    log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
+    Ok(true)
+}
+
+/// Changes an account (the first one, unless another is named) as its operator could.
+///
+/// # Errors
+/// The database failed, or there is no such account.
+pub async fn change_account(
+    db: &Db,
+    clock: &dyn Clock,
+    account: Option<AccountId>,
+    change: AccountChange,
+) -> Result<(), ServiceError> {
+    let mut tx = db.begin().await?;
+    let id = find_account(&mut tx, account).await?;
+    let account = tenants::find_account_locked(&mut tx, id)
+        .await?
+        .ok_or_else(|| ServiceError::not_found("account", id))?
+        .apply(change, clock.now());
+    tenants::update_account(&mut tx, &account).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The account that is named, else the one that was made first.
+async fn find_account(tx: &mut Tx, account: Option<AccountId>) -> Result<AccountId, ServiceError> {
+    match account {
+        Some(account) if accounts::exists(tx, account).await? => Ok(account),
+        Some(account) => Err(ServiceError::not_found("account", account)),
+        None => accounts::find_first(tx)
+            .await?
+            .ok_or_else(|| ServiceError::refused(Code::NotFound, "There is no account yet.")),
+    }
 }
 
 fn id_bits(random: &dyn Random) -> Result<[u8; 16], RandomUnavailable> {
@@ -223,6 +312,18 @@ pub async fn revoke_all_keys(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceE
     tx.commit().await?;
     tokio::time::sleep(KNOWN_FOR).await;
     Ok(revoked)
+}
+
+/// The keys that the first operator has or had, oldest first.
+///
+/// # Errors
+/// The database failed, or there is no operator yet.
+pub async fn list_keys(db: &Db) -> Result<Vec<KeyRecord>, ServiceError> {
+    let mut tx = db.begin().await?;
+    let (operator, account) = first_operator(&mut tx).await?;
+    let listed = keys::list_of(&mut tx, account, operator.as_str()).await?;
+    tx.commit().await?;
+    Ok(listed)
 }
 
 async fn first_operator(tx: &mut Tx) -> Result<(OperatorId, AccountId), ServiceError> {

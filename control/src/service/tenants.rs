@@ -63,6 +63,8 @@ pub async fn update_account(
         .apply(change, app.clock.now());
     tenants::update_account(&mut tx, &account).await?;
     tx.commit().await?;
+    // What users may do stands with their keys.
+    app.key_lookups.revoked();
     Ok(account)
 }
 

@@ -6,7 +6,7 @@ use tracing::instrument;
 use super::{
     App,
     access::{derived_key, require},
-    named::admitted,
+    named::{self, admitted},
 };
 use crate::{
     domain::{
@@ -15,7 +15,7 @@ use crate::{
         resource::Thng,
     },
     error::ServiceError,
-    store::{documents, keys},
+    store::{Conn, documents, keys},
 };
 
 /// Most keys of one Thng that may have been revoked.
@@ -38,6 +38,7 @@ pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, Serv
         project: None,
         app: None,
         enterprise: actor.enterprise,
+        user_rights: actor.user_rights,
     };
     for generation in 0..MAX_GENERATIONS {
         let key = derived_key(app, ActorKind::Thng, id.as_str(), generation)?;
@@ -51,4 +52,45 @@ pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, Serv
         return Ok(key);
     }
     Err(ServiceError::refused(Code::Conflict, "Too many keys of this Thng were revoked."))
+}
+
+/// The key of a Thng that has one, with the Thng's id.
+///
+/// # Errors
+/// The key may not, the Thng is not there or has no key, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<(ThngId, String), ServiceError> {
+    let grant = require(actor, Verb::Read, Keys)?;
+    let mut conn = app.db.read().await?;
+    let id = named::find::<Thng>(&mut conn, actor, &grant, reference).await?.id;
+    Ok((id, find_valid(app, &mut conn, id).await?))
+}
+
+/// Revokes the key of a Thng; no request and no connection by it is let in from then on.
+///
+/// # Errors
+/// The key may not, the Thng is not there or has no key, or the database failed.
+#[instrument(skip_all)]
+pub async fn revoke(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Keys)?;
+    let mut tx = app.db.begin().await?;
+    let id = named::find_locked::<Thng>(&mut tx, actor, &grant, reference).await?.id;
+    find_valid(app, &mut tx, id).await?;
+    keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
+    tx.commit().await?;
+    app.key_lookups.revoked();
+    Ok(())
+}
+
+/// The key of a Thng that was created and not revoked.
+async fn find_valid(app: &App, conn: &mut Conn, id: ThngId) -> Result<String, ServiceError> {
+    for generation in 0..MAX_GENERATIONS {
+        let key = derived_key(app, ActorKind::Thng, id.as_str(), generation)?;
+        match keys::is_revoked(conn, &hash_key(&key)).await? {
+            Some(true) => {}
+            Some(false) => return Ok(key),
+            None => break,
+        }
+    }
+    Err(ServiceError::not_found("key of the thng", id))
 }

@@ -9,35 +9,57 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    bulk::{AfterCommit, Bulk, CreateEach},
     collections::members::set_collections_of,
     locations,
     named::{self, is_seen},
     properties,
     redirections::follow_thng,
     scopes::scopes_for,
+    user_rules,
 };
 use crate::{
     domain::{
-        access::Actor,
+        access::{Actor, ActorKind},
+        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{
             Subject::{self, Thngs},
             Verb,
         },
+        public_write::{confine_thng, refusal},
         resource::{Product, Thng, ThngChange},
     },
     error::ServiceError,
-    store::{self, Tx, collection_members, documents, keys, scan_profiles, thng_locations},
+    store::{
+        self, Tx, collection_members, documents, item_standings, keys, scan_profiles, tenants, thng_locations,
+    },
 };
 
 /// Makes a Thng; `project` is what `?project=` names.
 ///
 /// # Errors
-/// The key may not, the name is missing, the product is not there, or the database failed.
+/// The key may not, the name is missing, the product is not there, another Thng of the product has its serial, or the
+/// database failed.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
+    actor: &Actor,
+    change: ThngChange,
+    project: Option<&str>,
+) -> Result<Thng, ServiceError> {
+    let _ = require(actor, Verb::Create, Thngs)?;
+    let mut tx = app.db.begin().await?;
+    let thng = create_in(app, &mut tx, actor, change, project).await?;
+    tx.commit().await?;
+    Ok(thng)
+}
+
+/// [`create`] within a transaction.
+pub(super) async fn create_in(
+    app: &App,
+    tx: &mut Tx,
     actor: &Actor,
     mut change: ThngChange,
     project: Option<&str>,
@@ -45,24 +67,25 @@ pub async fn create(
     let grant = require(actor, Verb::Create, Thngs)?;
     let now = app.clock.now();
     let id = ThngId::new(now.0, app.random16()?);
-    let name = change.name.ok_or_else(super::name_required)?;
-    let mut tx = app.db.begin().await?;
+    let name = change.name.take().ok_or_else(super::name_required)?;
+    user_rules::check_creation(tx, actor).await?;
+    check_product_right(actor, None, &change)?;
+    user_rules::check_write::<Thng>(tx, actor, None, &mut change.details.common).await?;
     let asked = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, asked, project).await?;
-    check_product(&mut tx, actor, change.product).await?;
+    change.details.common.scopes = scopes_for(tx, actor, &grant, asked, project).await?;
+    check_product(tx, actor, change.product).await?;
     let new = Thng::new(id, name, change.product, change.details, now);
-    let mut thng = documents::insert(&mut tx, actor.account, new).await?;
+    let mut thng = documents::insert(tx, actor.account, new).await?;
     if let Some(wanted) = change.collections {
-        set_collections_of(&mut tx, actor, id, &[], &wanted).await?;
+        set_collections_of(tx, actor, id, &[], &wanted).await?;
         thng.collections = wanted;
     }
     if let Some(location) = change.location {
         let locations = vec![("location".to_owned(), location)];
-        locations::record(&mut tx, actor.account, &mut thng, locations, now).await?;
+        locations::record(tx, actor.account, &mut thng, locations, now).await?;
     }
-    properties::write_initial(&mut tx, actor, id.as_str(), change.properties, now).await?;
-    thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
-    tx.commit().await?;
+    properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
+    thng.properties = properties::shown(tx, actor, id.as_str()).await?;
     Ok(thng)
 }
 
@@ -87,36 +110,20 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a Thng.
 ///
 /// # Errors
-/// It or its product is not there, the identifier is ambiguous, or the database failed.
+/// It or its product is not there, the identifier is ambiguous, the key may not change a member, another Thng of the
+/// product has its serial, or the database failed.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    mut change: ThngChange,
+    change: ThngChange,
 ) -> Result<Thng, ServiceError> {
     let grant = require(actor, Verb::Update, Thngs)?;
-    change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
     let mut tx = app.db.begin().await?;
-    let stored: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let id = stored.id;
-    // A client that sends back what it read may name a product that is gone by now.
-    if change.product != stored.product {
-        check_product(&mut tx, actor, change.product).await?;
-    }
-    let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
-    let collections = stored.collections.clone();
-    let mut thng = stored.apply(change, now);
-    set_collections_of(&mut tx, actor, id, &collections, &thng.collections).await?;
-    documents::update(&mut tx, actor.account, &thng).await?;
-    thng.properties = properties::shown(&mut tx, actor, id.as_str()).await?;
-    let was_renamed = thng.name != name;
-    let followed = (was_renamed || thng.product != product)
-        && follow_thng(&mut tx, actor.account, id, thng.product, was_renamed, now).await?;
+    let (thng, after) = Thng::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    if followed {
-        app.hub.wake();
-    }
+    after.run(app).await;
     Ok(thng)
 }
 
@@ -128,23 +135,99 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Thngs)?;
     let mut tx = app.db.begin().await?;
-    let stored: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let id = stored.id;
-    documents::delete::<Thng>(&mut tx, actor.account, id).await?;
-    store::properties::remove_all(&mut tx, actor.account, id.as_str()).await?;
-    collection_members::forget_thng(&mut tx, actor.account, id).await?;
-    thng_locations::delete(&mut tx, actor.account, id, None).await?;
-    scan_profiles::delete(&mut tx, id).await?;
-    keys::revoke_all(&mut tx, actor.account, id.as_str(), app.clock.now().0).await?;
-    // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
-    let followed = follow_thng(&mut tx, actor.account, id, stored.product, true, app.clock.now()).await?;
+    let after = Thng::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    app.key_lookups.revoked();
-    if followed {
-        app.hub.wake();
-    }
-    properties::sweep_once(app).await;
+    after.run(app).await;
     Ok(())
+}
+
+impl CreateEach for Thng {
+    type Change = ThngChange;
+
+    async fn create_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        change: ThngChange,
+        project: Option<&str>,
+    ) -> Result<Self, ServiceError> {
+        create_in(app, tx, actor, change, project).await
+    }
+}
+
+impl Bulk for Thng {
+    type Change = ThngChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: ThngChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
+        let stored: Thng = named::find_locked(tx, actor, grant, reference).await?;
+        let id = stored.id;
+        if actor.kind == ActorKind::Thng {
+            let account = tenants::find_account(tx, actor.account).await?;
+            let writable = account.map(|account| account.thng_writable_custom_fields).unwrap_or_default();
+            user_rules::forbid(confine_thng(&stored, &mut change, &writable))?;
+        }
+        check_product_right(actor, Some(&stored), &change)?;
+        user_rules::check_write(tx, actor, Some(&stored), &mut change.details.common).await?;
+        // A client that sends back what it read may name a product that is gone by now.
+        if change.product != stored.product {
+            check_product(tx, actor, change.product).await?;
+        }
+        let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
+        let collections = stored.collections.clone();
+        let mut thng = stored.apply(change, now);
+        set_collections_of(tx, actor, id, &collections, &thng.collections).await?;
+        documents::update(tx, actor.account, &thng).await?;
+        thng.properties = properties::shown(tx, actor, id.as_str()).await?;
+        let was_renamed = thng.name != name;
+        let followed = (was_renamed || thng.product != product)
+            && follow_thng(tx, actor.account, id, thng.product, was_renamed, now).await?;
+        Ok((thng, AfterCommit { wakes_edges: followed, ..AfterCommit::default() }))
+    }
+
+    async fn delete_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let stored: Thng = named::find_locked(tx, actor, grant, reference).await?;
+        let id = stored.id;
+        documents::delete::<Thng>(tx, actor.account, id).await?;
+        store::properties::remove_all(tx, actor.account, id.as_str()).await?;
+        collection_members::forget_thng(tx, actor.account, id).await?;
+        thng_locations::delete(tx, actor.account, id, None).await?;
+        scan_profiles::delete(tx, id).await?;
+        item_standings::delete(tx, actor.account, id).await?;
+        keys::revoke_all(tx, actor.account, id.as_str(), app.clock.now().0).await?;
+        // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
+        let followed = follow_thng(tx, actor.account, id, stored.product, true, app.clock.now()).await?;
+        Ok(AfterCommit {
+            wakes_edges: followed,
+            revokes_keys: true,
+            sweeps_properties: true,
+            ..AfterCommit::default()
+        })
+    }
+}
+
+/// Refuses to a user that is confined to its own to say what its Things are instances of.
+fn check_product_right(
+    actor: &Actor,
+    stored: Option<&Thng>,
+    change: &ThngChange,
+) -> Result<(), ServiceError> {
+    let is_moved = change.product.is_some() && change.product != stored.and_then(|stored| stored.product);
+    let faults = (is_moved && actor.is_confined_user()).then(|| refusal("product"));
+    user_rules::forbid(faults.into_iter().collect())
 }
 
 async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {

@@ -52,7 +52,7 @@ pub async fn register(app: &App, actor: &Actor, new: NewUser) -> Result<Register
     let mut salt = [0; SALT_LEN];
     app.random.fill(&mut salt)?;
     let activation_code = random_key(app)?;
-    let password = app.passwords.hash(new.credentials.password, salt).await?;
+    let password = app.passwords.hash(app.capacity.password(actor)?, new.credentials.password, salt).await?;
     let email = new.credentials.email;
     let details = UserDetails { email: Some(email.as_str().to_owned()), ..new.details };
     let now = app.clock.now();
@@ -149,7 +149,7 @@ pub async fn login(app: &App, actor: &Actor, credentials: Credentials) -> Result
         Some(found) => (Some(found.id), Some(found.status), found.password),
         None => (None, None, None),
     };
-    let is_right = app.passwords.verify(credentials.password, stored).await?;
+    let is_right = app.passwords.verify(app.capacity.password(actor)?, credentials.password, stored).await?;
     let id = id.filter(|_| is_right && status == Some(UserStatus::Active)).ok_or_else(failed)?;
     let mut tx = begin(app, actor, application).await?;
     let user = app_users::find_locked(&mut tx, actor.account, id).await?.ok_or_else(failed)?;
@@ -269,6 +269,7 @@ async fn add_key(app: &App, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Resul
         // Its keys end with the application that made it, by whichever of the project it logs in.
         app: Some(user.app),
         enterprise: actor.enterprise,
+        user_rights: actor.user_rights,
     };
     keys::insert_of(tx, &hash_key(&key), &owner, app.clock.now().0).await?;
     Ok(key)

@@ -5,7 +5,7 @@ pub mod queue;
 
 use serde_json::json;
 use shared::{id::WebhookId, problem::Code, time::UnixMillis};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tracing::instrument;
 
 use super::{
@@ -47,19 +47,14 @@ pub struct Webhooks {
     /// What they counted.
     pub metrics: WebhookMetrics,
     pub(super) rooms: Rooms<i64>,
-    pings: Semaphore,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
-        let pings = Semaphore::new(MAX_PINGS);
         let (wake, metrics, rooms) = (Notify::default(), WebhookMetrics::default(), Rooms::default());
-        Self { wake, metrics, rooms, pings }
+        Self { wake, metrics, rooms }
     }
 }
-
-/// Test events that are on their way from one process at once; each takes 15 s at most.
-const MAX_PINGS: usize = 16;
 
 /// Makes a webhook, in a project if `project` names one; it gets what happens from now on.
 ///
@@ -189,9 +184,7 @@ fn secrets(app: &App, webhook: &Webhook) -> Vec<Secret> {
 pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, String>, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
     let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
-    let Ok(_turn) = app.webhooks.pings.try_acquire() else {
-        return Err(ServiceError::refused(Code::TooManyRequests, "Too many test events are on their way."));
-    };
+    let _place = app.capacity.ping(actor)?;
     let now = app.clock.now();
     let message = format!("ping_{}", WebhookId::new(now.0, app.random16()?));
     let body = json!({"type": "ping", "timestamp": now.0, "data": {"webhook": webhook.id}}).to_string();

@@ -6,9 +6,11 @@ use shared::{
 };
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use crate::domain::access::UserRights;
 
 const INSERT: &str =
     "INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ($1, $2, $3, $4, $4)";
+const SET_USER_RIGHTS: &str = "UPDATE accounts SET user_rights = $2 WHERE id = $1";
 const FIRST: &str = "SELECT id FROM accounts ORDER BY seq LIMIT 1";
 const IDS: &str = "SELECT id FROM accounts ORDER BY created_at, id";
 // Beside the shared locks that rows of the account take by their foreign keys.
@@ -23,6 +25,10 @@ const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, positi
 const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains WHERE account_id = $1 \
     ORDER BY position";
 const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains ORDER BY host";
+
+// What is in printed codes stays: a short id that is deleted leaves its row.
+const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
+    AND account_id = $2 AND NOT EXISTS (SELECT 1 FROM redirections WHERE domain = $1)";
 
 type DomainRow = (String, String, bool, String);
 
@@ -42,6 +48,20 @@ pub async fn insert(
         .bind(name)
         .bind(enterprise)
         .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Sets what users of an account's applications may do.
+///
+/// # Errors
+/// The database failed.
+pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(SET_USER_RIGHTS)
+        .bind(id.as_str())
+        .bind(rights.as_str())
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -121,6 +141,26 @@ pub async fn find_first_operator(conn: &mut Conn) -> Result<Option<(OperatorId, 
     let row: Option<(String, String)> =
         on_db!(conn, |c| sqlx::query_as(FIRST_OPERATOR).fetch_optional(c).await)?;
     row.map(|(id, account)| Ok((parse("id", &id)?, parse("account_id", &account)?))).transpose()
+}
+
+/// Changes scheme and case of a short domain of an account; whether it did: not once a code was created on it.
+///
+/// # Errors
+/// The database failed.
+pub async fn change_domain(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: &ShortDomain,
+) -> Result<bool, StoreError> {
+    let changed = on_db!(&mut **tx, |c| sqlx::query(CHANGE_DOMAIN)
+        .bind(domain.host.as_str())
+        .bind(account.as_str())
+        .bind(domain.scheme.as_str())
+        .bind(domain.case_sensitive)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(changed == 1)
 }
 
 /// Adds a short domain behind those that the account has.

@@ -1,6 +1,6 @@
 //! The bytes of files: a folder or an S3 bucket.
 
-use std::{path::Path as FsPath, sync::Arc, time::Duration};
+use std::{os::unix::fs::DirBuilderExt as _, path::Path as FsPath, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream::BoxStream};
@@ -8,18 +8,35 @@ use object_store::{
     MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, aws::AmazonS3Builder, local::LocalFileSystem,
     path::Path,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::StoreError;
 
 /// Bytes of one part of an upload: the least that S3 takes, and what one upload holds in memory.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
-/// Most uploads at once: with two parts each, 320 MiB of memory.
-const MAX_UPLOADS: usize = 32;
+/// How fast an upload has to come in.
+#[derive(Debug, Clone, Copy)]
+pub struct Rate {
+    /// Bytes a second at least.
+    pub bytes_per_second: u64,
+    /// The time over which they are counted.
+    pub window: Duration,
+}
 
-/// Longest silence of a client in an upload.
-const SILENCE: Duration = Duration::from_secs(30);
+impl Default for Rate {
+    /// Anything within half a minute.
+    fn default() -> Self {
+        Self { bytes_per_second: 0, window: Duration::from_secs(30) }
+    }
+}
+
+impl Rate {
+    /// Bytes that have to come in each window.
+    fn least(self) -> u64 {
+        (self.bytes_per_second as f64 * self.window.as_secs_f64()).max(1.0) as u64
+    }
+}
 
 /// Where the bytes of files are.
 #[derive(Debug, Clone)]
@@ -27,7 +44,6 @@ pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     prefix: String,
     max_bytes: u64,
-    uploads: Arc<Semaphore>,
 }
 
 /// What was written.
@@ -45,6 +61,9 @@ pub enum WriteError {
     /// There were more bytes than allowed.
     #[error("more than {0} bytes")]
     TooLarge(u64),
+    /// The client sent less than it has to in the time.
+    #[error("the body came too slowly")]
+    TooSlow,
     /// The client stopped in the middle.
     #[error("the body broke off")]
     BrokenOff,
@@ -74,7 +93,8 @@ impl Blobs {
         let fault = |error: std::io::Error| {
             StoreError::Row(format!("the folder of files {}: {error}", folder.display()))
         };
-        std::fs::create_dir_all(folder).map_err(fault)?;
+        let private = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        private.map_err(fault)?;
         remove_staged(folder).map_err(fault)?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
         Ok(Self::over(Arc::new(store), String::new(), max_bytes))
@@ -92,19 +112,13 @@ impl Blobs {
     }
 
     fn over(store: Arc<dyn ObjectStore>, prefix: String, max_bytes: u64) -> Self {
-        Self { store, prefix, max_bytes, uploads: Arc::new(Semaphore::new(MAX_UPLOADS)) }
+        Self { store, prefix, max_bytes }
     }
 
     /// Largest blob.
     #[must_use]
     pub const fn max_bytes(&self) -> u64 {
         self.max_bytes
-    }
-
-    /// A place for one more upload; `None` when there are too many.
-    #[must_use]
-    pub fn begin_upload(&self) -> Option<OwnedSemaphorePermit> {
-        self.uploads.clone().try_acquire_owned().ok()
     }
 
     fn path(&self, key: &str) -> Path {
@@ -120,9 +134,22 @@ impl Blobs {
         key: &str,
         body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
     ) -> Result<Written, WriteError> {
+        self.write_at_rate(key, body, Rate::default()).await
+    }
+
+    /// The same, of a body that has to come at a rate.
+    ///
+    /// # Errors
+    /// [`WriteError`]; what was written so far is removed.
+    pub async fn write_at_rate<E>(
+        &self,
+        key: &str,
+        body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
+        rate: Rate,
+    ) -> Result<Written, WriteError> {
         let path = self.path(key);
         let mut upload = None;
-        match self.pour(&path, body, &mut upload).await {
+        match self.pour(&path, body, rate, &mut upload).await {
             Ok(written) => Ok(written),
             Err(error) => {
                 if let Some(mut upload) = upload {
@@ -138,16 +165,24 @@ impl Blobs {
         &self,
         path: &Path,
         body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
+        rate: Rate,
         upload: &mut Option<Box<dyn MultipartUpload>>,
     ) -> Result<Written, WriteError> {
         let (mut size_bytes, mut hasher) = (0_u64, blake3::Hasher::new());
         let mut buffer = BytesMut::new();
+        let (mut window_ends, mut came) = (Instant::now() + rate.window, 0_u64);
         loop {
-            let chunk = match tokio::time::timeout(SILENCE, body.next()).await {
+            let chunk = match tokio::time::timeout_at(window_ends, body.next()).await {
                 Ok(None) => break,
                 Ok(Some(Ok(chunk))) => chunk,
-                Ok(Some(Err(_))) | Err(_) => return Err(WriteError::BrokenOff),
+                Ok(Some(Err(_))) => return Err(WriteError::BrokenOff),
+                Err(_) if came < rate.least() => return Err(WriteError::TooSlow),
+                Err(_) => {
+                    (window_ends, came) = (Instant::now() + rate.window, 0);
+                    continue;
+                }
             };
+            came = came.saturating_add(chunk.len() as u64);
             size_bytes = size_bytes.saturating_add(chunk.len() as u64);
             if size_bytes > self.max_bytes {
                 return Err(WriteError::TooLarge(self.max_bytes));
@@ -157,6 +192,8 @@ impl Blobs {
             while buffer.len() >= PART_BYTES {
                 let part = buffer.split_to(PART_BYTES).freeze();
                 self.put_part(path, upload, part).await?;
+                // What the store takes is not the client's time.
+                (window_ends, came) = (Instant::now() + rate.window, 0);
             }
         }
         let rest = buffer.freeze();

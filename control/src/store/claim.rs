@@ -12,7 +12,10 @@ use std::sync::{
 use serde_json::Value;
 use shared::id::AccountId;
 
-use super::{StoreError, Tx, idempotency};
+use super::{
+    StoreError, Tx,
+    idempotency::{self, OwnedKey},
+};
 
 const OPEN: u8 = 0;
 const WRITTEN: u8 = 1;
@@ -27,8 +30,8 @@ tokio::task_local! {
 pub struct Claim {
     /// The account that the key belongs to.
     pub account: AccountId,
-    /// The key, 1 to 255 characters.
-    pub key: String,
+    /// The key, 1 to 255 characters, in the hands of its actor.
+    pub key: OwnedKey,
     /// Hash of the request that the key stands for.
     pub request: [u8; 32],
     /// When it was claimed, in milliseconds since 1970.
@@ -39,7 +42,7 @@ pub struct Claim {
 impl Claim {
     /// A claim that nothing has written yet.
     #[must_use]
-    pub fn new(account: AccountId, key: String, request: [u8; 32], at_ms: i64) -> Self {
+    pub fn new(account: AccountId, key: OwnedKey, request: [u8; 32], at_ms: i64) -> Self {
         Self { account, key, request, at_ms, state: AtomicU8::new(OPEN) }
     }
 

@@ -14,7 +14,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, on_db, parse};
-use crate::domain::{commissioning::Commission, commissioning_body::Pair};
+use crate::domain::{commissioning::Commission, commissioning_body::Pair, gtin};
 
 const FIND: &str = "SELECT commission FROM thngs WHERE account_id = $1 AND id = $2";
 const PUT: &str = "UPDATE thngs SET commission_state = $3, commission_product = $4, commission = $5 \
@@ -143,15 +143,18 @@ pub async fn list(
     account: AccountId,
     pairs: &[Pair],
 ) -> Result<Vec<Option<Found>>, StoreError> {
-    let mut by_product: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut by_product: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for pair in pairs {
-        by_product.entry(&pair.product).or_default().insert(&pair.thng);
+        // As it is kept, and as it was given: older releases kept that.
+        for product in [gtin::canonical(&pair.product), pair.product.clone()] {
+            by_product.entry(product).or_default().insert(&pair.thng);
+        }
     }
-    let mut best: HashMap<(&str, &str), Found> = HashMap::with_capacity(pairs.len());
+    let mut best: HashMap<(String, &str), Found> = HashMap::with_capacity(pairs.len());
     let mut take = |(product, thng, state, occurred_at, latest): PairRow| {
-        let asked = by_product.get_key_value(&*product);
-        let asked = asked.and_then(|(product, thngs)| Some((*product, *thngs.get(&*thng)?)));
-        let asked = asked.ok_or_else(|| StoreError::Row(format!("{thng} of {product}")))?;
+        let asked = by_product.get(&product).and_then(|thngs| thngs.get(&*thng).copied());
+        let thng = asked.ok_or_else(|| StoreError::Row(format!("{thng} of {product}")))?;
+        let asked = (gtin::canonical(&product), thng);
         let found = Found { state: parse_state(&state)?, occurred_at, latest };
         match best.entry(asked) {
             Entry::Vacant(place) => drop(place.insert(found)),
@@ -163,7 +166,7 @@ pub async fn list(
     match conn.raw() {
         super::Raw::Pg(c) => {
             let thngs: Vec<&str> = by_product.values().flatten().copied().collect();
-            let products: Vec<&str> = by_product.keys().copied().collect();
+            let products: Vec<&str> = by_product.keys().map(String::as_str).collect();
             let lasts: Vec<i32> = by_product
                 .values()
                 .scan(0, |last, thngs| {
@@ -183,13 +186,13 @@ pub async fn list(
         super::Raw::Sqlite(c) => {
             let each = by_product
                 .iter()
-                .flat_map(|(product, thngs)| thngs.iter().map(move |thng| [*thng, *product]));
+                .flat_map(|(product, thngs)| thngs.iter().map(move |thng| [*thng, product.as_str()]));
             let query =
                 sqlx::query_as(SQLITE_PAIRS).bind(account.as_str()).bind(Json(each.collect::<Vec<_>>()));
             query.fetch_all(c).await?.into_iter().try_for_each(take)?;
         }
     }
-    Ok(pairs.iter().map(|pair| best.get(&(&*pair.product, &*pair.thng)).cloned()).collect())
+    Ok(pairs.iter().map(|pair| best.get(&(gtin::canonical(&pair.product), &*pair.thng)).cloned()).collect())
 }
 
 /// How a Thng stands, by its columns.

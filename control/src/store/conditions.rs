@@ -3,7 +3,7 @@
 use shared::filter::{Expr, Operator, Term, Value};
 
 use super::{StoreError, listing::Table, texts::Texts};
-use crate::domain::facets;
+use crate::domain::{facets, gtin};
 
 /// The engine that a statement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +162,15 @@ impl Statement {
         self.push(" AND i.key = ");
         self.bind(Bind::Text(key.to_owned()));
         self.push(" AND ");
+        if kind == "product" && key == "gs1:01" && operator == Operator::Equal {
+            self.push("(");
+            self.text("i.value", operator, gtin::canonical(&value));
+            // As older releases kept it.
+            self.push(" OR ");
+            self.text("i.value", operator, value);
+            self.push("))");
+            return;
+        }
         self.text("i.value", operator, value);
         self.push(")");
     }

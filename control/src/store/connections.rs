@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use shared::id::AccountId;
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use crate::domain::access::UserRights;
 
 /// Now in milliseconds, on either engine.
 macro_rules! pg_now {
@@ -47,9 +48,11 @@ const ORPHANS: &str = "SELECT c.id, c.account_id, c.thng_id FROM connections c J
     WHERE r.gone ORDER BY c.replica, c.id LIMIT $1";
 const FORGET: &str = "DELETE FROM replicas WHERE gone AND NOT EXISTS \
     (SELECT 1 FROM connections c WHERE c.replica = replicas.id)";
-const PG_VALID: &str = "SELECT k.hash FROM api_keys k LEFT JOIN applications p ON p.id = k.app_id \
+const PG_VALID: &str = "SELECT k.hash, a.user_rights FROM api_keys k JOIN accounts a ON a.id = k.account_id \
+    LEFT JOIN applications p ON p.id = k.app_id \
     WHERE k.hash = ANY($1) AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
-const SQLITE_VALID: &str = "SELECT k.hash FROM json_each($1) j JOIN api_keys k ON k.hash = unhex(j.value) \
+const SQLITE_VALID: &str = "SELECT k.hash, a.user_rights FROM json_each($1) j \
+    JOIN api_keys k ON k.hash = unhex(j.value) JOIN accounts a ON a.id = k.account_id \
     LEFT JOIN applications p ON p.id = k.app_id \
     WHERE k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
 
@@ -187,8 +190,11 @@ pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// The database failed.
-pub async fn list_valid_keys(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<Vec<[u8; 32]>, StoreError> {
-    let rows: Vec<(Vec<u8>,)> = match conn.raw() {
+pub async fn list_valid_keys(
+    conn: &mut Conn,
+    hashes: &[[u8; 32]],
+) -> Result<Vec<([u8; 32], UserRights)>, StoreError> {
+    let rows: Vec<(Vec<u8>, String)> = match conn.raw() {
         super::Raw::Pg(c) => {
             let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
             sqlx::query_as(PG_VALID).bind(hashes).fetch_all(c).await?
@@ -199,5 +205,8 @@ pub async fn list_valid_keys(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<Vec
             sqlx::query_as(SQLITE_VALID).bind(sqlx::types::Json(hashes)).fetch_all(c).await?
         }
     };
-    Ok(rows.into_iter().filter_map(|(hash,)| hash.try_into().ok()).collect())
+    rows.into_iter()
+        .filter_map(|(hash, rights)| Some((hash.try_into().ok()?, rights)))
+        .map(|(hash, rights)| Ok((hash, parse("user_rights", &rights)?)))
+        .collect()
 }

@@ -10,6 +10,7 @@ use super::{
     listing::{self, Selection, Table},
     on_db, parse,
     texts::Texts,
+    unique_identifiers::{self, Unique},
 };
 use crate::domain::{named::Named, page::Page, resource::Stamp};
 
@@ -26,6 +27,14 @@ pub trait Document: Named {
     /// # Errors
     /// [`StoreError::Row`] when a column does not fit.
     fn build(id: Self::Id, stamp: Stamp, row: Base<Self>, own: Self::Own) -> Result<Self, StoreError>;
+
+    /// Whether resources of this kind may have an identifier that no other may have.
+    const HAS_UNIQUE: bool = false;
+
+    /// The identifier that only one may have, if it has such.
+    fn unique(&self) -> Option<Unique> {
+        None
+    }
 
     /// The values of its own columns, in the order of the statements.
     fn own(&self) -> Vec<Cell> {
@@ -155,7 +164,7 @@ macro_rules! bind_row {
 /// Adds a resource; it comes back with its place in lists.
 ///
 /// # Errors
-/// [`StoreError::Unique`] when the id exists.
+/// [`StoreError::Unique`] when the id exists, [`StoreError::Taken`] when another has its identifier.
 pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) -> Result<D, StoreError> {
     let (facets, at) = (facets_of(&new)?, new.stamp().created_at);
     let (seq,): (i64,) = on_db!(&mut **tx, |c| {
@@ -165,6 +174,9 @@ pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) ->
     new.stamp_mut().seq = seq;
     if D::TABLE.list.identifiers.is_some() && new.common().identifiers.is_some() {
         write_identifiers(tx, account, &new).await?;
+    }
+    if let Some(unique) = new.unique() {
+        unique_identifiers::claim(tx, account, &new.id().to_string(), &unique).await?;
     }
     Ok(new)
 }
@@ -242,8 +254,11 @@ pub(super) async fn list_as<D: Document>(
 /// Writes a resource that [`find_locked`] gave, changed.
 ///
 /// # Errors
-/// The database failed.
+/// [`StoreError::Taken`] when another has its new identifier, or the database failed.
 pub async fn update<D: Document>(tx: &mut Tx, account: AccountId, resource: &D) -> Result<(), StoreError> {
+    if D::HAS_UNIQUE {
+        claim_changed(tx, account, resource).await?;
+    }
     let (facets, at) = (facets_of(resource)?, resource.stamp().updated_at);
     on_db!(&mut **tx, |c| {
         let query = sqlx::query(D::TABLE.update);
@@ -271,7 +286,33 @@ pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> 
     if gone && D::TABLE.list.identifiers.is_some() {
         identifiers::delete(tx, &id).await?;
     }
+    if gone && D::HAS_UNIQUE {
+        unique_identifiers::release(tx, &id).await?;
+    }
     Ok(gone)
+}
+
+/// Claims the unique identifier of a resource that is about to be written, if it is a new one.
+async fn claim_changed<D: Document>(tx: &mut Tx, account: AccountId, resource: &D) -> Result<(), StoreError> {
+    let (id, wanted) = (resource.id().to_string(), resource.unique());
+    let name = wanted.as_ref().map(Unique::name);
+    let held = unique_identifiers::find_held(tx, &id).await?;
+    if held == name {
+        return Ok(());
+    }
+    if held.is_some() {
+        unique_identifiers::release(tx, &id).await?;
+    } else {
+        // One that it shares with another from before there were claims stays as it is.
+        let stored: Option<D> = find(tx, account, resource.id()).await?;
+        if stored.and_then(|stored| stored.unique()).map(|unique| unique.name()) == name {
+            return Ok(());
+        }
+    }
+    match wanted {
+        Some(wanted) => unique_identifiers::claim(tx, account, &id, &wanted).await,
+        None => Ok(()),
+    }
 }
 
 async fn write_identifiers<D: Document>(

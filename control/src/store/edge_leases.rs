@@ -60,8 +60,14 @@ const PG_HOLD: &str = concat!(
     pg_now!(),
     " + $2) ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until"
 );
-const PG_REPLICAS: &str =
-    concat!("SELECT id FROM control_replicas WHERE lease_until > ", pg_now!(), " ORDER BY id");
+const PG_REPLICAS: &str = concat!(
+    "SELECT id, lease_until - ",
+    pg_now!(),
+    " AS left_ms FROM control_replicas \
+     WHERE lease_until > ",
+    pg_now!(),
+    " ORDER BY id"
+);
 const PG_FORGET_REPLICAS: &str =
     concat!("DELETE FROM control_replicas WHERE lease_until < ", pg_now!(), " - $1");
 const PG_LEAVE: &str = "DELETE FROM control_replicas WHERE id = $1";
@@ -205,13 +211,13 @@ pub async fn hold(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), Sto
     Ok(())
 }
 
-/// The replicas that run.
+/// The replicas that run, each with the rest of its lease in milliseconds.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list_replicas(conn: &mut Conn) -> Result<Vec<Arc<str>>, StoreError> {
-    let rows: Vec<(String,)> = sqlx::query_as(PG_REPLICAS).fetch_all(postgres!(conn)).await?;
-    Ok(rows.into_iter().map(|(id,)| id.into()).collect())
+pub async fn list_replicas(conn: &mut Conn) -> Result<Vec<(Arc<str>, i64)>, StoreError> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(PG_REPLICAS).fetch_all(postgres!(conn)).await?;
+    Ok(rows.into_iter().map(|(id, left_ms)| (id.into(), left_ms)).collect())
 }
 
 /// Says that a replica stops.

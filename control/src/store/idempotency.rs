@@ -5,19 +5,51 @@ use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, on_db};
+use crate::domain::access::{Actor, ActorKind};
 
 /// How long an answer is kept.
 pub const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 
 const FIND: &str =
     "SELECT request, response FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at > $3";
-const UPDATE: &str = "UPDATE idempotency SET response = $3 WHERE account_id = $1 AND key = $2";
+// Rows of releases whose keys were the account's: the hash of the request holds the actor.
+const FIND_OLDER: &str = "SELECT request, response FROM idempotency \
+    WHERE account_id = $1 AND key = $2 AND created_at > $3 AND request = $4";
+const UPDATE: &str = "UPDATE idempotency SET response = $5 \
+    WHERE account_id = $1 AND (key = $2 OR (key = $3 AND request = $4))";
 const DELETE_OLD: &str = "DELETE FROM idempotency WHERE account_id = $1 AND key = $2 AND created_at <= $3";
 const INSERT: &str =
     "INSERT INTO idempotency (account_id, key, request, response, created_at) VALUES ($1, $2, $3, $4, $5)";
 // The subquery keeps one step short: it ends at the time of the row that fills it.
 const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= (SELECT MAX(created_at) FROM \
     (SELECT created_at FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT $2) t)";
+
+/// A key in the hands of one actor: what others send under the same key is another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedKey {
+    kind: ActorKind,
+    actor: String,
+    key: String,
+}
+
+impl OwnedKey {
+    /// The key that an actor sent.
+    #[must_use]
+    pub fn new(actor: &Actor, key: String) -> Self {
+        Self { kind: actor.kind, actor: actor.id.clone(), key }
+    }
+
+    /// The key as it was sent.
+    #[must_use]
+    pub fn as_sent(&self) -> &str {
+        &self.key
+    }
+
+    /// The key as it is stored. No key that is sent holds a tab, so none is another's.
+    fn stored(&self) -> String {
+        format!("{}\t{}\t{}", self.kind.as_str(), self.actor, self.key)
+    }
+}
 
 /// The request's hash and the answer kept under a key, if it is not older than a day.
 ///
@@ -26,15 +58,27 @@ const PURGE: &str = "DELETE FROM idempotency WHERE created_at <= (SELECT MAX(cre
 pub async fn find(
     conn: &mut Conn,
     account: AccountId,
-    key: &str,
+    key: &OwnedKey,
+    request: &[u8; 32],
     now_ms: i64,
 ) -> Result<Option<(Vec<u8>, Value)>, StoreError> {
+    let stored = key.stored();
     let row: Option<(Vec<u8>, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
-        .bind(key)
+        .bind(&stored)
         .bind(now_ms - KEPT_MS)
         .fetch_optional(c)
         .await)?;
+    let row = match row {
+        Some(row) => Some(row),
+        None => on_db!(conn, |c| sqlx::query_as(FIND_OLDER)
+            .bind(account.as_str())
+            .bind(key.as_sent())
+            .bind(now_ms - KEPT_MS)
+            .bind(&request[..])
+            .fetch_optional(c)
+            .await)?,
+    };
     Ok(row.map(|(request, Json(response))| (request, response)))
 }
 
@@ -45,22 +89,23 @@ pub async fn find(
 pub async fn insert(
     tx: &mut Tx,
     account: AccountId,
-    key: &str,
+    key: &OwnedKey,
     request: &[u8; 32],
     response: &Value,
     now_ms: i64,
 ) -> Result<(), StoreError> {
+    let key = key.stored();
     // What `find` no longer gives makes room.
     on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
         .bind(account.as_str())
-        .bind(key)
+        .bind(&key)
         .bind(now_ms - KEPT_MS)
         .execute(c)
         .await
         .map(|_| ()))?;
     on_db!(&mut **tx, |c| sqlx::query(INSERT)
         .bind(account.as_str())
-        .bind(key)
+        .bind(&key)
         .bind(&request[..])
         .bind(Json(response))
         .bind(now_ms)
@@ -74,10 +119,19 @@ pub async fn insert(
 ///
 /// # Errors
 /// The database failed.
-pub async fn update(tx: &mut Tx, account: AccountId, key: &str, response: &Value) -> Result<(), StoreError> {
+pub async fn update(
+    tx: &mut Tx,
+    account: AccountId,
+    key: &OwnedKey,
+    request: &[u8; 32],
+    response: &Value,
+) -> Result<(), StoreError> {
+    let stored = key.stored();
     on_db!(&mut **tx, |c| sqlx::query(UPDATE)
         .bind(account.as_str())
-        .bind(key)
+        .bind(&stored)
+        .bind(key.as_sent())
+        .bind(&request[..])
         .bind(Json(response))
         .execute(c)
         .await

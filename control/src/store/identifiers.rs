@@ -7,12 +7,15 @@ use shared::{id::AccountId, identifier::Identifier};
 use sqlx::types::Json;
 
 use super::{Conn, Raw, StoreError, Tx, on_db};
+use crate::domain::gtin;
 
 const INSERT: &str =
     "INSERT INTO identifiers (account_id, kind, key, value, resource_id) VALUES ($1, $2, $3, $4, $5)";
 const DELETE: &str = "DELETE FROM identifiers WHERE resource_id = $1";
 const FIND: &str = "SELECT resource_id FROM identifiers WHERE account_id = $1 AND kind = $2 AND key = $3 \
     AND value = $4 ORDER BY resource_id LIMIT $5";
+const FIND_OTHER: &str = "SELECT resource_id FROM identifiers WHERE account_id = $1 AND kind = $2 AND key = $3 \
+    AND value = $4 AND resource_id <> $5 ORDER BY resource_id LIMIT 1";
 const COUNT: &str =
     "SELECT COUNT(*) FROM identifiers WHERE account_id = $1 AND kind = $2 AND key = $3 AND value = $4";
 
@@ -105,9 +108,51 @@ pub async fn find_many(
 
 /// Finds what has an identifier; `kind` is `thng` or `product`.
 ///
+/// A GTIN of a product is looked for as it is kept, and as it was given: older releases kept that.
+///
 /// # Errors
 /// The database failed.
 pub async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    kind: &str,
+    identifier: &Identifier,
+) -> Result<Match, StoreError> {
+    if kind == "product" && identifier.key == "gs1:01" {
+        let kept = Identifier { value: gtin::canonical(&identifier.value), ..identifier.clone() };
+        if kept != *identifier {
+            match find_as_is(conn, account, kind, &kept).await? {
+                Match::None => {}
+                found => return Ok(found),
+            }
+        }
+    }
+    find_as_is(conn, account, kind, identifier).await
+}
+
+/// A resource of a kind that has an identifier and is not the one named.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_other(
+    conn: &mut Conn,
+    account: AccountId,
+    kind: &str,
+    identifier: &Identifier,
+    except: &str,
+) -> Result<Option<String>, StoreError> {
+    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND_OTHER)
+        .bind(account.as_str())
+        .bind(kind)
+        .bind(&identifier.key)
+        .bind(&identifier.value)
+        .bind(except)
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(id,)| id))
+}
+
+async fn find_as_is(
     conn: &mut Conn,
     account: AccountId,
     kind: &str,

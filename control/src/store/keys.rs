@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shared::id::{AccountId, ApplicationId, ProjectId};
+use shared::{
+    id::{AccountId, ApplicationId, ProjectId},
+    time::UnixMillis,
+};
 
 use super::{Conn, StoreError, Tx, on_db, parse};
 use crate::domain::access::{Actor, ActorKind};
@@ -15,7 +18,8 @@ const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id,
 macro_rules! find {
     ($which:literal) => {
         concat!(
-            "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise FROM api_keys k \
+            "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise, \
+             a.user_rights FROM api_keys k \
              JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id WHERE ",
             $which,
             " AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)"
@@ -29,9 +33,11 @@ const IS_REVOKED: &str = "SELECT revoked_at IS NOT NULL FROM api_keys WHERE hash
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
+const LIST_OF: &str = "SELECT hash, created_at, revoked_at FROM api_keys WHERE account_id = $1 AND actor_id = $2 \
+    ORDER BY created_at, hash";
 const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
 
-type Row = (Vec<u8>, String, String, String, Option<String>, Option<String>, bool);
+type Row = (Vec<u8>, String, String, String, Option<String>, Option<String>, bool, String);
 
 /// Adds a key of an operator by its SHA-256.
 ///
@@ -106,7 +112,9 @@ pub async fn find_many(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<HashMap<[
     rows.into_iter().map(read).collect()
 }
 
-fn read((hash, account, kind, id, project, app, enterprise): Row) -> Result<([u8; 32], Actor), StoreError> {
+fn read(
+    (hash, account, kind, id, project, app, enterprise, user_rights): Row,
+) -> Result<([u8; 32], Actor), StoreError> {
     let hash = hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
     let actor = Actor {
         account: parse("account_id", &account)?,
@@ -115,8 +123,41 @@ fn read((hash, account, kind, id, project, app, enterprise): Row) -> Result<([u8
         project: project.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
         app: app.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
         enterprise,
+        user_rights: parse("user_rights", &user_rights)?,
     };
     Ok((hash, actor))
+}
+
+/// A key of an actor, without the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// Its SHA-256.
+    pub hash: Vec<u8>,
+    /// When it was made.
+    pub created_at: UnixMillis,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<UnixMillis>,
+}
+
+/// Every key that an actor has or had, oldest first.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_of(
+    conn: &mut Conn,
+    account: AccountId,
+    actor_id: &str,
+) -> Result<Vec<KeyRecord>, StoreError> {
+    let rows: Vec<(Vec<u8>, i64, Option<i64>)> =
+        on_db!(conn, |c| sqlx::query_as(LIST_OF).bind(account.as_str()).bind(actor_id).fetch_all(c).await)?;
+    Ok(rows
+        .into_iter()
+        .map(|(hash, created_at, revoked_at)| KeyRecord {
+            hash,
+            created_at: UnixMillis(created_at),
+            revoked_at: revoked_at.map(UnixMillis),
+        })
+        .collect())
 }
 
 /// Whether a key was revoked; `None` when there never was one.

@@ -24,6 +24,8 @@ pub mod actions;
 pub mod app_users;
 pub mod applications;
 pub mod assessments;
+pub mod backup;
+pub mod batches;
 pub mod blobs;
 pub mod calls;
 pub mod claim;
@@ -32,6 +34,7 @@ pub mod collections;
 pub mod commissions;
 mod conditions;
 pub mod connections;
+pub mod database;
 pub mod dialect;
 pub mod documents;
 pub mod edge_keys;
@@ -43,6 +46,7 @@ pub mod files;
 pub mod followers;
 pub mod idempotency;
 pub mod identifiers;
+pub mod item_standings;
 pub mod job_chunks;
 pub mod job_leases;
 pub mod job_logs;
@@ -65,20 +69,24 @@ pub mod resources;
 pub mod rules;
 pub mod scan_profiles;
 pub mod scans;
+pub mod schema;
 pub mod scopes;
 pub mod secrets;
 pub mod series;
 pub mod session;
 pub mod snapshot;
+pub mod tasks;
 pub mod tenants;
 mod texts;
 pub mod thng_locations;
 pub mod thngs;
+pub mod unique_identifiers;
 mod watch;
 pub mod webhook_messages;
 pub mod webhooks;
+pub mod write_probe;
 
-pub use self::pool::PoolState;
+pub use self::{pool::PoolState, schema::SchemaError};
 
 /// Longest run of a statement (design: push, 8).
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -101,6 +109,9 @@ pub enum StoreError {
     /// A unique constraint was violated; holds its name, or the columns on SQLite.
     #[error("unique: {0}")]
     Unique(String),
+    /// Another resource has an identifier that only one may have; a sentence for whoever asked.
+    #[error("taken: {0}")]
+    Taken(String),
     /// A statement ran longer than allowed.
     #[error("statement timeout")]
     Timeout,
@@ -153,12 +164,16 @@ fn is_passing(code: &str) -> bool {
         Ok(number) if code.len() < 5 => {
             const BUSY: u32 = 5;
             const LOCKED: u32 = 6;
-            matches!(number & 0xff, BUSY | LOCKED)
+            const IO: u32 = 10;
+            const FULL: u32 = 13;
+            const CANNOT_OPEN: u32 = 14;
+            matches!(number & 0xff, BUSY | LOCKED | IO | FULL | CANNOT_OPEN)
         }
-        // Serialisation failure, deadlock, lock timeout, too many connections, shutdown and start.
+        // Connection failures, a lack of room, memory or connections, faults of the disk; serialisation failure,
+        // deadlock, lock timeout, shutdown and start.
         Ok(_) | Err(_) => {
-            code.starts_with("08")
-                || matches!(code, "40001" | "40P01" | "55P03" | "53300" | "57P01" | "57P02" | "57P03")
+            ["08", "53", "58"].iter().any(|class| code.starts_with(class))
+                || matches!(code, "40001" | "40P01" | "55P03" | "57P01" | "57P02" | "57P03")
         }
     }
 }
@@ -306,6 +321,28 @@ fn pool_options(connections: u32) -> PgPoolOptions {
         .acquire_timeout(ACQUIRE_TIMEOUT)
 }
 
+/// A connection to SQLite is used again only if no transaction is left open on it.
+///
+/// After some errors (a full disk, a failed write) SQLite ends a transaction by itself, while the client library still
+/// counts one: its rollback then fails, and so would every later `BEGIN` on that connection.
+fn sqlite_pool_options(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|conn, _| {
+            Box::pin(async move {
+                // It is answered after the rollback of a dropped transaction, which was queued before.
+                sqlx::Connection::ping(conn).await?;
+                let is_sound = !sqlx::Connection::is_in_transaction(conn);
+                if !is_sound {
+                    tracing::warn!("a connection to SQLite was left in a transaction and is closed");
+                }
+                Ok(is_sound)
+            })
+        })
+}
+
 impl Db {
     /// Opens (and creates) a SQLite database file; what is committed is on disk.
     ///
@@ -321,16 +358,8 @@ impl Db {
             .busy_timeout(STATEMENT_TIMEOUT)
             .pragma("cache_size", "-65536")
             .pragma("temp_store", "MEMORY");
-        let write = SqlitePoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.clone())
-            .await?;
-        let read = SqlitePoolOptions::new()
-            .max_connections(8)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.pragma("query_only", "ON"))
-            .await?;
+        let write = sqlite_pool_options(1).connect_with(options.clone()).await?;
+        let read = sqlite_pool_options(8).connect_with(options.pragma("query_only", "ON")).await?;
         Ok(Self::Sqlite { write, read })
     }
 
@@ -367,26 +396,18 @@ impl Db {
         }
     }
 
-    /// Brings the schema up to date; safe to run twice and from several processes.
+    /// Tries once whether Postgres answers at a URL.
     ///
     /// # Errors
-    /// A migration failed, or the database is newer than this build.
-    pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
-        match self {
-            Self::Pg(pool) => {
-                // An index over millions of rows takes longer than any request may, and so does the wait for
-                // another process that makes it.
-                let mut conn = pool.acquire().await?.detach();
-                sqlx::query("SET statement_timeout = 0").execute(&mut conn).await?;
-                let migrated = sqlx::migrate!("migrations/postgres").run(&mut conn).await;
-                // What it was opened for is done, however the parting goes.
-                let _ = sqlx::Connection::close(conn).await;
-                migrated?;
-            }
-            Self::Sqlite { write, .. } => sqlx::migrate!("migrations/sqlite").run(write).await?,
-        }
-        let failed = |error| sqlx::migrate::MigrateError::Source(Box::new(error));
-        facets::fill_missing(self).await.map_err(failed)
+    /// [`StoreError::Busy`] and [`StoreError::Unavailable`] where it may a moment later.
+    pub async fn probe_postgres(url: &str) -> Result<(), StoreError> {
+        let options = PgConnectOptions::from_str(url)?;
+        let connect = sqlx::ConnectOptions::connect(&options);
+        let connected = tokio::time::timeout(STATEMENT_TIMEOUT, connect).await;
+        let conn = connected.map_err(|_| StoreError::Busy)??;
+        // It answered, however the parting goes.
+        let _ = sqlx::Connection::close(conn).await;
+        Ok(())
     }
 
     /// A connection for reads.
@@ -434,7 +455,9 @@ mod tests {
             ("261", true, "SQLite: another process recovers the log"),
             ("517", true, "SQLite: a reader would have to write on an old snapshot"),
             ("6", true, "SQLite: a table is locked"),
-            ("13", false, "SQLite: the disk is full"),
+            ("13", true, "SQLite: the disk is full"),
+            ("778", true, "SQLite: a write to the disk failed"),
+            ("14", true, "SQLite: a file cannot be opened"),
             ("2067", false, "SQLite: a unique constraint"),
             ("1", false, "SQLite: the statement is wrong"),
             ("40001", true, "Postgres: serialisation failure"),
@@ -442,6 +465,10 @@ mod tests {
             ("55P03", true, "Postgres: lock timeout"),
             ("57P01", true, "Postgres: it shuts down"),
             ("08006", true, "Postgres: the connection failed"),
+            ("53100", true, "Postgres: the disk is full"),
+            ("53200", true, "Postgres: there is no memory"),
+            ("53300", true, "Postgres: too many connections"),
+            ("58030", true, "Postgres: a read or write of a file failed"),
             ("42601", false, "Postgres: the statement is wrong"),
             ("22P05", false, "Postgres: a character that it cannot store"),
         ] {

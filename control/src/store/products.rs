@@ -8,6 +8,7 @@ use super::{
     StoreError,
     documents::{Base, Document, Statements, statements},
     listing::{Column, Table},
+    unique_identifiers::Unique,
 };
 use crate::domain::resource::{Product, Stamp};
 
@@ -31,6 +32,11 @@ impl Document for Product {
     type Own = ();
 
     const TABLE: &'static Statements = &STATEMENTS;
+    const HAS_UNIQUE: bool = true;
+
+    fn unique(&self) -> Option<Unique> {
+        self.details.common.identifiers.as_ref()?.get("gs1:01").cloned().map(Unique::Gtin)
+    }
 
     fn build(id: ProductId, stamp: Stamp, row: Base<Self>, (): ()) -> Result<Self, StoreError> {
         Ok(Self { id, stamp, name: row.name, details: row.details, properties: BTreeMap::new() })

@@ -5,76 +5,89 @@ use std::collections::BTreeMap;
 use shared::id::{AccountId, ThngId};
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect, on_db};
+use super::{Conn, Raw, StoreError, Tx, dialect, on_db, parse};
 use crate::domain::assessment::profile::{Observation, Profile};
 
-const FIND: &str = "SELECT profile FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
+const FIND: &str = "SELECT profile, unverified FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
 // Rows are made before they are locked: two that begin a profile at once wait for each other.
-const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile) \
-    SELECT t.id, t.account_id, ''::bytea FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id \
+const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified) \
+    SELECT t.id, t.account_id, ''::bytea, ''::bytea FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id \
     ON CONFLICT (thng_id) DO NOTHING";
-const SQLITE_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile) \
-    SELECT t.id, t.account_id, x'' FROM thngs t WHERE t.id IN (SELECT value FROM json_each($1)) \
+const SQLITE_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified) \
+    SELECT t.id, t.account_id, x'', x'' FROM thngs t WHERE t.id IN (SELECT value FROM json_each($1)) \
     ON CONFLICT (thng_id) DO NOTHING";
-const PG_LOCK: &str =
-    "SELECT thng_id, profile FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
-const SQLITE_LOCK: &str =
-    "SELECT thng_id, profile FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
-const PG_LOCK_ONE: &str = "SELECT profile FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
+const PG_LOCK: &str = "SELECT thng_id, profile, unverified FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
+const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
+const PG_LOCK_ONE: &str = "SELECT profile, unverified FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
 // A transaction that writes is the only one.
-const SQLITE_LOCK_ONE: &str = "SELECT profile FROM scan_profiles WHERE thng_id = $1";
-const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile \
-    FROM UNNEST($1::text[], $2::bytea[]) AS t (thng_id, profile) WHERE scan_profiles.thng_id = t.thng_id";
-const SQLITE_WRITE: &str = "UPDATE scan_profiles SET profile = $2 WHERE thng_id = $1";
+const SQLITE_LOCK_ONE: &str = "SELECT profile, unverified FROM scan_profiles WHERE thng_id = $1";
+const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile, unverified = t.unverified \
+    FROM UNNEST($1::text[], $2::bytea[], $3::bytea[]) AS t (thng_id, profile, unverified) WHERE scan_profiles.thng_id = t.thng_id";
+const SQLITE_WRITE: &str = "UPDATE scan_profiles SET profile = $2, unverified = $3 WHERE thng_id = $1";
 const DELETE: &str = "DELETE FROM scan_profiles WHERE thng_id = $1";
 
-fn read(bytes: &[u8], thng: &str) -> Result<Profile, StoreError> {
-    if bytes.is_empty() {
-        return Ok(Profile::default());
-    }
-    Profile::from_bytes(bytes).map_err(|error| StoreError::Row(format!("profile of {thng}: {error}")))
+/// A profile as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// The profile.
+    pub profile: Profile,
+    /// Whether it is of before scans had a source: it must be made again from the actions.
+    pub is_outdated: bool,
+}
+
+type Bytes = (Vec<u8>, Option<Vec<u8>>);
+
+fn read((bytes, unverified): &Bytes, thng: &str) -> Result<Profile, StoreError> {
+    Profile::from_bytes(bytes, unverified.as_deref().unwrap_or_default())
+        .map_err(|error| StoreError::Row(format!("profile of {thng}: {error}")))
 }
 
 /// The profile of a Thng; empty when it was never scanned.
 ///
 /// # Errors
 /// The database failed.
-pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Profile, StoreError> {
-    let row: Option<(Vec<u8>,)> = on_db!(conn, |c| sqlx::query_as(FIND)
+pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Stored, StoreError> {
+    let row: Option<Bytes> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
         .bind(thng.as_str())
         .fetch_optional(c)
         .await)?;
-    row.map_or_else(|| Ok(Profile::default()), |(bytes,)| read(&bytes, thng.as_str()))
+    row.map_or_else(|| Ok(Stored::default()), |row| stored(&row, thng.as_str()))
+}
+
+fn stored(row: &Bytes, thng: &str) -> Result<Stored, StoreError> {
+    Ok(Stored { profile: read(row, thng)?, is_outdated: row.1.is_none() })
 }
 
 /// The profile of a Thng, which nobody else writes until the transaction ends; `None` when it was never scanned.
 ///
 /// # Errors
 /// The database failed.
-pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Profile>, StoreError> {
+pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Stored>, StoreError> {
     let statement = dialect::pick(tx, PG_LOCK_ONE, SQLITE_LOCK_ONE);
-    let row: Option<(Vec<u8>,)> =
+    let row: Option<Bytes> =
         on_db!(&mut **tx, |c| sqlx::query_as(statement).bind(thng.as_str()).fetch_optional(c).await)?;
-    row.map(|(bytes,)| read(&bytes, thng.as_str())).transpose()
+    row.map(|row| stored(&row, thng.as_str())).transpose()
 }
 
 /// Takes scans into the profiles of their Thngs; those of Thngs that are gone are passed over.
 ///
+/// Gives the Thngs whose profiles are outdated: they are locked, and nothing was added to them.
+///
 /// # Errors
 /// The database failed.
-pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<(), StoreError> {
+pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<ThngId>, StoreError> {
     let mut of_thngs: BTreeMap<String, Vec<&Observation>> = BTreeMap::new();
     for (thng, seen) in scans {
         of_thngs.entry(thng.to_string()).or_default().push(seen);
     }
     if of_thngs.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let ids: Vec<String> = of_thngs.keys().cloned().collect();
     let begin = dialect::pick(tx, PG_BEGIN, SQLITE_BEGIN);
     let lock = dialect::pick(tx, PG_LOCK, SQLITE_LOCK);
-    let rows: Vec<(String, Vec<u8>)> = match tx.raw() {
+    let rows: Vec<(String, Vec<u8>, Option<Vec<u8>>)> = match tx.raw() {
         Raw::Pg(c) => {
             sqlx::query(begin).bind(&ids).execute(&mut *c).await?;
             sqlx::query_as(lock).bind(&ids).fetch_all(c).await?
@@ -84,18 +97,24 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<(), Sto
             sqlx::query_as(lock).bind(Json(&ids)).fetch_all(c).await?
         }
     };
-    let mut changed: Vec<(String, Vec<u8>)> = Vec::new();
-    for (thng, bytes) in rows {
-        let mut profile = read(&bytes, &thng)?;
+    let (mut changed, mut outdated) = (Vec::new(), Vec::new());
+    for (thng, bytes, unverified) in rows {
+        if unverified.is_none() {
+            outdated.push(parse("thng_id", &thng)?);
+            continue;
+        }
+        let before = (bytes, unverified);
+        let mut profile = read(&before, &thng)?;
         for seen in of_thngs.get(&thng).into_iter().flatten() {
             profile.add(seen);
         }
-        let after = profile.to_bytes();
-        if after != bytes {
+        let after = (profile.to_bytes(), Some(profile.unverified_to_bytes()));
+        if after != before {
             changed.push((thng, after));
         }
     }
-    write(tx, changed).await
+    write(tx, changed).await?;
+    Ok(outdated)
 }
 
 /// Replaces the profile of a Thng, made anew from its scans.
@@ -103,19 +122,27 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<(), Sto
 /// # Errors
 /// The database failed.
 pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile) -> Result<(), StoreError> {
-    write(tx, vec![(thng.to_string(), profile.to_bytes())]).await
+    let bytes = (profile.to_bytes(), Some(profile.unverified_to_bytes()));
+    write(tx, vec![(thng.to_string(), bytes)]).await
 }
 
-async fn write(tx: &mut Tx, changed: Vec<(String, Vec<u8>)>) -> Result<(), StoreError> {
+async fn write(tx: &mut Tx, changed: Vec<(String, Bytes)>) -> Result<(), StoreError> {
     match tx.raw() {
         Raw::Pg(c) => {
-            let (ids, profiles): (Vec<String>, Vec<Vec<u8>>) = changed.into_iter().unzip();
+            let (ids, bytes): (Vec<String>, Vec<Bytes>) = changed.into_iter().unzip();
+            let (profiles, unverified): (Vec<Vec<u8>>, Vec<Option<Vec<u8>>>) = bytes.into_iter().unzip();
             // Planned each time, as what was planned for a small table reads all of a large one.
-            sqlx::query(PG_WRITE).persistent(false).bind(ids).bind(profiles).execute(c).await?;
+            sqlx::query(PG_WRITE)
+                .persistent(false)
+                .bind(ids)
+                .bind(profiles)
+                .bind(unverified)
+                .execute(c)
+                .await?;
         }
         Raw::Sqlite(c) => {
-            for (thng, profile) in changed {
-                sqlx::query(SQLITE_WRITE).bind(thng).bind(profile).execute(&mut *c).await?;
+            for (thng, (profile, unverified)) in changed {
+                sqlx::query(SQLITE_WRITE).bind(thng).bind(profile).bind(unverified).execute(&mut *c).await?;
             }
         }
     }

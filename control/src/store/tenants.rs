@@ -9,11 +9,17 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::tenant::{Account, DEFAULT_ROLE, Operator};
+use crate::domain::{
+    target_hosts::TargetHosts,
+    tenant::{Account, DEFAULT_ROLE, Operator},
+};
 
 macro_rules! select_account {
     ($rest:literal) => {
-        concat!("SELECT id, name, enterprise, doc, created_at, updated_at FROM accounts WHERE id = $1", $rest)
+        concat!(
+            "SELECT id, name, enterprise, user_rights, doc, created_at, updated_at FROM accounts WHERE id = $1",
+            $rest
+        )
     };
 }
 macro_rules! select_operator {
@@ -28,7 +34,8 @@ macro_rules! select_operator {
 
 const FIND_ACCOUNT: &str = select_account!("");
 const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
-const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4 WHERE id = $1";
+const UPDATE_ACCOUNT: &str =
+    "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5 WHERE id = $1";
 const FIND_OPERATOR: &str = select_operator!(" AND id = $2");
 const PG_FIND_OPERATOR_LOCKED: &str = select_operator!(" AND id = $2 FOR UPDATE");
 // Operators are people who were let in one by one.
@@ -44,6 +51,12 @@ struct Doc {
     custom_fields: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    thng_writable_custom_fields: Vec<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    private_targets: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    target_hosts: Vec<String>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -51,6 +64,7 @@ struct AccountRow {
     id: String,
     name: String,
     enterprise: bool,
+    user_rights: String,
     doc: Json<Doc>,
     created_at: i64,
     updated_at: i64,
@@ -64,6 +78,9 @@ impl TryFrom<AccountRow> for Account {
             id: parse("id", &row.id)?,
             name: row.name,
             enterprise: row.enterprise,
+            user_rights: parse("user_rights", &row.user_rights)?,
+            thng_writable_custom_fields: row.doc.0.thng_writable_custom_fields,
+            targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             custom_fields: row.doc.0.custom_fields,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
@@ -109,6 +126,14 @@ pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Accou
     fetch_account(conn, FIND_ACCOUNT, id).await
 }
 
+/// Which hosts the targets of an account may have; of one that is gone the default.
+///
+/// # Errors
+/// The database failed.
+pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetHosts, StoreError> {
+    Ok(find_account(conn, id).await?.map(|account| account.targets).unwrap_or_default())
+}
+
 /// An account, which nobody else changes until the transaction ends.
 ///
 /// # Errors
@@ -133,12 +158,19 @@ async fn fetch_account(
 /// # Errors
 /// The database failed.
 pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreError> {
-    let doc = Json(Doc { custom_fields: account.custom_fields.clone(), role: None });
+    let doc = Json(Doc {
+        custom_fields: account.custom_fields.clone(),
+        thng_writable_custom_fields: account.thng_writable_custom_fields.clone(),
+        private_targets: account.targets.private,
+        target_hosts: account.targets.only.clone(),
+        ..Doc::default()
+    });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
         .bind(account.id.as_str())
         .bind(&account.name)
         .bind(doc)
         .bind(account.updated_at.0)
+        .bind(account.user_rights.as_str())
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -199,7 +231,11 @@ pub async fn list_operators(conn: &mut Conn, account: AccountId) -> Result<Vec<O
 /// # Errors
 /// The database failed.
 pub async fn update_operator(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
-    let doc = Json(Doc { custom_fields: operator.custom_fields.clone(), role: Some(operator.role.clone()) });
+    let doc = Json(Doc {
+        custom_fields: operator.custom_fields.clone(),
+        role: Some(operator.role.clone()),
+        ..Doc::default()
+    });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_OPERATOR)
         .bind(operator.id.as_str())
         .bind(&operator.first_name)

@@ -10,6 +10,7 @@ use super::{
     documents::{self, Base, Cell, Document, Statements, statements},
     listing::{self, Column, Explained, Selection, Table},
     parse,
+    unique_identifiers::Unique,
 };
 use crate::domain::{
     page::Page,
@@ -84,6 +85,12 @@ impl Document for Thng {
     type Own = Links;
 
     const TABLE: &'static Statements = &STATEMENTS;
+    const HAS_UNIQUE: bool = true;
+
+    fn unique(&self) -> Option<Unique> {
+        let serial = self.details.common.identifiers.as_ref()?.get("gs1:21")?.clone();
+        Some(Unique::Serial { product: self.product?.to_string(), serial })
+    }
 
     fn build(id: ThngId, stamp: Stamp, row: Base<Self>, own: Links) -> Result<Self, StoreError> {
         let product = own.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?;

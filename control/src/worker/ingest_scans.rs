@@ -168,10 +168,11 @@ async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, Serv
         new.extend(action);
     }
     if !new.is_empty() {
-        actions::insert(tx, app.clock.now(), &new).await?;
+        let now = app.clock.now();
+        actions::insert(tx, now, &new).await?;
         let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
         for account in accounts {
-            observe::record(tx, account, &new).await?;
+            observe::record(tx, account, now, &new).await?;
         }
     }
     // One order for all batches: two that touch the same rows do not lock each other out.

@@ -7,3 +7,4 @@ pub mod run_jobs;
 mod share_out;
 pub mod upkeep;
 pub mod webhooks;
+pub mod write_probe;

@@ -6,8 +6,8 @@ use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    service::{App, files, jobs, properties},
-    store::{StoreError, idempotency, webhook_messages},
+    service::{App, files, jobs, properties, tasks},
+    store::{StoreError, database, idempotency, webhook_messages},
 };
 
 /// Time between two rounds.
@@ -29,6 +29,10 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
         tokio::select! {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
+        }
+        match size(&app).await {
+            Ok(bytes) => app.metrics.database_is(bytes),
+            Err(error) => tracing::warn!(%error, "the size of the database is not known"),
         }
         match files::purge(&app).await {
             Ok(blobs) if blobs > 0 => tracing::info!(blobs, "removed what no file has"),
@@ -53,12 +57,28 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(ended) => tracing::info!(ended, "removed jobs that ended long ago"),
             Err(error) => tracing::warn!(%error, "jobs that ended long ago are left for later"),
         }
+        match tasks::resume(&app).await {
+            Ok(0) => {}
+            Ok(tasks) => tracing::info!(tasks, "went on with tasks of batches"),
+            Err(error) => tracing::warn!(%error, "tasks of batches are left for later"),
+        }
         match properties::sweep(&app).await {
             Ok(0) => {}
             Ok(points) => tracing::info!(points, "removed the points of properties that are gone"),
             Err(error) => tracing::warn!(%error, "points of properties that are gone are left for later"),
         }
     }
+}
+
+/// Bytes that the database takes on its disk.
+///
+/// # Errors
+/// The database failed.
+pub async fn size(app: &App) -> Result<i64, StoreError> {
+    let mut tx = app.db.begin().await?;
+    let bytes = database::size(&mut tx).await?;
+    tx.commit().await?;
+    Ok(bytes)
 }
 
 /// One round; gives how many revisions and kept answers went.

@@ -60,7 +60,7 @@ impl Backing for InProcess {
         control::worker::ingest_scans::ingest(&self.app, &batch.ok_or_else(unread)?).await.map_err(|error| {
             match error {
                 ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
-                ServiceError::Store(_) | ServiceError::Internal(_) => {
+                ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_) => {
                     BackingError::Unreachable(error.to_string())
                 }
             }

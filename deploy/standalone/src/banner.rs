@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use shared::short_url::ShortDomain;
+
 use crate::{
     config::Config,
     up::{Running, reachable},
@@ -18,33 +20,51 @@ pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: 
     let (bold, plain) = if colours { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
     let addresses = &running.addresses;
     writeln!(out, "{bold}Waymark is up.{plain}")?;
-    let mut line = |label: &str, text: &str| writeln!(out, "  {label:LABEL$}{bold}{text}{plain}");
-    line("API", &running.api_url)?;
+    let line =
+        |out: &mut dyn Write, label: &str, text: &str| writeln!(out, "  {label:LABEL$}{bold}{text}{plain}");
+    line(out, "API", &running.api_url)?;
     if let Some(address) = addresses.api_tls {
-        line("API, TLS", &format!("https://{}", reachable(address)))?;
+        line(out, "API, TLS", &format!("https://{}", reachable(address)))?;
     }
     if let Some(address) = addresses.mqtt {
-        line("MQTT", &format!("mqtt://{}", reachable(address)))?;
+        line(out, "MQTT", &format!("mqtt://{}", reachable(address)))?;
     }
     if let Some(address) = addresses.mqtt_tls {
-        line("MQTT, TLS", &format!("mqtts://{}", reachable(address)))?;
+        line(out, "MQTT, TLS", &format!("mqtts://{}", reachable(address)))?;
     }
-    line("Docs", &running.docs_url)?;
+    line(out, "Docs", &running.docs_url)?;
     for domain in &running.seeded.domains {
-        line("Short URLs", &format!("{}://{}", domain.scheme.as_str(), domain.host))?;
+        line(out, "Short URLs", &format!("{}://{}", domain.scheme.as_str(), domain.host))?;
     }
-    line("Edge", &format!("http://{}", reachable(addresses.edge)))?;
+    line(out, "Edge", &format!("http://{}", reachable(addresses.edge)))?;
     if let Some(address) = addresses.edge_tls {
-        line("Edge, TLS", &format!("https://{}", reachable(address)))?;
+        line(out, "Edge, TLS", &format!("https://{}", reachable(address)))?;
     }
-    line("Admin", &format!("http://{}", reachable(addresses.admin)))?;
-    line("Data", &config.data_dir.display().to_string())?;
+    line(out, "Admin", &format!("http://{}", reachable(addresses.admin)))?;
+    line(out, "Data", &config.data_dir.display().to_string())?;
     if let Some(ca) = &running.dev_ca {
-        line("Trust this CA", &ca.display().to_string())?;
+        line(out, "Trust this CA", &ca.display().to_string())?;
+    }
+    if config.lan.is_some()
+        && let Some(ca) = &running.dev_ca
+    {
+        writeln!(
+            out,
+            "Phones in this network can scan codes once they trust the CA: send {} to the phone and install it\n\
+             (Android: Security, Install a certificate, CA certificate; iOS: open the file, Settings, Profile Downloaded,\n\
+             then General, About, Certificate Trust Settings). Without it the browser warns first.",
+            ca.display()
+        )?;
+    }
+    if running.seeded.domains.iter().any(ShortDomain::is_development) {
+        writeln!(
+            out,
+            "Codes of addresses of this machine or network are for development: do not print them."
+        )?;
     }
     match (&running.seeded.new_key, &config.operator_key) {
         (Some(key), _) => {
-            line("Operator key", key)?;
+            line(out, "Operator key", key)?;
             writeln!(out, "The key is shown this once; `waymark keys create` makes another.")?;
         }
         (None, Some(_)) => writeln!(out, "The operator key is the one in WAYMARK_OPERATOR_KEY.")?,

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use control::{cli, failure::Failure, telemetry};
 use tokio_util::sync::CancellationToken;
 
@@ -33,12 +33,20 @@ enum Command {
     Export(tools::export::Args),
     /// Fetch QR codes to files.
     Qr(tools::qr::Args),
-    /// Create actions on many Thngs from a file of ids.
+    /// Create actions on many Thngs from a file of ids; list, watch and cancel such jobs.
     Jobs(tools::jobs::Args),
-    /// Make and revoke operator keys, directly in the database.
+    /// Make, list and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
+    /// Write a backup of the SQLite database to a file, while the service runs, and check it.
+    Backup(tools::backup::BackupArgs),
+    /// Put a backup in the place of the SQLite database; the service must not run.
+    Restore(tools::backup::RestoreArgs),
     /// Show revision, edges, lag, scans and rates.
     Status(tools::status::Args),
+    /// Print the completion script of a shell.
+    Completion(tools::manual::Completion),
+    /// Print the manual page, or write the pages of all commands.
+    Man(tools::manual::Man),
 }
 
 /// Runs the command line of this process.
@@ -61,7 +69,11 @@ pub fn main() -> ExitCode {
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
+        Command::Backup(args) => runtime.block_on(tools::backup::run_backup(args)),
+        Command::Restore(args) => runtime.block_on(tools::backup::run_restore(args)),
         Command::Status(args) => runtime.block_on(tools::status::run(args)),
+        Command::Completion(args) => tools::manual::completion(&args, Cli::command()),
+        Command::Man(args) => tools::manual::man(&args, Cli::command()),
     };
     // Whatever blocks in the background (a reader of stdin) must not hold the exit up.
     runtime.shutdown_background();
@@ -70,12 +82,14 @@ pub fn main() -> ExitCode {
 
 async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings)?;
+    control::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &config.log,
         format: config.log_format,
         otlp_url: config.otlp_url.as_deref(),
         service: "waymark",
     })?;
+    cli::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     cli::stop_on_signal(shutdown.clone())?;
     let running = up::up(config.clone(), shutdown).await?;

@@ -1,24 +1,28 @@
 //! What one process is told at start; read, checked and typed before any port is bound.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use control::{
     config::parse::{
-        JOBS_KEPT, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept, limits,
-        operator_key,
+        CapacityTexts, JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains,
+        file_store, jobs_kept, limits, operator_key,
     },
-    service::limiter::Limits,
+    service::{capacity::CapacityLimits, limiter::Limits},
 };
 use shared::{
     client_address::TrustedProxies,
-    settings::{check_plain, listen, listen_or_off, log_format, loopback, trusted_proxies, truth},
+    settings::{
+        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, public_url,
+        trusted_proxies, truth,
+    },
     short_url::Scheme,
 };
 
+mod lan;
 mod settings;
 
 pub use control::config::{DomainSetting, FileStore};
@@ -64,6 +68,8 @@ pub struct Config {
     pub edge_tls_listen: Option<SocketAddr>,
     /// Listener of `/live`, `/ready` and `/metrics`.
     pub admin_listen: SocketAddr,
+    /// Base of the API as clients reach it; without it the host of a request counts if it is known.
+    pub public_url: Option<String>,
     /// Short domains; empty stands for the edge's own address.
     pub short_domains: Vec<DomainSetting>,
     /// The key that the first operator shall have.
@@ -72,12 +78,18 @@ pub struct Config {
     pub tls: Tls,
     /// Whether a TLS proxy stands in front.
     pub behind_tls_proxy: bool,
+    /// Whether targets of the first account may lead to private addresses; `None` leaves it as it is.
+    pub private_targets: Option<bool>,
+    /// This machine's address in its network, at which short URLs are served for development.
+    pub lan: Option<IpAddr>,
     /// Whether webhooks may lead to loopback.
     pub webhooks_loopback: bool,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
     pub limits: Limits,
+    /// How many connections and uploads there may be.
+    pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// Whether the edge holds every link.
@@ -96,6 +108,9 @@ pub struct Config {
     pub otlp_url: Option<String>,
 }
 
+/// Where short URLs are served with development certificates.
+const LAN_PORT: u16 = 8443;
+
 impl Config {
     /// The defaults over a data folder.
     #[must_use]
@@ -108,13 +123,17 @@ impl Config {
             edge_listen: loopback(8081),
             edge_tls_listen: None,
             admin_listen: loopback(8082),
+            public_url: None,
             short_domains: Vec::new(),
             operator_key: None,
             tls: Tls::Off,
             behind_tls_proxy: false,
+            private_targets: None,
+            lan: None,
             webhooks_loopback: false,
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
+            capacity: CapacityLimits::default(),
             jobs_kept: Some(JOBS_KEPT),
             is_replica: false,
             geoip_db: None,
@@ -152,8 +171,10 @@ impl Config {
         }
         let data_dir = PathBuf::from(settings.data_dir.as_deref().unwrap_or("./data"));
         let defaults = Self::new(data_dir);
-        let dev_tls = truth("WAYMARK_DEV_TLS", settings.dev_tls.as_deref())?;
+        let lan = lan::address(settings.lan.as_deref())?;
+        let dev_tls = truth("WAYMARK_DEV_TLS", settings.dev_tls.as_deref())? || lan.is_some();
         let dev = |port| dev_tls.then(|| loopback(port));
+        let dev_edge = lan.map(|ip| SocketAddr::new(ip, LAN_PORT)).or(dev(LAN_PORT));
         let config = Self {
             api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, defaults.api_listen)?,
             api_tls_listen: listen_or_off(
@@ -171,20 +192,38 @@ impl Config {
             edge_tls_listen: listen_or_off(
                 "WAYMARK_EDGE_TLS_LISTEN",
                 settings.edge_tls_listen.as_deref(),
-                dev(8443),
+                dev_edge,
             )?,
             admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, defaults.admin_listen)?,
+            public_url: public_url(settings.public_url)?,
             short_domains: domains(settings.short_domains.as_deref().unwrap_or_default())?,
             operator_key: operator_key(settings.operator_key)?,
             tls: tls(settings.tls_dir, dev_tls)?,
             behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            private_targets: settings
+                .private_targets
+                .as_deref()
+                .map(|text| truth("WAYMARK_PRIVATE_TARGETS", Some(text)))
+                .transpose()?,
+            lan,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
-            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?,
+            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
+                .reading(forwarded_header(settings.forwarded_header.as_deref())?),
             limits: limits(
                 settings.requests_per_key.as_deref(),
                 settings.refusals_per_address.as_deref(),
                 settings.logins_per_address.as_deref(),
             )?,
+            capacity: capacity(&CapacityTexts {
+                api_connections: settings.api_connections.as_deref(),
+                mqtt_connections: settings.mqtt_connections.as_deref(),
+                api_connections_per_address: settings.api_connections_per_address.as_deref(),
+                connections_per_key: settings.connections_per_key.as_deref(),
+                connections_per_account: settings.connections_per_account.as_deref(),
+                header_seconds: settings.header_seconds.as_deref(),
+                uploads: settings.uploads.as_deref(),
+                upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
+            })?,
             jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
@@ -225,6 +264,14 @@ impl Config {
                 ));
             }
         }
+        if let Some(ip) = self.lan {
+            let is_there = self.edge_tls_listen.is_some_and(|at| at.ip() == ip || at.ip().is_unspecified());
+            if !is_there || !self.short_domains.is_empty() {
+                let reason = "short URLs are at the address in the network: leave WAYMARK_SHORT_DOMAINS unset, and \
+                              WAYMARK_EDGE_TLS_LISTEN at that address";
+                return Err(ConfigError::new("WAYMARK_LAN", reason));
+            }
+        }
         let listeners = [self.api_tls_listen, self.edge_tls_listen, self.mqtt_tls_listen];
         let tls_listens = listeners.iter().any(Option::is_some);
         if matches!(self.tls, Tls::Dir(_)) && !tls_listens {
@@ -248,10 +295,12 @@ impl Config {
         ])
     }
 
-    /// The scheme of a short domain that names none.
+    /// The scheme of a short domain that names none: it is in every code, so only an address of this machine
+    /// may be http by itself, and that only without TLS.
     #[must_use]
-    pub fn default_scheme(&self) -> Scheme {
-        if self.edge_tls_listen.is_some() || self.behind_tls_proxy { Scheme::Https } else { Scheme::Http }
+    pub fn scheme_of(&self, host: &str) -> Scheme {
+        let has_tls = self.edge_tls_listen.is_some() || self.behind_tls_proxy;
+        if has_tls { Scheme::Https } else { Scheme::of_host(host) }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeSet,
     fs, io,
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -76,7 +77,8 @@ pub fn prepare<'a>(
 ) -> Result<DevTls, DevTlsError> {
     let folder = data_dir.join("dev-tls");
     let tls = DevTls { ca: folder.join("ca.pem"), certificates: folder.join("certs") };
-    fs::create_dir_all(&tls.certificates).map_err(at(&tls.certificates))?;
+    let private = fs::DirBuilder::new().recursive(true).mode(0o700).create(&tls.certificates);
+    private.map_err(at(&tls.certificates))?;
     let names: BTreeSet<String> = hosts.into_iter().map(name_of).chain(LOCAL.map(str::to_owned)).collect();
     let (authority, fresh) = authority(&folder, &tls.ca, now)?;
     let made = folder.join("certs.json");

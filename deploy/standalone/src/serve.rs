@@ -104,6 +104,8 @@ pub(crate) fn edge(
     settings.geo = app.geo_ip.clone();
     settings.trusted_proxies = app.trusted_proxies.clone();
     settings.is_replica = config.is_replica;
+    settings.behind_tls_proxy = config.behind_tls_proxy;
+    settings.strict_transport = config.tls != Tls::Dev;
     settings.control_token = Some(upstream.key.into());
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)
         .map_err(|error| Failure::failed("the edge", error))?;

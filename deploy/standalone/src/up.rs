@@ -8,10 +8,12 @@ use std::{
 
 use control::{
     app,
+    domain::tenant::AccountChange,
     failure::Failure,
     run::Core,
     service::{
         self, App,
+        base_urls::{IsCertified, UrlSettings},
         edge_keys::EdgeKeys,
         seed::{self, Seeded},
     },
@@ -21,6 +23,7 @@ use control::{
 use edge::{GeoDatabase, Listeners, TlsCerts};
 use shared::{
     geo::GeoIp,
+    settings::proxy_warning,
     short_url::{Scheme, ShortDomain},
 };
 use tokio::task::JoinHandle;
@@ -117,7 +120,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let certificates = tls.as_ref().map(|tls| serve::certificates(&config, &tls.certificates)).transpose()?;
     let files = Files { certificates, geo: serve::geo_database(&config)? };
     let blobs = control::serve::blobs(&config.files)?;
-    let (db, history) = open_database(&config).await?;
+    let (db, history) = open_database(&config, &shutdown).await?;
     let (clock, random) = (SystemClock, SystemRandom);
     let prepared = service::prepare(&db, &clock, &random, &history)
         .await
@@ -125,9 +128,20 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let seeded = seed::seed(&db, &clock, &random, config.operator_key.as_deref(), &domains)
         .await
         .map_err(|error| refused_seed(&config, error))?;
+    if let Some(private) = config.private_targets {
+        let change = AccountChange { private_targets: Some(private), ..AccountChange::default() };
+        seed::change_account(&db, &clock, Some(seeded.account), change)
+            .await
+            .map_err(|error| Failure::failed("the account cannot be changed", error))?;
+    }
     warn_of_schemes(&domains, &seeded.domains);
     let api_url = format!("http://{}", reachable(addresses.api));
-    let docs_url = format!("{api_url}/docs");
+    let urls = url_settings(&config, &addresses, files.certificates.as_ref());
+    let docs_url = format!("{}/docs", urls.own_base(addresses.api, None));
+    let warnings = [proxy_warning(config.behind_tls_proxy, &config.trusted_proxies), urls.warning()];
+    for warning in warnings.into_iter().flatten() {
+        tracing::warn!("{warning}");
+    }
     // Of this start alone: the edge is in the same process.
     let edge_key = format!("{}{}", random_token()?, random_token()?);
     let (app, writer_task) = app::compose(app::Parts {
@@ -145,9 +159,11 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         )
         .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
+        capacity: config.capacity.clone(),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         docs_url: docs_url.clone(),
+        urls,
     })
     .await
     .map_err(|error| Failure::failed("the change log", error))?;
@@ -288,6 +304,19 @@ fn bind(config: &Config) -> Result<(Sockets, Addresses), Failure> {
     ))
 }
 
+fn url_settings(config: &Config, addresses: &Addresses, certificates: Option<&TlsCerts>) -> UrlSettings {
+    let is_certified = certificates
+        .cloned()
+        .map(|certificates| -> IsCertified { Arc::new(move |name: &str| certificates.holds(name)) });
+    UrlSettings {
+        public_url: config.public_url.clone(),
+        behind_tls_proxy: config.behind_tls_proxy,
+        listeners: std::iter::once(addresses.api).chain(addresses.api_tls).collect(),
+        is_certified,
+        development: config.tls == Tls::Dev,
+    }
+}
+
 /// The short domains that the settings mean; without any, the address under which the edge is reached.
 fn short_domains(config: &Config, addresses: &Addresses) -> Result<Vec<ShortDomain>, Failure> {
     let bad = |error| ConfigError::new("WAYMARK_SHORT_DOMAINS", format!("{error}"));
@@ -302,7 +331,7 @@ fn short_domains(config: &Config, addresses: &Addresses) -> Result<Vec<ShortDoma
         .short_domains
         .iter()
         .map(|domain| {
-            let scheme = domain.scheme.unwrap_or_else(|| config.default_scheme());
+            let scheme = domain.scheme.unwrap_or_else(|| config.scheme_of(&domain.host));
             Ok(ShortDomain::new(scheme, &domain.host).map_err(bad)?)
         })
         .collect()
@@ -333,8 +362,11 @@ fn prepare_tls(
     }
 }
 
-async fn open_database(config: &Config) -> Result<(Db, String), Failure> {
-    let (db, history) = connect(&config.database).await?;
+async fn open_database(config: &Config, shutdown: &CancellationToken) -> Result<(Db, String), Failure> {
+    let (db, history) = match &config.database {
+        Database::Postgres(url) => (control::serve::connect_patiently(url, shutdown).await?, String::new()),
+        Database::Sqlite(_) => connect(&config.database).await?,
+    };
     control::serve::migrate(&db).await?;
     Ok((db, history))
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use http::{
     HeaderValue, Method, Request, StatusCode, Uri,
@@ -34,7 +35,7 @@ use shared::{
         stream::Fill,
     },
 };
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::BackingError;
 use crate::{
@@ -52,6 +53,16 @@ const JSON: &str = "application/json";
 const IDLE: Duration = Duration::from_secs(30);
 /// Most bytes of an answer: a page of a thousand links, each with a target and a name as long as they may be.
 const ANSWER_BYTES: usize = 8 << 20;
+/// How long control may take for a look-up: one read by a primary key.
+const LOOKUP_TIMEOUT: Duration = Duration::from_millis(800);
+/// The same while every replica is silent: nobody shall wait long for what nobody answers.
+const LOOKUP_TIMEOUT_SILENT: Duration = Duration::from_millis(200);
+/// A look-up that has no answer by then is sent to the next replica too: many times what a busy replica needs.
+const HEDGE_AFTER: Duration = Duration::from_millis(50);
+/// How long control may take for a page of links.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long control may take for a batch of scans: as long as the statement that stores them.
+const SCANS_TIMEOUT: Duration = Duration::from_secs(6);
 /// Look-ups under way at the same time: a control that hangs must not gather the misses of an edge.
 const LOOKUPS_AT_ONCE: usize = 64;
 
@@ -103,7 +114,44 @@ impl ControlClient {
         self.lookups.rate.check().map_err(|_| spent())?;
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         let path = format!("{LOOKUP_PATH}?domain={}&shortId={}", encode(&*key.domain), encode(&*key.folded));
-        self.ask(Method::GET, &path, (JSON, Bytes::new())).await
+        self.hedged(&path).await
+    }
+
+    /// Asks the replica in use, and the next one too where there is no answer a moment later; the first answer counts.
+    async fn hedged<T: DeserializeOwned>(&self, path: &str) -> Result<T, BackingError> {
+        let replicas = self.origins.in_turn();
+        let limit = if self.origins.are_all_avoided() { LOOKUP_TIMEOUT_SILENT } else { LOOKUP_TIMEOUT };
+        let ask = |origin| self.ask_one(origin, &Method::GET, path, (JSON, Bytes::new()), limit);
+        let mut others = replicas.iter();
+        let mut asked = FuturesUnordered::new();
+        asked.extend(others.next().map(ask));
+        let mut last = BackingError::Unreachable("no replica is left".to_owned());
+        loop {
+            let next = async {
+                tokio::time::sleep(HEDGE_AFTER).await;
+                if others.len() == 0 {
+                    std::future::pending().await
+                }
+            };
+            tokio::select! {
+                answer = asked.next() => match answer {
+                    Some(Ok(found)) => {
+                        // Whoever is asked next need not wait for the slower ones.
+                        for slower in replicas.iter().take(replicas.len() - others.len() - 1) {
+                            self.origins.leave(slower);
+                        }
+                        return Ok(found);
+                    }
+                    Some(Err(error @ BackingError::Refused(_))) => return Err(error),
+                    Some(Err(error)) => {
+                        last = error;
+                        asked.extend(others.next().map(ask));
+                    }
+                    None => return Err(last),
+                },
+                () = next => asked.extend(others.next().map(ask)),
+            }
+        }
     }
 
     /// Reads a page of a domain's links.
@@ -113,7 +161,7 @@ impl ControlClient {
     pub(super) async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         let path = format!("{LINKS_PATH}?domain={}&after={}", encode(domain), encode(after));
-        self.ask(Method::GET, &path, (JSON, Bytes::new())).await
+        self.ask(Method::GET, &path, (JSON, Bytes::new()), PAGE_TIMEOUT).await
     }
 
     /// Hands over scans: as they lie on the disk, or as JSON where control does not say that it takes that, or refuses it,
@@ -128,7 +176,8 @@ impl ControlClient {
         }
         let edge = utf8_percent_encode(&scans.edge, NON_ALPHANUMERIC);
         let path = format!("{SCANS_PATH}?edge={edge}&boot={}&firstSeq={}", scans.boot, scans.first_seq);
-        let reason = match self.ask(Method::POST, &path, (SPOOLED, scans.frames.clone())).await {
+        let reason = match self.ask(Method::POST, &path, (SPOOLED, scans.frames.clone()), SCANS_TIMEOUT).await
+        {
             Err(BackingError::Refused(reason)) => reason,
             answered => return answered.map(|ScanAnswer { receipt, .. }| receipt),
         };
@@ -144,7 +193,8 @@ impl ControlClient {
 
     async fn record_as_json(&self, batch: &ScanBatch) -> Result<ScanReceipt, BackingError> {
         let body = serde_json::to_vec(batch).map_err(|error| BackingError::Refused(error.to_string()))?;
-        let answer: ScanAnswer = self.ask(Method::POST, SCANS_PATH, (JSON, body.into())).await?;
+        let answer: ScanAnswer =
+            self.ask(Method::POST, SCANS_PATH, (JSON, body.into()), SCANS_TIMEOUT).await?;
         self.takes_spooled.store(answer.takes_spooled, Relaxed);
         Ok(answer.receipt)
     }
@@ -154,15 +204,34 @@ impl ControlClient {
         method: Method,
         path: &str,
         body: (&'static str, Bytes),
+        limit: Duration,
+    ) -> Result<T, BackingError> {
+        self.ask_one(&self.origins.current(), &method, path, body, limit).await
+    }
+
+    /// Asks one replica; one that fails or is silent for longer than `limit` is left, so that the next request goes
+    /// elsewhere, whatever the patience of the caller.
+    async fn ask_one<T: DeserializeOwned>(
+        &self,
+        origin: &Origin,
+        method: &Method,
+        path: &str,
+        body: (&'static str, Bytes),
+        limit: Duration,
     ) -> Result<T, BackingError> {
         let mut reason = String::new();
         // A key that was exchanged a moment ago: one more attempt with the new one.
         for _ in 0..2 {
-            let origin = self.origins.current().clone();
-            let (status, answer) = match self.once(&origin, &method, path, body.clone()).await {
-                Ok(answered) => answered,
-                Err(error) => {
-                    self.origins.leave(&origin);
+            let answered = timeout(limit, self.once(origin, method, path, body.clone())).await;
+            let (status, answer) = match answered {
+                Ok(Ok(answered)) => answered,
+                Err(_) => {
+                    self.origins.avoid(origin);
+                    let reason = format!("{} did not answer in time", origin.authority);
+                    return Err(BackingError::Unreachable(reason));
+                }
+                Ok(Err(error)) => {
+                    self.origins.leave(origin);
                     return Err(BackingError::Unreachable(format!("{}: {error}", origin.authority)));
                 }
             };
@@ -185,7 +254,7 @@ impl ControlClient {
                 _ => reason = format!("{} answers {status}", origin.authority),
             }
             if status.is_server_error() {
-                self.origins.leave(&origin);
+                self.origins.leave(origin);
             }
             let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if !is_denied || !self.key.reload() {

@@ -48,6 +48,15 @@ pub struct BackingStatus {
     pub view_for: Duration,
 }
 
+/// How a change stream ended, as far as that says where to go next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The other side was not heard for longer than it may be silent.
+    Silent,
+    /// The other side said that the edge shall go elsewhere.
+    SentAway,
+}
+
 /// Why the backing gave no answer; the edge serves on with what it holds.
 #[derive(Debug, thiserror::Error)]
 pub enum BackingError {
@@ -79,11 +88,15 @@ pub trait Backing: Send + Sync + 'static {
     /// Nothing answered in time, or there were too many.
     fn lookup(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
 
-    /// Opens the change stream after `hello.applied`; its first message is a `Welcome`.
+    /// Opens the change stream after `hello.applied`; its first message is a `Welcome`. Gives up by itself: each step
+    /// has its own time limit, so that one silent replica does not use up the time of the others.
     ///
     /// # Errors
     /// Nothing answered, or the edge is not let in.
     fn changes(&self, hello: Hello) -> impl Future<Output = Result<Self::Changes, BackingError>> + Send;
+
+    /// Hears how the stream ended, so that the next one is opened elsewhere.
+    fn ended(&self, _end: StreamEnd) {}
 
     /// Hands over scans; a batch seen before is acknowledged and not counted again.
     ///

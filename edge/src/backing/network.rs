@@ -1,6 +1,10 @@
 //! The backing of a fleet: Redis for reads, control's internal listener for everything else.
 
-use std::{num::NonZeroU32, path::PathBuf, sync::Arc};
+use std::{
+    num::NonZeroU32,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -19,7 +23,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
 use super::{
-    Backing, BackingError, BackingStatus, SetupView,
+    Backing, BackingError, BackingStatus, SetupView, StreamEnd,
     internal::{CONNECT_TIMEOUT, ControlClient},
     redis::RedisView,
     stream::{self, DialError, FrameStream},
@@ -56,6 +60,8 @@ pub struct Network {
     control: ControlClient,
     /// Replicas for the stream: the next one at each connection, so that a fleet spreads over them.
     replicas: Origins,
+    /// The replica of the newest stream.
+    followed: Mutex<Option<Origin>>,
     key: Arc<EdgeKey>,
     tls: TlsConnector,
 }
@@ -72,11 +78,10 @@ impl Network {
     /// # Errors
     /// A setting or a file cannot be used.
     pub fn new(config: &NetworkConfig) -> Result<Self, EdgeError> {
-        let origins = || Origins::new("control_urls", &config.control_urls, true);
-        let replicas = origins()?;
+        let replicas = Origins::new("control_urls", &config.control_urls, true)?;
         let key = config.key.clone();
         let ca = config.control_ca.as_deref();
-        let control = ControlClient::new(origins()?, ca, key.clone(), config.lookups_per_second)?;
+        let control = ControlClient::new(replicas.beside(), ca, key.clone(), config.lookups_per_second)?;
         let mut tls = trust::client_config(ca, replicas.need_tls())?;
         // An upgrade is a thing of HTTP/1.1.
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -85,7 +90,8 @@ impl Network {
         };
         let redis_ca = config.redis_ca.as_ref().map(read).transpose()?;
         let view = RedisView::new(&config.redis, redis_ca.as_deref(), config.shards)?;
-        Ok(Self { view, control, replicas, key, tls: TlsConnector::from(Arc::new(tls)) })
+        let tls = TlsConnector::from(Arc::new(tls));
+        Ok(Self { view, control, replicas, followed: Mutex::default(), key, tls })
     }
 
     async fn dial(&self, origin: &Origin, hello: Hello) -> Result<FrameStream<TokioIo<Upgraded>>, DialError> {
@@ -93,7 +99,7 @@ impl Network {
         let connect = TcpStream::connect((origin.host(), origin.port()));
         let tcp = timeout(CONNECT_TIMEOUT, connect)
             .await
-            .map_err(|_| failed(&"connecting took too long"))?
+            .map_err(|_| DialError::Silent("connecting"))?
             .map_err(|error| failed(&error))?;
         tcp.set_nodelay(true).map_err(|error| failed(&error))?;
         let host = origin.authority.as_str();
@@ -103,7 +109,7 @@ impl Network {
         let name = ServerName::try_from(origin.host().to_owned()).map_err(|error| failed(&error))?;
         let tls = timeout(CONNECT_TIMEOUT, self.tls.connect(name, tcp))
             .await
-            .map_err(|_| failed(&"the TLS handshake took too long"))?
+            .map_err(|_| DialError::Silent("the TLS handshake"))?
             .map_err(|error| failed(&error))?;
         stream::open(tls, host, self.key.authorization(), hello).await
     }
@@ -124,17 +130,34 @@ impl Backing for Network {
         // The file is read for each connection: so a key is exchanged without a restart.
         self.key.reload();
         let mut reasons = Vec::new();
-        let replicas: Vec<Origin> = self.replicas.in_turn().cloned().collect();
-        for replica in &replicas {
+        for replica in &self.replicas.in_turn() {
             let dialed = self.dial(replica, hello.clone()).await;
             // Whether it failed or ends some day: the next attempt goes to the next.
             self.replicas.leave(replica);
             match dialed {
-                Ok(stream) => return Ok(stream),
-                Err(error) => reasons.push(format!("{}: {error}", replica.authority)),
+                Ok(stream) => {
+                    *self.followed.lock().unwrap_or_else(PoisonError::into_inner) = Some(replica.clone());
+                    return Ok(stream);
+                }
+                Err(error) => {
+                    if matches!(error, DialError::Silent(_)) {
+                        self.replicas.avoid(replica);
+                    }
+                    reasons.push(format!("{}: {error}", replica.authority));
+                }
             }
         }
         Err(BackingError::Unreachable(reasons.join("; ")))
+    }
+
+    fn ended(&self, end: StreamEnd) {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (end, followed) {
+            (StreamEnd::Silent, Some(replica)) => self.replicas.avoid(&replica),
+            // Control names nobody to go to whom it has not heard from.
+            (StreamEnd::SentAway, _) => self.replicas.forgive(),
+            (StreamEnd::Silent, None) => {}
+        }
     }
 
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {

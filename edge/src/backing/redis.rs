@@ -273,7 +273,7 @@ async fn moved(client: &mut RedisClient, primary: Option<ConnectionAddr>) {
     loop {
         tokio::time::sleep(SENTINEL_INTERVAL).await;
         if let (RedisClient::Sentinel(sentinels), Some(primary)) = (&mut *client, &primary)
-            && let Ok(named) = sentinels.async_get_client().await
+            && let Ok(Ok(named)) = timeout(CONNECT_TIMEOUT, sentinels.async_get_client()).await
             && named.get_connection_info().addr() != primary
         {
             return;

@@ -17,12 +17,19 @@ use shared::wire::{
     internal::{STREAM_PATH, STREAM_UPGRADE},
     stream::{Hello, ToControl, ToEdge},
 };
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::timeout,
+};
 
 use super::{BackingError, Changes};
 
 /// Bytes asked of the connection at a time.
 const READ_BYTES: usize = 64 << 10;
+/// How long control may take for the upgrade, before which it asks nobody.
+const UPGRADE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the hello may take to go out.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most bytes of a refusal that are read for the log.
 const REFUSAL_BYTES: usize = 4 << 10;
 /// How long reading it may take.
@@ -34,6 +41,9 @@ pub enum DialError {
     /// Control does not take the key.
     #[error("control does not take the key of this edge")]
     Denied,
+    /// A step took longer than it may.
+    #[error("{0} took too long")]
+    Silent(&'static str),
     /// Anything else.
     #[error("{0}")]
     Failed(String),
@@ -93,10 +103,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Changes for FrameStream
     }
 }
 
-/// Asks for the stream on a connection to control, and says hello.
+/// Asks for the stream on a connection to control, and says hello; each step has a time limit of its own.
 ///
 /// # Errors
-/// Control refuses, or the connection ends.
+/// Control refuses or is silent, or the connection ends.
 pub async fn open<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     io: T,
     host: &str,
@@ -115,13 +125,16 @@ pub async fn open<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .header(UPGRADE, STREAM_UPGRADE)
         .body(Empty::<Bytes>::new())
         .map_err(|error| failed(&error))?;
-    let response = sender.send_request(request).await.map_err(|error| failed(&error))?;
+    let response = timeout(UPGRADE_TIMEOUT, sender.send_request(request))
+        .await
+        .map_err(|_| DialError::Silent("the upgrade"))?
+        .map_err(|error| failed(&error))?;
     match response.status() {
         StatusCode::SWITCHING_PROTOCOLS => {}
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(DialError::Denied),
         status => {
             let body = Limited::new(response.into_body(), REFUSAL_BYTES).collect();
-            let said = match tokio::time::timeout(REFUSAL_TIMEOUT, body).await {
+            let said = match timeout(REFUSAL_TIMEOUT, body).await {
                 Ok(Ok(body)) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
                 Ok(Err(_)) | Err(_) => String::new(),
             };
@@ -130,6 +143,9 @@ pub async fn open<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     }
     let upgraded = hyper::upgrade::on(response).await.map_err(|error| failed(&error))?;
     let mut stream = FrameStream::new(TokioIo::new(upgraded));
-    stream.send(ToControl::Hello(hello)).await.map_err(|error| failed(&error))?;
+    timeout(HELLO_TIMEOUT, stream.send(ToControl::Hello(hello)))
+        .await
+        .map_err(|_| DialError::Silent("the hello"))?
+        .map_err(|error| failed(&error))?;
     Ok(stream)
 }

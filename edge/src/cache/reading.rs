@@ -11,7 +11,7 @@ use shared::{
 };
 
 use super::{EdgeCache, PageFit, generation::Generation};
-use crate::replica::{Full, ReplicaState, Table};
+use crate::replica::{Full, Table};
 
 /// Links that are being read, page by page.
 #[derive(Debug)]
@@ -46,7 +46,8 @@ impl Reading {
     }
 }
 
-/// Every link, at `applied` or later.
+/// Every link, at `applied` or later: parts of it are as new as what was read last, which events may not have reached
+/// yet, as when the stream ended right after the pages were read.
 #[derive(Debug)]
 pub(crate) struct Whole {
     epoch: Epoch,
@@ -60,7 +61,7 @@ impl Whole {
     pub(super) fn of(generation: Arc<Generation>) -> Option<Self> {
         // In this order: the links are at least as new as `applied`.
         let applied = generation.applied();
-        let full = generation.full().filter(|full| full.state(applied) == ReplicaState::Whole)?;
+        let full = generation.full().filter(|full| full.is_read() && !full.is_doubted())?;
         let epoch = generation.epoch()?.clone();
         Some(Self { epoch, applied, full, generation })
     }
@@ -83,6 +84,6 @@ impl Whole {
     /// A revision that nothing which was copied of the links before is newer than, and the keys that are not among
     /// them for other reasons than that they are absent.
     pub(crate) fn last(&self) -> (Rev, Vec<RedirectKey>) {
-        (self.generation.newest(), self.full.list_unfit())
+        (self.generation.newest().max(self.full.newest_part()), self.full.list_unfit())
     }
 }

@@ -4,8 +4,8 @@ use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Dura
 
 use shared::{
     settings::{
-        ConfigError, LogFormat, check_plain, listen_or_off, log_format, loopback, name, number,
-        trusted_proxies, truth,
+        ConfigError, LogFormat, check_plain, forwarded_header, listen_or_off, log_format, loopback, name,
+        number, public_url, trusted_proxies, truth,
     },
     wire::view::MAX_SHARDS,
 };
@@ -51,7 +51,12 @@ impl Config {
         let region = name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?;
         let data_dir = PathBuf::from(settings.data_dir.as_deref().unwrap_or("./edge-data"));
         let api_urls = urls("WAYMARK_API_URLS", settings.api_urls.as_deref())?;
-        let docs = settings.docs_url.unwrap_or_else(|| format!("{}/docs", api_urls[0].trim_end_matches('/')));
+        let behind_tls_proxy = truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?;
+        let api_base = match public_url(settings.public_url)? {
+            Some(base) => base,
+            None => written_base(&api_urls[0], behind_tls_proxy),
+        };
+        let docs = settings.docs_url.unwrap_or_else(|| format!("{api_base}/docs"));
         let key_file = required("WAYMARK_EDGE_KEY_FILE", settings.edge_key_file.as_deref())?;
         let bad = |key: &'static str| {
             move |error: EdgeError| named(&error).unwrap_or(ConfigError::new(key, error.to_string()))
@@ -82,7 +87,9 @@ impl Config {
         edge.is_replica = replica(settings.edge_replica.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
-        edge.trusted_proxies = trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?;
+        edge.trusted_proxies = trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
+            .reading(forwarded_header(settings.forwarded_header.as_deref())?);
+        edge.behind_tls_proxy = behind_tls_proxy;
         if let Some(geo) = &geo {
             edge.geo = Arc::new(geo.clone());
         }
@@ -143,7 +150,7 @@ impl Config {
             edge_listen: listen("WAYMARK_EDGE_LISTEN", settings.edge_listen, Some(8081))?,
             edge_tls_listen: listen("WAYMARK_EDGE_TLS_LISTEN", settings.edge_tls_listen, None)?,
             admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, Some(8084))?,
-            behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            behind_tls_proxy,
             certificates: certificates.transpose()?,
             geo,
             log: settings.log.unwrap_or_else(|| "info".to_owned()),
@@ -218,6 +225,15 @@ fn urls(key: &'static str, text: Option<&str>) -> Result<Vec<String>, ConfigErro
         return Err(ConfigError::new(key, "give at least one https://host:port"));
     }
     Ok(urls)
+}
+
+/// The base of the API in URLs that the edge writes: https where a TLS proxy stands in front.
+fn written_base(api_url: &str, behind_tls_proxy: bool) -> String {
+    let base = api_url.trim_end_matches('/');
+    match base.strip_prefix("http://").filter(|_| behind_tls_proxy) {
+        Some(rest) => format!("https://{rest}"),
+        None => base.to_owned(),
+    }
 }
 
 fn file(key: &'static str, path: Option<String>) -> Result<Option<PathBuf>, ConfigError> {

@@ -65,7 +65,13 @@ pub fn main() -> ExitCode {
 
 fn serve(settings: Settings) -> Result<(), Failure> {
     let config = Config::read(settings)?;
+    // The spool holds addresses of clients: files 0600, folders 0700.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     start_log(&config)?;
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for text in shared::variables::unknown(names) {
+        tracing::warn!("{text}");
+    }
     // Twice is no fault.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Requests are served by workers with runtimes of their own: this one has everything else.

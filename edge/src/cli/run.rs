@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sd_notify::NotifyState;
-use shared::time::{Clock, UnixMillis};
+use shared::{
+    settings::proxy_warning,
+    time::{Clock, UnixMillis},
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::timeout,
@@ -37,6 +40,9 @@ pub(super) async fn run(mut config: Config) -> Result<(), Failure> {
         Some(error) => Failure::Config(error),
         None => Failure::Failed(error.to_string()),
     };
+    if let Some(warning) = proxy_warning(config.edge.behind_tls_proxy, &config.edge.trusted_proxies) {
+        tracing::warn!("{warning}");
+    }
     let shutdown = CancellationToken::new();
     let backing = Network::new(&config.network).map_err(refused)?;
     let (key, certificates, geo) =

@@ -102,17 +102,28 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub behind_tls_proxy: Option<String>,
 
-    /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks [default: none]
+    /// Proxies that may name the client, as addresses or networks [default: none]
     #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
     #[serde(deserialize_with = "text")]
     pub trusted_proxies: Option<String>,
+
+    /// The one header in which trusted proxies name the client: X-Forwarded-For or Forwarded; the other one is
+    /// not looked at [default: X-Forwarded-For]
+    #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
+    #[serde(deserialize_with = "text")]
+    pub forwarded_header: Option<String>,
 
     /// City database in MaxMind's form (.mmdb), for rules; a replaced file is taken within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
     #[serde(deserialize_with = "text")]
     pub geoip_db: Option<String>,
 
-    /// Page of the docs that errors point to [default: /docs of the first of WAYMARK_API_URLS]
+    /// Base of the API as clients reach it: scheme, host and port [default: the first of WAYMARK_API_URLS]
+    #[arg(long, env = "WAYMARK_PUBLIC_URL", value_name = "URL")]
+    #[serde(deserialize_with = "text")]
+    pub public_url: Option<String>,
+
+    /// Page of the docs that errors point to [default: /docs of WAYMARK_PUBLIC_URL]
     #[arg(long, env = "WAYMARK_DOCS_URL", value_name = "URL")]
     #[serde(deserialize_with = "text")]
     pub docs_url: Option<String>,
@@ -220,7 +231,9 @@ impl Settings {
             tls_dir: or(self.tls_dir, file.tls_dir),
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
+            forwarded_header: or(self.forwarded_header, file.forwarded_header),
             geoip_db: or(self.geoip_db, file.geoip_db),
+            public_url: or(self.public_url, file.public_url),
             docs_url: or(self.docs_url, file.docs_url),
             workers: or(self.workers, file.workers),
             cache_mib: or(self.cache_mib, file.cache_mib),

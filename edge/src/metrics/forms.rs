@@ -120,7 +120,7 @@ pub(crate) struct Reading {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     /// Label and value, where several readings share a name.
-    pub(crate) labels: Vec<(&'static str, &'static str)>,
+    pub(crate) labels: Vec<(&'static str, Box<str>)>,
     pub(crate) value: f64,
 }
 
@@ -156,7 +156,9 @@ impl<F: Fn() -> Vec<Reading> + Send + Sync + 'static> Collector for Readings<F> 
                 if reading.labels.is_empty() {
                     encode(&mut metric)?;
                 } else {
-                    encode(&mut metric.encode_family(&reading.labels)?)?;
+                    let labels: Vec<(&str, &str)> =
+                        reading.labels.iter().map(|(label, value)| (*label, &**value)).collect();
+                    encode(&mut metric.encode_family(&labels)?)?;
                 }
             }
         }

@@ -85,6 +85,8 @@ pub(crate) struct Full {
     is_read: AtomicBool,
     /// Nothing newer is in the table, but for what events brought.
     newest: AtomicU64,
+    /// Parts may be as new as this: what pages brought, or what was on disk.
+    newest_part: AtomicU64,
     /// A change was not understood: a link may have come of which nothing is known.
     is_unsure: AtomicBool,
     unfit: Mutex<HashSet<RedirectKey>>,
@@ -114,6 +116,7 @@ impl Full {
         // Parts of it are later than the start: shown all the same, as what is held is before the first contact,
         // from which on it waits for the head.
         let full = Self::over(loaded.table, slots);
+        full.newest_part.store(loaded.newest, SeqCst);
         loaded.unfit.iter().for_each(|key| full.keep(key));
         full.read();
         full
@@ -124,6 +127,7 @@ impl Full {
             table,
             is_read: AtomicBool::new(false),
             newest: AtomicU64::new(0),
+            newest_part: AtomicU64::new(0),
             is_unsure: AtomicBool::new(false),
             unfit: Mutex::default(),
             unfit_count: AtomicUsize::new(0),
@@ -232,6 +236,17 @@ impl Full {
     /// Pages up to this revision are in.
     pub(crate) fn pass(&self, at_rev: Rev) {
         self.newest.fetch_max(at_rev, SeqCst);
+        self.newest_part.fetch_max(at_rev, SeqCst);
+    }
+
+    /// Nothing that pages or the disk brought is newer.
+    pub(crate) fn newest_part(&self) -> Rev {
+        self.newest_part.load(SeqCst)
+    }
+
+    /// Whether a change was not understood.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.is_unsure.load(SeqCst)
     }
 
     /// A change was not understood.

@@ -1,19 +1,26 @@
 //! Scans beyond the disk budget, added up for each link and minute (design: push, 6).
 //!
 //! Their sums go into the spool as records of their own, for which a sixteenth of the budget is kept back. A
-//! sum stays in memory for a minute, and for longer while the disk takes nothing: a kill loses at most that.
+//! sum waits for a minute, and for longer while the disk takes nothing. What waits is also kept in the reserve, a file
+//! that needs no room: the next start takes it from there, so that a kill loses no more than of any other scan.
 
 use std::{
     collections::HashMap,
     num::NonZeroU32,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use shared::{
     time::UnixMillis,
-    wire::scan::{ScanRecord, is_bot},
+    wire::{
+        scan::{ScanRecord, is_bot},
+        spooled::{decode, split_frame},
+    },
 };
+
+use super::reserve::Reserve;
 
 /// Milliseconds of a minute.
 const MINUTE: i64 = 60_000;
@@ -33,10 +40,41 @@ pub(super) struct Sums {
     open: HashMap<Place, u32>,
     /// When they are to be written; `None` if there are none.
     due: Option<Instant>,
+    /// Whether anything changed since the last [`Self::take_changed`].
+    is_changed: bool,
     parser: Option<woothee::parser::Parser>,
 }
 
 impl Sums {
+    /// Opens the reserve, and takes what the last start left in it.
+    pub(super) fn open_reserve(&mut self, folder: &Path) -> Option<Reserve> {
+        let (reserve, content) = match Reserve::open(folder) {
+            Ok(opened) => opened,
+            Err(error) => {
+                tracing::warn!(%error, "there is no room for sums of scans: while the disk is full, a kill loses them");
+                return None;
+            }
+        };
+        let (mut frames, mut left) = (content.as_slice(), Vec::new());
+        while let Some((payload, rest)) = split_frame(frames) {
+            left.extend(decode(payload).and_then(|record| {
+                Some(Sum {
+                    at: record.at,
+                    domain: record.domain,
+                    folded: record.folded,
+                    count: record.count?,
+                })
+            }));
+            frames = rest;
+        }
+        if !left.is_empty() {
+            let scans: u64 = left.iter().map(|sum| u64::from(sum.count.get())).sum();
+            tracing::info!(scans, "sums of scans are taken over from the last start");
+            self.put_back(&left);
+        }
+        Some(reserve)
+    }
+
     /// Adds a scan; false when there is no room for another link.
     pub(super) fn add(&mut self, record: &ScanRecord) -> bool {
         let minute = record.at.0.div_euclid(MINUTE);
@@ -53,6 +91,7 @@ impl Sums {
         }
         let sum = self.open.entry(place).or_default();
         *sum = sum.saturating_add(1);
+        self.is_changed = true;
         self.due.get_or_insert_with(|| Instant::now() + WAIT);
         true
     }
@@ -65,10 +104,28 @@ impl Sums {
     /// Takes them.
     pub(super) fn take(&mut self) -> Vec<Sum> {
         self.due = None;
+        self.is_changed |= !self.open.is_empty();
         let sums = self.open.drain().filter_map(|((domain, folded, minute), count)| {
             Some(Sum { at: UnixMillis(minute * MINUTE), domain, folded, count: NonZeroU32::new(count)? })
         });
         sums.collect()
+    }
+
+    /// Shows each, without taking it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Sum> {
+        self.open.iter().filter_map(|((domain, folded, minute), count)| {
+            Some(Sum {
+                at: UnixMillis(minute * MINUTE),
+                domain: domain.clone(),
+                folded: folded.clone(),
+                count: NonZeroU32::new(*count)?,
+            })
+        })
+    }
+
+    /// Whether anything changed since this was asked last.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
     }
 
     /// Takes back what could not be written.
@@ -77,6 +134,7 @@ impl Sums {
             let place = (domain.clone(), folded.clone(), at.0.div_euclid(MINUTE));
             let sum = self.open.entry(place).or_default();
             *sum = sum.saturating_add(count.get());
+            self.is_changed = true;
         }
         if !self.open.is_empty() {
             self.due = Some(Instant::now() + RETRY);

@@ -5,8 +5,9 @@
 
 use std::{
     collections::VecDeque,
-    fs::{self, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -91,7 +92,7 @@ impl Spool {
         now: UnixMillis,
     ) -> Result<Self, EdgeError> {
         let failed = |source| EdgeError::Storage { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let lock = File::create(folder.join("lock")).map_err(failed)?;
         lock.try_lock().map_err(|error| failed(error.into()))?;
         let boot = boot::next(folder, now).map_err(failed)?;

@@ -19,6 +19,7 @@ use super::{
     Ring,
     degrade::Sums,
     record,
+    reserve::Reserve,
     spool::{Segment, Spool, sync_folder},
 };
 use crate::metrics::Metrics;
@@ -82,14 +83,28 @@ struct Work {
     is_dirty: bool,
     /// What there is no room for, added up.
     sums: Sums,
+    /// Where the sums are until they are written; `None` when there was no room for it either.
+    reserve: Option<Reserve>,
     /// Syncs beside the appends; a file that it has not taken yet stays dirty.
     syncer: Option<(SyncSender<File>, thread::JoinHandle<()>)>,
 }
 
 impl Work {
     fn new(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>, stop: Arc<AtomicBool>) -> Self {
-        let sums = Sums::default();
-        Self { spool, ring, metrics, stop, file: None, next_seq: 0, is_dirty: false, sums, syncer: None }
+        let mut sums = Sums::default();
+        let reserve = sums.open_reserve(&spool.folder);
+        Self {
+            spool,
+            ring,
+            metrics,
+            stop,
+            file: None,
+            next_seq: 0,
+            is_dirty: false,
+            sums,
+            reserve,
+            syncer: None,
+        }
     }
 
     /// Starts the thread that syncs; without it the writer syncs itself.
@@ -126,10 +141,10 @@ impl Work {
                 buffer.clear();
                 ends.clear();
                 // Nothing in this write was pushed before the look that came before.
-                let lag = i64::try_from(looked.elapsed().as_micros()).unwrap_or(i64::MAX);
-                self.metrics.writer_lag_last_us.set(lag);
-                if lag > self.metrics.writer_lag_max_us.get() {
-                    self.metrics.writer_lag_max_us.set(lag);
+                let lag = looked.elapsed().as_secs_f64();
+                self.metrics.writer_lag_last.set(lag);
+                if lag > self.metrics.writer_lag_max.get() {
+                    self.metrics.writer_lag_max.set(lag);
                 }
             }
             let is_empty = self.ring.scans.is_empty();
@@ -138,6 +153,7 @@ impl Work {
             }
             if synced.elapsed() >= SYNC_INTERVAL || (is_stopping && is_empty) {
                 self.write_sums(is_stopping && is_empty);
+                self.keep_sums();
                 self.sync();
                 synced = Instant::now();
             }
@@ -197,10 +213,38 @@ impl Work {
         }
         let done = self.write_within(&bytes, &ends, self.spool.limit_bytes);
         let rest = sums.get(done..).unwrap_or_default();
+        self.sums.put_back(rest);
         if is_last {
-            self.lose(rest.iter().map(|sum| u64::from(sum.count.get())).sum());
-        } else {
-            self.sums.put_back(rest);
+            // The next start takes what is in the reserve.
+            let unkept = self.keep_sums();
+            self.lose(unkept);
+        }
+    }
+
+    /// Has the sums that wait in the reserve, so that a kill does not lose them; gives how many scans it has not.
+    fn keep_sums(&mut self) -> u64 {
+        if !self.sums.take_changed() {
+            return 0;
+        }
+        let (mut frames, mut unkept) = (Vec::new(), 0);
+        for sum in self.sums.iter() {
+            let before = frames.len();
+            record::put_sum(&sum, &mut frames);
+            if frames.len() > Reserve::ROOM {
+                frames.truncate(before);
+                unkept += u64::from(sum.count.get());
+            }
+        }
+        let kept = match &mut self.reserve {
+            Some(reserve) => reserve.keep(&frames),
+            None => Err(io::ErrorKind::StorageFull.into()),
+        };
+        match kept {
+            Ok(()) => unkept,
+            Err(error) => {
+                tracing::debug!(%error, "sums of scans are kept in memory alone");
+                self.sums.iter().map(|sum| u64::from(sum.count.get())).sum()
+            }
         }
     }
 
@@ -395,5 +439,51 @@ mod tests {
         let segments: Vec<(u64, u64, bool)> =
             work.spool.segments().iter().map(|s| (s.first_seq, s.records, s.is_sealed)).collect();
         assert_eq!(segments, [(0, 2, true), (2, 1, false)], "the shipper goes on to the next segment");
+    }
+
+    #[test]
+    fn sums_that_wait_for_a_full_disk_survive_a_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
+        // No room for a single record.
+        (config.limits.spool_bytes, config.limits.segment_bytes) = (16, 16);
+        let start = || {
+            let metrics = Arc::new(Metrics::default());
+            let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
+            let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
+            Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
+        };
+        let counts = |work: &Work| work.sums.iter().map(|sum| sum.count.get()).sum::<u32>();
+        let mut work = start();
+        let agent =
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";
+        for _ in 0..7 {
+            let mut bytes = Vec::new();
+            record::write(&record::tests::scan(1, "https://tn.gg/ABC", agent, ""), &mut bytes);
+            let end = bytes.len();
+            work.write(&bytes, &[end]);
+        }
+        assert_eq!((work.metrics.scans_degraded.get(), counts(&work)), (7, 7));
+        work.keep_sums();
+        // A kill: nothing is written any more.
+        drop(work);
+        let mut work = start();
+        assert_eq!(counts(&work), 7, "the next start has them");
+        // An orderly stop while there is still no room loses none either.
+        work.write_sums(true);
+        assert_eq!(work.metrics.scans_lost.get(), 0);
+        drop(work);
+        config.limits.spool_bytes = 1 << 20;
+        let mut work = {
+            let metrics = Arc::new(Metrics::default());
+            let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
+            let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
+            Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
+        };
+        work.write_sums(true);
+        assert_eq!((work.metrics.scans_written.get(), counts(&work)), (1, 0), "with room they are written");
+        drop(work);
+        let (_, left) = Reserve::open(folder.path()).unwrap();
+        assert_eq!(left, b"", "and only once");
     }
 }

@@ -198,7 +198,7 @@ async fn connections_over_all_are_bounded() {
     let _ = tokio::time::timeout(DEADLINE, third.read_to_end(&mut answer)).await.unwrap();
     assert!(answer.is_empty());
     let metric = |line: &str| edge.handle.metrics_text().lines().any(|is| is == line);
-    assert!(metric("waymark_edge_connections_refused_total 1"));
+    assert!(metric("waymark_edge_connections_refused_total{reason=\"full\"} 1"));
     drop(held.pop());
     crate::support::eventually("one has ended", || metric("waymark_edge_connections 1")).await;
     let answer =

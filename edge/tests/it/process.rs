@@ -2,8 +2,10 @@
 
 use std::{
     collections::HashMap,
+    fs::Permissions,
     io::{BufRead, BufReader},
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, Command, Output, Stdio},
     sync::{
@@ -89,6 +91,10 @@ fn settings_that_cannot_be_used_stop_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     std::fs::write(&key, "KEY").unwrap();
+    std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    let open = folder.path().join("open");
+    std::fs::write(&open, "KEY").unwrap();
+    std::fs::set_permissions(&open, Permissions::from_mode(0o644)).unwrap();
     let fine = [
         ("WAYMARK_EDGE_ID", "edge-1"),
         ("WAYMARK_DATA_DIR", folder.path().to_str().unwrap()),
@@ -105,6 +111,7 @@ fn settings_that_cannot_be_used_stop_the_start() {
         ("WAYMARK_CONTROL_URLS", "http://control.example", "in the clear"),
         ("WAYMARK_API_URLS", "https://control.example/path", "has a path"),
         ("WAYMARK_EDGE_KEY_FILE", "/nowhere/key", "/nowhere/key"),
+        ("WAYMARK_EDGE_KEY_FILE", open.to_str().unwrap(), "chmod 600"),
         ("REDIS_URL", "http://127.0.0.1", "redis://"),
         ("WAYMARK_REDIS_SHARDS", "0", "from 1 to 256"),
         ("WAYMARK_EDGE_LISTEN", "0.0.0.0:0", "WAYMARK_BEHIND_TLS_PROXY"),
@@ -114,6 +121,8 @@ fn settings_that_cannot_be_used_stop_the_start() {
         ("WAYMARK_CONTROL_CA", "/nowhere/ca", "is not a file"),
         ("WAYMARK_GEOIP_DB", "/nowhere/db", ".mmdb"),
         ("WAYMARK_TRUSTED_PROXIES", "everybody", "networks"),
+        ("WAYMARK_FORWARDED_HEADER", "X-Forwarded-For,Forwarded", "neither X-Forwarded-For nor Forwarded"),
+        ("WAYMARK_PUBLIC_URL", "https://api.example/base", "https://api.example"),
         ("WAYMARK_CACHE_MIB", "many", "whole number"),
         ("WAYMARK_LOG_FORMAT", "xml", "text nor json"),
         ("RUST_LOG", "edge=loud", "level"),

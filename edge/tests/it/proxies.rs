@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use edge::EdgeConfig;
+use shared::client_address::ForwardedHeader;
 
 use crate::support::{edge_with, eventually};
 
@@ -13,16 +14,27 @@ fn trust(list: &str) -> impl FnOnce(&mut EdgeConfig) {
 
 #[tokio::test]
 async fn scans_carry_the_client_that_a_trusted_proxy_names() {
-    for (trusted, header, value, expected) in [
-        ("", "x-forwarded-for", "203.0.113.7", "127.0.0.1"),
-        ("10.0.0.0/8", "forwarded", "for=203.0.113.7", "127.0.0.1"),
-        ("127.0.0.1", "x-forwarded-for", "6.6.6.6, 203.0.113.7", "203.0.113.7"),
-        ("127.0.0.0/8, 10.0.0.0/8", "x-forwarded-for", "203.0.113.7, 10.1.1.1", "203.0.113.7"),
-        ("127.0.0.1", "forwarded", "for=\"[2001:db8::7]:4711\";proto=https", "2001:db8::7"),
-        ("127.0.0.1", "x-forwarded-for", "nonsense", "127.0.0.1"),
-        ("127.0.0.1", "x-other", "203.0.113.7", "127.0.0.1"),
+    for (trusted, read_forwarded, header, value, expected) in [
+        ("", false, "x-forwarded-for", "203.0.113.7", "127.0.0.1"),
+        ("10.0.0.0/8", true, "forwarded", "for=203.0.113.7", "127.0.0.1"),
+        ("127.0.0.1", false, "x-forwarded-for", "6.6.6.6, 203.0.113.7", "203.0.113.7"),
+        ("127.0.0.1", false, "x-forwarded-for", "unknown, 203.0.113.7", "203.0.113.7"),
+        ("127.0.0.0/8, 10.0.0.0/8", false, "x-forwarded-for", "203.0.113.7, 10.1.1.1", "203.0.113.7"),
+        ("127.0.0.1", true, "forwarded", "for=\"[2001:db8::7]:4711\";proto=https", "2001:db8::7"),
+        // Only the header that the settings name is looked at.
+        ("127.0.0.1", false, "forwarded", "for=203.0.113.7", "127.0.0.1"),
+        ("127.0.0.1", true, "x-forwarded-for", "203.0.113.7", "127.0.0.1"),
+        ("127.0.0.1", false, "x-forwarded-for", "nonsense", "127.0.0.1"),
+        ("127.0.0.1", false, "x-other", "203.0.113.7", "127.0.0.1"),
     ] {
-        let (control, edge, _folder) = edge_with(trust(trusted)).await;
+        let (control, edge, _folder) = edge_with(|config| {
+            trust(trusted)(config);
+            if read_forwarded {
+                let proxies = std::mem::take(&mut config.trusted_proxies);
+                config.trusted_proxies = proxies.reading(ForwardedHeader::Forwarded);
+            }
+        })
+        .await;
         control.acked(control.put("ABC", "https://example.com/")).await;
         assert_eq!(edge.get("/ABC", &[(header, value)]).await.status, 307);
         eventually("the scan arrives", || control.scans().len() == 1).await;
@@ -52,9 +64,13 @@ async fn misses_count_for_the_client_and_not_for_its_proxy() {
     for count in counts {
         assert!((4..=most).contains(&count), "{counts:?}: each client has a limit of its own");
     }
-    // Without a client before it the proxy is loopback, and exempt.
-    for n in 0..40 {
-        assert_eq!(edge.get(&format!("/OWN{n}"), &[]).await.status, 404);
+    // Whatever a trusted proxy says, or does not say, nobody behind it is a program of this machine.
+    for headers in [&[][..], &[("x-forwarded-for", "127.0.0.1")], &[("x-forwarded-for", "unknown, ::1")]] {
+        let mut refused = 0;
+        for n in 0..40 {
+            refused += u32::from(edge.get(&format!("/OWN{n}"), headers).await.status == 429);
+        }
+        assert!(refused > 0, "{headers:?}");
     }
     edge.stop().await;
 }

@@ -189,8 +189,12 @@ async fn before_the_first_contact_nothing_is_guessed() {
     edge.assert_leads("ABC", "https://example.com/").await;
     let metrics = request(edge.admin, "GET", "admin", "/metrics", &[]).await;
     let text = String::from_utf8(metrics.body.to_vec()).unwrap();
-    for line in ["\nwaymark_edge_applied_rev 1\n", "waymark_edge_responses_total{status=\"307\"} 1", "# EOF"]
-    {
+    for line in [
+        "\nwaymark_edge_applied_rev 1\n",
+        "# TYPE waymark_edge_responses_total counter\n",
+        "waymark_edge_responses_total{status=\"307\"} 1",
+        "\nprocess_open_fds ",
+    ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
     edge.stop().await;

@@ -4,11 +4,12 @@
 //! filter      = conjunction *( "|" conjunction )
 //! conjunction = factor *( "&" factor )
 //! factor      = "!" factor / "(" filter ")" / term
-//! term        = field [ "!" ] operator value
+//! term        = field [ "!" ] operator value *( "|" value )
 //! operator    = "=" / "~" / "<" / ">" / "<=" / ">="
 //! ```
 //!
-//! `~` is the prefix match; `a!=b` is the same tree as `!a=b`. A backslash takes the meaning from each of
+//! `~` is the prefix match; `a!=b` is the same tree as `!a=b`. `a=b|c` is the same tree as `(a=b|a=c)`: behind
+//! `|`, what has no operator is another value of the condition before it. A backslash takes the meaning from each of
 //! `& | ! > < = ~ ( ) ,` and from itself; before anything else it is a character as any other. A field ends
 //! at the first operator, a value at the first `&`, `|` or unpaired `)`: other signs in a value stand for
 //! themselves, so that the names that clients send unescaped are found. Blanks count.

@@ -75,10 +75,7 @@ impl Parser<'_> {
     }
 
     fn term(&mut self, depth: usize) -> Result<Expr, InvalidFilter> {
-        self.terms += 1;
-        if self.terms > MAX_TERMS {
-            return Err(self.fault(format!("more than {MAX_TERMS} conditions")));
-        }
+        self.count_term()?;
         let field = self.field();
         if field.is_empty() {
             return Err(self.fault("expected the name of a field"));
@@ -90,8 +87,37 @@ impl Parser<'_> {
         }
         let operator = self.operator()?;
         let value = Value::new(self.value()?);
-        let term = Expr::Term(Term { field, operator, value });
+        let mut branches = vec![Expr::Term(Term { field: field.clone(), operator, value })];
+        while self.is_before_bare_value() && self.take('|') {
+            self.count_term()?;
+            let value = Value::new(self.value()?);
+            branches.push(Expr::Term(Term { field: field.clone(), operator, value }));
+        }
+        let term = one_or(branches, Expr::Or);
         Ok(if negated { Expr::Not(Box::new(term)) } else { term })
+    }
+
+    fn count_term(&mut self) -> Result<(), InvalidFilter> {
+        self.terms += 1;
+        if self.terms > MAX_TERMS {
+            Err(self.fault(format!("more than {MAX_TERMS} conditions")))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether what comes next is `|` and another value of the same condition: a text without an operator.
+    fn is_before_bare_value(&self) -> bool {
+        let Some(rest) = self.rest().strip_prefix('|') else { return false };
+        let mut parser = Parser { text: rest, at: 0, terms: 0 };
+        while let Some((c, escaped)) = parser.peek() {
+            match c {
+                '&' | '|' | ')' if !escaped => break,
+                '=' | '~' | '<' | '>' | '!' | '(' if !escaped => return false,
+                _ => parser.skip(c, escaped),
+            }
+        }
+        parser.at > 0
     }
 
     fn field(&mut self) -> String {

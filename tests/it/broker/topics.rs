@@ -273,7 +273,29 @@ async fn only_what_may_be_is_subscribed_to(engine: Engine) -> Result<()> {
     client.leave().await
 }
 
+async fn unknown_members_of_a_message_are_named_at_errors(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    for version in [4, 5] {
+        let id = format!("i{version}");
+        let hello = Hello { version, ..Hello::new(&id, &broker.key) };
+        let mut client = Client::enter(&broker.mqtt, &hello).await?;
+        client.subscribe("/errors", QoS::AtLeastOnce).await?;
+        let topic = format!("/thngs/{thng}/properties");
+        let message = json!([{"key": "temp", "value": 1}, {"key": "on", "value": {"own": 1}, "unit": "C"}]);
+        client.publish(&topic, &message.to_string(), QoS::AtLeastOnce).await?;
+        let told = client.hear().await?;
+        assert_eq!(told.topic, "/errors");
+        assert_eq!(told.body, json!({"topic": topic, "ignored": ["[1].unit"]}), "{told:?}");
+        let written = broker.ok(Method::GET, &format!("{topic}/on"), None).await?;
+        assert_eq!(written[0]["value"], json!({"own": 1}));
+        client.leave().await?;
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    unknown_members_of_a_message_are_named_at_errors,
     what_http_writes_is_heard,
     actions_are_heard_by_type_and_by_what_they_are_about,
     actions_of_jobs_are_heard,

@@ -118,7 +118,7 @@ async fn the_network_conforms() -> Result<()> {
     let fleet = Fleet::start(1).await?;
     let product = fleet.create_product(0).await?;
     let key_file = fleet.dir.join("edge.key");
-    std::fs::write(&key_file, fleet.edge_key("e1")?)?;
+    tests::product::write_key(&key_file, &fleet.edge_key("e1")?)?;
     let backing = Network::new(&NetworkConfig {
         control_urls: vec![fleet.controls[0].internal.clone()],
         control_ca: None,

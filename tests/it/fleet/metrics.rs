@@ -5,6 +5,7 @@ use reqwest::{Method, StatusCode};
 use tests::{
     fleet::Fleet,
     product::{metrics_of, root},
+    promtool,
 };
 
 use super::replicas::until;
@@ -54,6 +55,12 @@ async fn both_binaries_count_what_they_did() -> Result<()> {
     ] {
         ensure!(mine.get(name) == Some(&expected), "{name} is {:?}", mine.get(name));
     }
+    promtool::check(&fleet.http, &fleet.controls[0].admin).await?;
+    promtool::check(&fleet.http, &edge.admin).await?;
+    ensure!(
+        control.get("waymark_control_database_size_bytes").is_some_and(|bytes| *bytes > 1e5),
+        "{control:#?}"
+    );
     // What the dashboard and the alerts show of a fleet alone; `ops::metrics` looks for the rest.
     for file in ["waymark.json", "alerts.yml"] {
         let shown = std::fs::read_to_string(root().join("deploy/grafana").join(file))?;

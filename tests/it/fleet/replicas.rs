@@ -18,7 +18,7 @@ use tests::{
 use tokio::task::JoinHandle;
 
 /// Waits until a condition holds.
-pub(super) async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     let found = async {
         while !holds().await? {
             tokio::time::sleep(Duration::from_millis(20)).await;

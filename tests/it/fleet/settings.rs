@@ -4,7 +4,14 @@ use std::process::Command;
 
 use tests::product::built;
 
+use crate::ops::waits_for_postgres;
+
 fn serve(variables: &[(&str, &str)]) -> (i32, String) {
+    let output = command().envs(variables.iter().copied()).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn command() -> Command {
     let mut command = Command::new(built("control").unwrap());
     command
         .arg("serve")
@@ -14,8 +21,7 @@ fn serve(variables: &[(&str, &str)]) -> (i32, String) {
     for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
         command.env(name, "127.0.0.1:0");
     }
-    let output = command.envs(variables.iter().copied()).output().unwrap();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    command
 }
 
 #[test]
@@ -56,9 +62,15 @@ fn bad_settings_of_control_are_refused() {
         assert!(error.starts_with(&format!("control: {key}: ")), "names {key}: {error}");
         assert!(error.contains(says), "says {says:?}: {error}");
     }
-    let (code, error) = serve(&[]);
-    assert_eq!(code, 1, "{error}");
-    assert!(error.contains("Postgres does not answer") && !error.contains("nobody"), "{error}");
+}
+
+#[test]
+fn right_settings_wait_for_postgres() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = folder.path().join("files");
+    let mut child = waits_for_postgres(command().env("WAYMARK_FILES_URL", files)).unwrap();
+    tests::redis::signal(child.id(), "TERM").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "it did not start");
 }
 
 #[test]

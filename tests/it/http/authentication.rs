@@ -122,7 +122,7 @@ pub(super) async fn a_result_has_every_member_and_is_an_action(engine: Engine) -
         ("requestUser", json!("u")),
         ("requestUserName", json!("n")),
         ("triggerAction", json!(UNKNOWN)),
-        ("rulesVersion", json!(3)),
+        ("rulesVersion", json!(4)),
     ] {
         assert_eq!(fields[name], expected, "{name}");
     }
@@ -183,7 +183,11 @@ pub(super) async fn an_unknown_item_is_a_result(engine: Engine) -> Result<()> {
             let (matched, reason) = check(&result, name);
             assert!(matched == "unknown" && !reason.is_empty(), "{body}: {name}");
         }
-        assert_eq!(result.get("thng"), None);
+        assert_eq!(result.get("thng"), body.get("thng").filter(|text| **text != json!("x\u{0}")), "{body}");
+        let asked = body["thng"].as_str().or_else(|| body["customFields"]["scanValue"].as_str());
+        let tag = json!(format!("scanValue:{}", asked.unwrap_or_default()));
+        let is_tagged = result["tags"].as_array().is_some_and(|tags| tags.contains(&tag));
+        assert!(is_tagged || body["thng"] == "x\u{0}", "{body}: {}", result["tags"]);
         let children = result["customFields"]["childActions"].as_object().context("children")?;
         assert_eq!(children.len(), 4);
     }
@@ -243,7 +247,7 @@ pub(super) async fn each_check_speaks(engine: Engine) -> Result<()> {
             "diversionChecks",
             "true",
             "OUTSIDE_MARKET",
-            ["negative", "unknown", "confirmed"],
+            ["negative", "none", "confirmed"],
         ),
         (whole("x", json!(1)), "physicalChecks", "false", "matches", ["positive", "none", "none"]),
         (
@@ -295,14 +299,20 @@ pub(super) async fn each_check_speaks(engine: Engine) -> Result<()> {
 pub(super) async fn what_is_wrong_is_named_and_stores_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let good = trigger(Some(UNKNOWN), BERN);
-    let point = json!({"latitude": 1.0, "longitude": 2.0, "position": {"type": "Point", "coordinates": [2.0002, 1.0]}});
     let before = api.fingerprint().await?;
     for (body, faults) in [
         (json!({}), vec!["id is", "type is", "locationSource is", "location is"]),
         (with(good.clone(), "id", json!("x")), vec!["id: "]),
         (with(good.clone(), "type", json!("own")), vec!["type must be"]),
         (with(good.clone(), "locationSource", json!("place")), vec!["locationSource must be"]),
-        (with(good.clone(), "location", point), vec!["location.position must name the same point"]),
+        (
+            with(
+                good.clone(),
+                "location",
+                json!({"latitude": 91.0, "longitude": 2.0, "position": {"type": "Point", "coordinates": [2.0, 1.0]}}),
+            ),
+            vec!["location.latitude must"],
+        ),
         (
             with(good.clone(), "location", json!({"place": UNKNOWN})),
             vec!["location.place is", "location must have"],
@@ -353,7 +363,8 @@ pub(super) async fn scanned(
     let mut tx = api.made.app.db.begin().await?;
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
-    control::service::assessment::observe::record(&mut tx, api.made.account, &new).await?;
+    control::service::assessment::observe::record(&mut tx, api.made.account, UnixMillis(hour * HOUR), &new)
+        .await?;
     tx.commit().await?;
     Ok(action)
 }

@@ -137,7 +137,8 @@ pub(super) async fn wrong_members_are_named_and_change_nothing(engine: Engine) -
         (Method::POST, "/products", json!({}), vec!["name is required"]),
         (Method::POST, "/products", json!({"name": null}), vec!["name is required"]),
         (Method::POST, "/products", json!({"name": ""}), vec!["name must not be empty"]),
-        (Method::POST, "/products", json!([{"name": "x"}]), vec!["must be a JSON object"]),
+        (Method::POST, "/products", json!("x"), vec!["must be a JSON object"]),
+        (Method::POST, "/products", json!([]), vec!["The array must hold 1 to 1000 items, not 0."]),
         (Method::POST, "/products", json!({"name": "a\u{0}"}), vec!["name must not hold"]),
         (
             Method::POST,
@@ -167,12 +168,6 @@ pub(super) async fn wrong_members_are_named_and_change_nothing(engine: Engine) -
             "/places",
             json!({"name": "x", "latitude": 91, "longitude": "1", "address": 1}),
             vec!["latitude", "longitude", "address"],
-        ),
-        (
-            Method::PUT,
-            &place,
-            json!({"latitude": 1, "longitude": 2, "position": {"type": "Point", "coordinates": [1, 2]}}),
-            vec!["position must name the same point"],
         ),
         (Method::PUT, &place, json!({"latitude": 1}), vec!["latitude needs longitude"]),
         (Method::PUT, &account, json!({"customFields": [], "name": 1}), vec!["name", "customFields"]),

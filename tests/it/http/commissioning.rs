@@ -31,8 +31,8 @@ impl<'a> Factory<'a> {
             json!({"name": "Plant", "identifiers": {"factory": "F1"}, "latitude": 47.5, "longitude": 8.5});
         Ok(Self {
             api,
-            product: id(&api.create("/products", product("1")).await?),
-            other_product: id(&api.create("/products", product("2")).await?),
+            product: id(&api.create("/products", product(gtin("1"))).await?),
+            other_product: id(&api.create("/products", product(gtin("2"))).await?),
             place: id(&api.create("/places", place).await?),
         })
     }
@@ -51,7 +51,7 @@ impl<'a> Factory<'a> {
     }
 
     pub(super) fn body(&self) -> Value {
-        json!({"product": "gs1:01:1", "location": {"place": self.place}, "occurredAt": WHEN,
+        json!({"product": "gs1:01:00000000000017", "location": {"place": self.place}, "occurredAt": WHEN,
             "factoryMetadata": {"factory": "F1"}})
     }
 
@@ -82,8 +82,18 @@ impl<'a> Factory<'a> {
     }
 }
 
+/// The GTIN of the first or second product of a factory; any other text stays as it is.
+pub(super) fn gtin(product: &str) -> &str {
+    match product {
+        "1" => "00000000000017",
+        "2" => "00000000000024",
+        other => other,
+    }
+}
+
 pub(super) fn pair(serial: &str, product: &str) -> Value {
-    json!({"thngIdentifier": format!("gs1:21:{serial}"), "productIdentifier": format!("gs1:01:{product}")})
+    let product = format!("gs1:01:{}", gtin(product));
+    json!({"thngIdentifier": format!("gs1:21:{serial}"), "productIdentifier": product})
 }
 
 /// "Thng's product is set from the `product` identifier; a `commissions` action is created."
@@ -161,7 +171,9 @@ pub(super) async fn a_decommission_withdraws_the_thng(engine: Engine) -> Result<
         (&json!("decommissioned"), &json!("not_commissioned"))
     );
     // "A decommissioned Thng may be commissioned again", as something else too.
-    let again = factory.step(&thng, "commissions", factory.body_with("product", json!("gs1:01:2"))).await?;
+    let again = factory
+        .step(&thng, "commissions", factory.body_with("product", json!("gs1:01:00000000000024")))
+        .await?;
     assert_eq!(again.status, 201, "{again:?}");
     assert_eq!(again.json()["product"], json!(factory.other_product));
     let states = factory.states(json!([pair("A", "1"), pair("A", "2")])).await?;
@@ -244,7 +256,7 @@ pub(super) async fn each_refusal_names_every_reason(engine: Engine) -> Result<()
         (
             &commissioned,
             "commissions",
-            json!({"product": "gs1:01:1", "location": position, "occurredAt": WHEN,
+            json!({"product": "gs1:01:00000000000017", "location": position, "occurredAt": WHEN,
                 "factoryMetadata": {"factory": "F9"}}),
             vec![
                 "is commissioned already",

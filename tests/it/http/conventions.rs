@@ -52,7 +52,7 @@ pub(super) async fn requests_have_ids_and_refusals_one_form(engine: Engine) -> R
         assert_eq!(answer.header("x-request-id") == Some(sent), kept, "{sent}");
     }
     // A wrong method says which are right; HEAD goes with GET.
-    let answer = api.call(Method::DELETE, "/v2/thngs", None).await?;
+    let answer = api.call(Method::DELETE, "/v2/actions", None).await?;
     answer.problem(405, 40501);
     let mut allow: Vec<&str> = answer.header("allow").context("allow")?.split(',').collect();
     allow.sort_unstable();

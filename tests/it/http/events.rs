@@ -242,7 +242,7 @@ pub(super) async fn streams_end_with_their_key_and_are_few(engine: Engine) -> Re
     while confined.block().await?.is_some() {}
 
     let mut open = Vec::new();
-    for _ in 0..50 {
+    for _ in 0..20 {
         open.push(Stream::open(&api, &api.key, "/events", None).await?);
     }
     let answer = api.get("/events").await?;

@@ -151,7 +151,7 @@ pub(super) async fn each_kind_of_id_names_thngs(engine: Engine) -> Result<()> {
     let done = check(&api, &path, "COMPLETED_WITH_FAILURES", 6, 3).await?;
     ensure!(done["type"] == "ACTION_CREATION" && done["target"] == "THNGS", "{done}");
     ensure!(done["payload"] == json!({"type": "scans", "tags": ["job"]}), "{done}");
-    ensure!(done["input"]["payload"][3] == UNKNOWN && done.get("options").is_none(), "{done}");
+    ensure!(done["input"]["payload"][3] == UNKNOWN && done["options"] == json!([]), "{done}");
     let logs = all(&api, &format!("{path}/logs")).await?;
     let named: Vec<&Value> = logs.iter().rev().map(|log| &log["payload"]["id"]).collect();
     ensure!(named == [UNKNOWN, theirs.as_str(), "x"], "{logs:?}");
@@ -187,10 +187,39 @@ pub(super) async fn each_kind_of_id_names_thngs(engine: Engine) -> Result<()> {
         let done = check(&api, &path, status, requested, failed).await?;
         ensure!(done["input"] == body["input"], "{done} for {body}");
         let logs = all(&api, &format!("{path}/logs")).await?;
+        let is_named = |log: &Value| log["payload"]["shortDomain"] == "tn.gg";
+        ensure!(body["input"]["contentType"] != "SHORT_IDS" || logs.iter().all(is_named), "{logs:?}");
         let told = logs.first().map_or("", |log| log["message"].as_str().unwrap_or_default());
         ensure!(told.contains(fault), "{told:?} without {fault:?}");
     }
     ensure!(all(&api, "/actions/scans").await?.len() == 3 + 1 + 1 + 1 + 2);
+    Ok(())
+}
+
+pub(super) async fn a_payload_of_another_item_or_type_is_refused(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = |name: &'static str| api.create("/products", json!({"name": name}));
+    let (own, other) = (product("own").await?["id"].clone(), product("other").await?["id"].clone());
+    let id = thng(&api, json!({"name": "t", "product": own})).await?;
+    let before = api.fingerprint().await?;
+    let with = |parent: &str, name: &str, value: Value| {
+        let mut body = list("PLATFORM_IDS", &[&id]);
+        body.pointer_mut(parent).unwrap()[name] = value;
+        body
+    };
+    for (body, fault) in [
+        (with("", "type", json!("ACTION_DELETION")), "type must be ACTION_CREATION"),
+        (with("/payload", "identifiers", json!({"gs1:21": "A"})), "payload.identifiers must be left out"),
+        (with("/payload", "thng", json!(id)), "payload.thng must be left out"),
+        (with("/payload", "product", other), "payload.product: input.payload[0] is an instance of"),
+    ] {
+        let faults = api.call(Method::POST, "/jobs/actions", Some(body)).await?.problem(400, 40001);
+        ensure!(faults.len() == 1 && faults[0].contains(fault), "{faults:?}");
+    }
+    assert_eq!(api.fingerprint().await?, before);
+    for body in [with("", "type", json!("ACTION_CREATION")), with("/payload", "product", own)] {
+        submit(&api, body).await?;
+    }
     Ok(())
 }
 
@@ -439,6 +468,7 @@ pub(super) async fn a_small_job_is_not_held_up_by_large_ones(engine: Engine) -> 
 
 crate::on_both_engines!(
     each_kind_of_id_names_thngs,
+    a_payload_of_another_item_or_type_is_refused,
     lists_of_jobs_and_logs_are_filtered_and_paged,
     what_the_account_does_not_have_is_refused,
     files_of_every_make_are_carried_out,

@@ -20,7 +20,9 @@ fn id(body: &Value) -> String {
 
 /// A product, a Thng of it, and a Thng without a product.
 async fn things(api: &Api) -> Result<(String, String, String)> {
-    let product = id(&api.create("/products", json!({"name": "p", "identifiers": {"gs1:01": "1"}})).await?);
+    let product = id(&api
+        .create("/products", json!({"name": "p", "identifiers": {"gs1:01": "00000000000017"}}))
+        .await?);
     let body = json!({"name": "t", "product": product, "identifiers": {"gs1:21": "A", "both": "x"}});
     let thng = id(&api.create("/thngs", body).await?);
     let loose = id(&api.create("/thngs", json!({"name": "l", "identifiers": {"both": "x"}})).await?);
@@ -37,7 +39,12 @@ pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
     for (uri, body, kind, (of_thng, of_product)) in [
         ("/actions/scans".to_owned(), json!({"thng": thng}), "scans", both),
         ("/actions/scans".to_owned(), json!({"thng": "gs1:21:A", "type": "shares"}), "scans", both),
-        ("/actions/scans".to_owned(), json!({"thng": thng, "product": "gs1:01:1"}), "scans", both),
+        (
+            "/actions/scans".to_owned(),
+            json!({"thng": thng, "product": "gs1:01:00000000000017"}),
+            "scans",
+            both,
+        ),
         ("/actions/_own.1".to_owned(), json!({"product": product}), "_own.1", (None, both.1)),
         (
             "/actions/all".to_owned(),
@@ -52,10 +59,15 @@ pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
             (Some(&loose), both.1),
         ),
         ("/actions/scans".to_owned(), json!({"identifiers": {"gs1:21": "A"}}), "scans", both),
-        ("/actions/scans".to_owned(), json!({"identifiers": {"gs1:21": "A", "gs1:01": "1"}}), "scans", both),
         (
             "/actions/scans".to_owned(),
-            json!({"identifiers": {"gs1:01": "1", "none": "x"}}),
+            json!({"identifiers": {"gs1:21": "A", "gs1:01": "00000000000017"}}),
+            "scans",
+            both,
+        ),
+        (
+            "/actions/scans".to_owned(),
+            json!({"identifiers": {"gs1:01": "00000000000017", "none": "x"}}),
             "scans",
             (None, both.1),
         ),
@@ -137,7 +149,8 @@ pub(super) async fn an_array_is_made_whole_or_not_at_all(engine: Engine) -> Resu
 pub(super) async fn what_is_wrong_makes_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (product, thng, _) = things(&api).await?;
-    let other = api.create("/products", json!({"name": "q", "identifiers": {"gs1:01": "2"}})).await?;
+    let other =
+        api.create("/products", json!({"name": "q", "identifiers": {"gs1:01": "00000000000024"}})).await?;
     let (foreign_product, foreign) = api.others().await?;
     let place =
         api.call_as(&api.other_key, Method::POST, "/places", Some(json!({"name": "x"}))).await?.json();
@@ -175,7 +188,7 @@ pub(super) async fn what_is_wrong_makes_nothing(engine: Engine) -> Result<()> {
         (scans.clone(), json!({"identifiers": {"both": "x"}}), 409, 40901, "belongs to 2 thngs"),
         (
             scans.clone(),
-            json!({"identifiers": {"gs1:21": "A", "gs1:01": "2"}}),
+            json!({"identifiers": {"gs1:21": "A", "gs1:01": "00000000000024"}}),
             400,
             40001,
             "product: the thng",
@@ -216,7 +229,7 @@ async fn act(api: &Api, peer: &str, headers: &[(&str, &str)], body: Value) -> Re
         request = request.header(*name, *value);
     }
     let mut request = request.body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{peer}:4711").parse()?, is_tls: false };
+    let connection = Connection { peer: format!("{peer}:4711").parse()?, is_tls: false, local: None };
     request.extensions_mut().insert(ConnectInfo(connection));
     let answer = api.send(request).await?;
     assert_eq!(answer.status, 201, "{answer:?}");
@@ -247,7 +260,7 @@ pub(super) async fn the_context_comes_from_the_request(engine: Engine) -> Result
     for (peer, headers, ip) in [
         ("198.51.100.1", vec![("x-forwarded-for", "203.0.113.7")], "198.51.100.1"),
         ("192.0.2.1", vec![("x-forwarded-for", "6.6.6.6, 203.0.113.7")], "203.0.113.7"),
-        ("192.0.2.1", vec![("forwarded", "for=203.0.113.8")], "203.0.113.8"),
+        ("192.0.2.1", vec![("forwarded", "for=203.0.113.8")], "192.0.2.1"),
         (
             "198.51.100.1",
             vec![("x-waymark-edge", "edge-token"), ("x-forwarded-for", "203.0.113.7")],
@@ -299,6 +312,7 @@ pub(super) async fn each_key_makes_what_it_may(engine: Engine) -> Result<()> {
     let outside = id(&api.create("/thngs", json!({"name": "out"})).await?);
     let own = api.create("/auth/evrythng/thngs", json!({"thngId": thng})).await?;
     let own = own["thngApiKey"].as_str().unwrap();
+    api.open_rights().await?;
     let user =
         api.call_as(public, Method::POST, "/auth/evrythng/users?anonymous=true", Some(json!({}))).await?;
     let user = user.json();

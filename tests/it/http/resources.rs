@@ -18,7 +18,7 @@ pub(super) async fn what_is_sent_comes_back(engine: Engine) -> Result<()> {
         "url": "https://e.com", "tags": ["t", "T"], "activatedAt": 5,
         "customFields": {"Color": "red", "color": null, "n": 1.5, "big": 9_007_199_254_740_993_i64,
             "limits": [f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, 1.844_674_407_370_955_2e19, 0.1], "deep": {"a": [true]}},
-        "identifiers": {"gs1:01": "0950", "Sku": "1"},
+        "identifiers": {"gs1:01": "09521234543213", "Sku": "1"},
     });
     let answer = api.call(Method::POST, "/v2/products", Some(sent.clone())).await?;
     assert_eq!(answer.status, StatusCode::CREATED);

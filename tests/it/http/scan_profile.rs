@@ -16,7 +16,7 @@ const SWISS: Option<(&str, &str, (f64, f64))> = Some(("Bern", "CH", BERN));
 
 async fn profile(api: &Api, thng: &str) -> Result<Profile> {
     let mut conn = api.made.app.db.read().await?;
-    Ok(scan_profiles::load(&mut conn, api.made.account, thng.parse()?).await?)
+    Ok(scan_profiles::load(&mut conn, api.made.account, thng.parse()?).await?.profile)
 }
 
 /// The hours at which the sessions of a profile begin, and how many redirects each has.

@@ -22,6 +22,7 @@ struct Tenant {
 }
 
 async fn tenant(api: &Api) -> Result<Tenant> {
+    api.open_rights().await?;
     let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
     let applications = format!("/projects/{project}/applications");
     let app = api.create(&applications, json!({"name": "a"})).await?;

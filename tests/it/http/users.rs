@@ -32,7 +32,7 @@ async fn activate(api: &Api, key: &str, registered: &Value) -> Result<Value> {
     let uri = format!("/auth/evrythng/users/{}/validate", text(registered, "evrythngUser")?);
     let body = json!({"activationCode": registered["activationCode"]});
     let answer = api.call_as(key, Method::POST, &uri, Some(body)).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.status, 201, "{answer:?}");
     Ok(answer.json())
 }
 

@@ -30,12 +30,14 @@ fn units_are_valid_and_hardened() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let bin = scratch.path().join("bin");
     fs::create_dir(&bin)?;
-    for program in ["edge", "control"] {
+    for program in ["edge", "control", "waymark"] {
         fs::write(bin.join(program), "#!/bin/sh\n")?;
         fs::set_permissions(bin.join(program), fs::Permissions::from_mode(0o755))?;
     }
     let mut units = Vec::new();
-    for name in ["edge.socket", "edge.service", "control.service"] {
+    for name in
+        ["edge.socket", "edge.service", "control.service", "control-worker.service", "waymark.service"]
+    {
         let text = fs::read_to_string(root().join("deploy/systemd").join(name))?;
         let path = scratch.path().join(name);
         // The unit is checked as it stands, but for the place of the program, which must exist.
@@ -90,6 +92,7 @@ fn every_alert_fires_when_it_should() -> Result<()> {
         command.current_dir(&folder);
         command
     };
+    run(promtool().args(["check", "config", "prometheus.yml"]))?;
     run(promtool().args(["check", "rules", "alerts.yml"]))?;
     run(promtool().args(["test", "rules", "alerts_test.yml"]))?;
     let (rules, cases) =

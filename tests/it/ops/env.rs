@@ -8,6 +8,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use tests::product::{DEADLINE, built, root, spawn_until};
 
+use crate::ops::waits_for_postgres;
+
 /// A line `NAME=value` of an example, also behind the sign of a comment.
 struct Setting {
     value: String,
@@ -85,17 +87,77 @@ fn the_binaries_take_their_examples() -> Result<()> {
     control
         .env("WAYMARK_FILES_URL", folder.path().join("files"))
         .env("DATABASE_URL", "postgres://waymark:PASSWORD@127.0.0.1:1/waymark");
-    let output = control.output()?;
-    let error = String::from_utf8_lossy(&output.stderr);
-    // Not 64: the settings are right, but nobody is there.
-    ensure!(output.status.code() == Some(1) && error.contains("Postgres does not answer"), "{error}");
+    // Not the end with 64: the settings are right, but nobody is there.
+    let mut child = waits_for_postgres(&mut control)?;
+    child.kill()?;
+    child.wait()?;
 
     let key_file = folder.path().join("key");
-    std::fs::write(&key_file, tests::product::random_key()?)?;
+    tests::product::write_key(&key_file, &tests::product::random_key()?)?;
     let mut edge = loaded("edge", &[])?;
     edge.env("WAYMARK_EDGE_KEY_FILE", key_file).env("WAYMARK_DATA_DIR", folder.path().join("data"));
     let (mut child, _) = spawn_until(&mut edge, "Edge", DEADLINE)?;
     child.kill()?;
     child.wait()?;
+    Ok(())
+}
+
+#[test]
+fn every_variable_of_the_sources_is_a_known_name() -> Result<()> {
+    let mut found = BTreeSet::new();
+    let mut folders =
+        ["edge/src", "control/src", "deploy/standalone/src"].map(|name| root().join(name)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path)?;
+            let names =
+                text.split("env = \"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned()));
+            found.extend(names.filter(|name| name.starts_with("WAYMARK_")));
+        }
+    }
+    let known: BTreeSet<String> = shared::variables::NAMES.iter().map(|name| (*name).to_owned()).collect();
+    let differ: Vec<_> = known.symmetric_difference(&found).collect();
+    ensure!(differ.is_empty(), "NAMES in shared/src/variables.rs and the settings differ: {differ:?}");
+    Ok(())
+}
+
+#[test]
+fn misspelt_variables_are_named_at_the_start_of_each_process() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut edge = Command::new(built("edge")?);
+    let key_file = folder.path().join("key");
+    tests::product::write_key(&key_file, &tests::product::random_key()?)?;
+    edge.env("WAYMARK_EDGE_ID", "e").env("WAYMARK_EDGE_KEY_FILE", &key_file);
+    edge.env("WAYMARK_CONTROL_URLS", "http://127.0.0.1:1").env("WAYMARK_API_URLS", "http://127.0.0.1:1");
+    edge.env("REDIS_URL", "redis://127.0.0.1:1");
+    let mut control = Command::new(built("control")?);
+    control.arg("serve").env("DATABASE_URL", "postgres://waymark@127.0.0.1:1/waymark");
+    control.env("REDIS_URL", "redis://127.0.0.1:1");
+    let mut up = Command::new(built("waymark")?);
+    up.arg("up");
+    for mut command in [edge, control, up] {
+        command
+            .env("WAYMARK_DATA_DIR", folder.path().join("data"))
+            .env("WAYMARK_FILES_URL", folder.path().join("files"))
+            .env("WAYMARK_TRUSTED_PROXY", "127.0.0.1")
+            .env("RUST_LOG", "warn");
+        for listener in ["API", "EDGE", "INTERNAL", "ADMIN"] {
+            command.env(format!("WAYMARK_{listener}_LISTEN"), "127.0.0.1:0");
+        }
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn()?;
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().context("stderr")?));
+        let meant =
+            "WAYMARK_TRUSTED_PROXY is not a setting and has no effect; did you mean WAYMARK_TRUSTED_PROXIES?";
+        let is_named = lines.map_while(Result::ok).any(|line| line.contains(meant));
+        child.kill()?;
+        child.wait()?;
+        ensure!(is_named, "{command:?} does not name the variable");
+    }
     Ok(())
 }

@@ -12,6 +12,8 @@ use control::{
     error::ServiceError,
     service::{
         App,
+        base_urls::UrlSettings,
+        capacity::CapacityLimits,
         edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
         limiter::{Limits, Ticks},
@@ -92,9 +94,11 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         trusted_proxies: TrustedProxies::default(),
         outward: tests::db::outward()?,
         limits: Limits::default(),
+        capacity: CapacityLimits::default(),
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
+        urls: UrlSettings::default(),
     })
     .await?;
     tokio::spawn(task.run(app.db.clone(), app.hub.clone(), app.feed.clone(), CancellationToken::new()));

@@ -275,6 +275,7 @@ async fn kept_answers_go_after_a_day_in_steps(engine: Engine) -> Result<()> {
     for at in [1, 2, 3, 3, 4, 5] {
         let key =
             format!("order-{}", random16()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let key = idempotency::OwnedKey::new(&made.actor(), key);
         idempotency::insert(&mut tx, made.account, &key, &[1; 32], &json!({}), at).await?;
     }
     let now = 4 + idempotency::KEPT_MS;

@@ -5,10 +5,13 @@ use std::{
     process::ExitCode,
 };
 
-use tests::simulator::{ASSUMPTIONS, FIRST_EVALUATION_SEED, Figures, Report, run};
+use tests::simulator::{ASSUMPTIONS, FIRST_EVALUATION_SEED, Figures, Report, attack, run};
 
 /// Items of each mix, unless the command line says otherwise.
 const ITEMS: u64 = 100_000;
+
+/// Most items that attackers are let loose on.
+const ATTACKED: usize = 4_000;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().ok());
@@ -27,6 +30,10 @@ fn tell(items: usize, seed: u64) -> Result<()> {
     let mixes = [("plain", Figures::PLAIN), ("shifted", Figures::SHIFTED), ("crowded", Figures::CROWDED)];
     for (name, figures) in mixes {
         writeln!(out, "== {name} mix, seed {seed}\n{}", Report::of(&run(seed, items, &figures)))?;
+    }
+    writeln!(out, "== attackers, on items of the plain mix: what each can still do")?;
+    for one in attack(seed, items.min(ATTACKED)) {
+        writeln!(out, "{one}")?;
     }
     writeln!(out, "== assumed, in the plain and the shifted mix")?;
     for one in ASSUMPTIONS {

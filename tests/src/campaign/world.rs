@@ -285,7 +285,7 @@ impl World {
         let folder = self.dir.path().join(&name);
         std::fs::create_dir_all(&folder)?;
         let key_file = folder.join("key");
-        std::fs::write(&key_file, self.control(&["edge-keys", "create", &name])?)?;
+        crate::product::write_key(&key_file, &self.control(&["edge-keys", "create", &name])?)?;
         let data = folder.join("data");
         let mut disk = None;
         if shape.has_small_disks {

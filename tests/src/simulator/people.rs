@@ -1,7 +1,7 @@
 //! People, their devices, and what the service sees of a scan.
 
 use control::domain::{
-    assessment::{agent::AgentHash, profile::Observation, spot::Spot},
+    assessment::{agent::AgentHash, profile::Observation, source::Source, spot::Spot},
     location::Coordinates,
 };
 use shared::time::UnixMillis;
@@ -139,7 +139,7 @@ impl Person {
     pub(super) fn scan(&self, rng: &mut Rng, at: i64, there: Town, figures: &Figures) -> Observation {
         let agent = if rng.chance(figures.other_browser) { self.other } else { self.main };
         let spot = self.spot(rng, there, figures);
-        Observation { at: UnixMillis(at), agent: Some(agent), spot, is_implicit: true }
+        Observation { at: UnixMillis(at), agent: Some(agent), spot, is_implicit: true, source: Source::Edge }
     }
 
     fn spot(&self, rng: &mut Rng, there: Town, figures: &Figures) -> Spot {
@@ -187,7 +187,7 @@ fn by_sensor(rng: &mut Rng, town: Town) -> Spot {
     near(rng, town).map_or(Spot::NOWHERE, |at| Spot::of_sensor(at, country, Some(town.city.region)))
 }
 
-fn by_address(rng: &mut Rng, town: Town, figures: &Figures) -> Spot {
+pub(super) fn by_address(rng: &mut Rng, town: Town, figures: &Figures) -> Spot {
     if rng.chance(figures.country_only) {
         return Spot::of_address(false, None, Some(town.country.code), None);
     }

@@ -1,5 +1,7 @@
 //! The country of a point: Natural Earth's outlines at 1:50m, packed into the program (`control/data`).
 
+mod exceptions;
+
 use std::sync::LazyLock;
 
 use super::spot::CountryCode;
@@ -23,10 +25,18 @@ pub struct Candidates {
     pub all: Vec<CountryCode>,
 }
 
+impl Candidates {
+    /// The country, where it is decided: one that is not counts as none.
+    #[must_use]
+    pub fn decided(&self) -> Option<CountryCode> {
+        self.likely.filter(|_| self.all.len() == 1)
+    }
+}
+
 /// The country of a point.
 #[must_use]
 pub fn find(at: Coordinates) -> Candidates {
-    WORLD.find(at.latitude(), at.longitude())
+    exceptions::apply(at, WORLD.find(at.latitude(), at.longitude()))
 }
 
 /// A closed line, in degrees of longitude and latitude, with the box around it.
@@ -143,7 +153,8 @@ impl Ring {
     /// Distance to the line in kilometres, on the flat: right to a percent as near as it matters.
     fn km_to(&self, latitude: f64, longitude: f64) -> f64 {
         let across = latitude.to_radians().cos();
-        // The other side of the date line is as near.
+        // The other side of the date line is as near. The second end goes by the first: turned by itself, it would
+        // make a line through the point of one that crosses the meridian opposite to it.
         let turn = |x: f64| (x - longitude + 540.0).rem_euclid(360.0) - 180.0;
         let margin = BORDER_KM / KM_PER_DEGREE;
         let mut nearest = f64::INFINITY;
@@ -151,8 +162,8 @@ impl Ring {
             if (y1.min(y2) - latitude) > margin || (latitude - y1.max(y2)) > margin {
                 continue;
             }
-            let (from, to) = ((turn(x1) * across, y1 - latitude), (turn(x2) * across, y2 - latitude));
-            let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+            let from = (turn(x1) * across, y1 - latitude);
+            let (dx, dy) = ((x2 - x1) * across, y2 - y1);
             let length = dx * dx + dy * dy;
             let share = if length > 0.0 { -(from.0 * dx + from.1 * dy) / length } else { 0.0 };
             let share = share.clamp(0.0, 1.0);

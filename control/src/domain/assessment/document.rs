@@ -8,7 +8,7 @@ use super::{
     rules::Match,
     settings::Settings,
     spot::CountryCode,
-    trigger::{Request, TriggerType},
+    trigger::{Named, Request, TriggerType},
 };
 
 /// Type of the action that holds a result.
@@ -116,6 +116,8 @@ pub fn members(
             "timeZone": or_unknown(&context.time_zone),
             "userAgent": or_unknown(&context.user_agent),
         },
+        "duplicatePoints": found.points,
+        "unverifiedScansCount": found.unverified,
         "rulesVersion": RULES_VERSION,
     });
     let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
@@ -140,7 +142,10 @@ fn tags(found: &Assessment, request: &Request, context: &Context, source: &str) 
         format!("eventGroup:{}", request.kind.event_group()),
     ];
     let scanned = request.text("scanValue").or(context.entry_url.as_deref());
-    let shown = scanned.map(|value| value.split(['?', '#']).next().unwrap_or_default());
+    // Of an item that is not known, what was asked about.
+    let asked = Some(&request.named).filter(|_| found.check("invalidChecks") == Match::True);
+    let scanned = scanned.map(str::to_owned).or_else(|| asked.and_then(Named::shown));
+    let shown = scanned.as_deref().map(|value| value.split(['?', '#']).next().unwrap_or_default());
     if let Some(value) = shown.filter(|value| !value.is_empty()) {
         tags.push(format!("scanValue:{}", value.chars().take(MAX_TAGGED).collect::<String>()));
     }

@@ -6,21 +6,28 @@
 pub mod agent;
 pub mod countries;
 pub mod document;
+pub mod peak;
 pub mod profile;
 pub mod rules;
 pub mod settings;
+pub mod source;
 pub mod spot;
 pub mod spread;
 pub mod trigger;
 pub mod verdict;
 
-use shared::standing::{Risk, Verdict};
+use shared::{
+    standing::{Risk, Verdict},
+    time::UnixMillis,
+};
 
 use self::{
-    profile::Profile,
+    peak::{Level, Peak},
+    profile::{Profile, SessionKey},
     rules::{Evidence, Finding, Item, Known, Match},
     settings::Settings,
-    spot::{CountryCode, Precision},
+    source::Source,
+    spot::{CountryCode, Precision, Spot},
     spread::{Spread, Trigger},
     trigger::TriggerType,
     verdict::Findings,
@@ -33,7 +40,11 @@ use self::{
 ///
 /// 3: what is mostly seen in one region is suspected and not called a duplicate; points for phones with one user agent
 /// that are too far apart to be two.
-pub const RULES_VERSION: u32 = 3;
+///
+/// 4: scans by public keys move no verdict beyond unknown; a country that is not decided counts as none; what is said of
+/// copies does not go by the market; the greatest points since the commissioning are kept; an item is at home in its
+/// market only if it was there first, and by more than a fifth of its sessions.
+pub const RULES_VERSION: u32 = 4;
 
 /// Everything that an assessment goes by.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +63,10 @@ pub struct Facts<'a> {
     pub profile: &'a Profile,
     /// The settings of the item.
     pub settings: &'a Settings,
+    /// Who reported the scan. Of a public one the trigger holds what the server saw: arrival, network and its country.
+    pub source: Source,
+    /// The greatest points before.
+    pub peak: Option<Peak>,
 }
 
 /// What was found, and what follows.
@@ -63,6 +78,14 @@ pub struct Assessment {
     pub spread: Spread,
     /// The statuses.
     pub verdict: Verdict,
+    /// The points of a duplicate, of the scans that are believed.
+    pub points: u32,
+    /// What they amount to.
+    pub level: Level,
+    /// Since when scans count: the last commissioning.
+    pub since: Option<UnixMillis>,
+    /// Scans by public keys that were left out.
+    pub unverified: u64,
 }
 
 impl Assessment {
@@ -75,6 +98,9 @@ impl Assessment {
 }
 
 /// Assesses an item.
+///
+/// It is judged twice where scans by public keys are among those that count: without them, and with them. Where they
+/// make it worse, it is unknown at most.
 #[must_use]
 pub fn assess(facts: &Facts<'_>) -> Assessment {
     let invalid = rules::invalid(facts.item);
@@ -86,43 +112,143 @@ pub fn assess(facts: &Facts<'_>) -> Assessment {
     let since = known.commission.as_ref().and_then(|commission| commission.commissioned_at(facts.trigger.at));
     let nothing = Profile::default();
     let profile = if known.is_display() { &nothing } else { facts.profile };
-    let spread = Spread::of(profile, facts.trigger, since, facts.settings);
-    let unauthorized = rules::unauthorized(known, facts.trigger.at, facts.settings);
-    let place = rules::Place {
-        countries: facts.countries,
-        precision: facts.trigger.spot.precision,
-        is_professional: facts.kind.event_group() != "consumer",
-    };
-    let (diversion, gray_market) = rules::diversion(known, place, &spread, facts.settings.diversion_mode);
-    let (duplicate, duplicate_suspected) = rules::duplicate(&spread, facts.settings);
-    let evidence = Some(facts.evidence).filter(|_| facts.settings.evidence_types.contains(&facts.kind));
-    let seen = [
-        ("physicalChecks", rules::physical(evidence)),
-        ("watermarkChecks", rules::watermark(known, evidence)),
-        ("markingsChecks", rules::markings(known, evidence)),
-    ];
-    let is_true = |finding: &Option<Finding>| finding.as_ref().is_some_and(|one| one.matched == Match::True);
-    let by_evidence =
-        if seen.iter().any(|(_, finding)| is_true(finding)) { Match::True } else { Match::Unknown };
-    let verdict = verdict::verdict(Findings {
-        invalid: invalid.matched,
-        evidence: by_evidence,
-        unauthorized: unauthorized.matched,
-        duplicate: duplicate.matched,
-        duplicate_suspected,
-        is_outlier: spread.outlier == Some(true),
-        diversion: diversion.matched,
-        gray_market,
-        is_confirmed_item: evidence.and_then(|evidence| evidence.inspected) == Some(true),
-    });
-    let mut checks = vec![
-        ("invalidChecks", invalid),
-        ("unauthorizedChecks", unauthorized),
-        ("diversionChecks", diversion),
-        ("duplicateChecks", duplicate),
-    ];
-    checks.extend(seen.into_iter().filter_map(|(name, finding)| Some((name, finding?))));
-    Assessment { checks, spread, verdict }
+    let is_public = facts.source == Source::Public;
+    let unverified = unverified(profile, facts.trigger, since, is_public);
+    let case = Case { facts, known, since };
+    let neutral = Trigger { agent: None, spot: Spot::NOWHERE, is_counted: false, ..facts.trigger.clone() };
+    let believed = case.judge(profile, if is_public { &neutral } else { facts.trigger }, is_public);
+    let all =
+        (is_public || unverified > 0).then(|| case.judge(&profile.with_unverified(), facts.trigger, false));
+    // Of a public trigger its country is shown, and its device is its network's, which is none to show.
+    let seen = Trigger { agent: None, ..facts.trigger.clone() };
+    let spread =
+        if is_public { Spread::of(profile, &seen, since, facts.settings) } else { believed.spread.clone() };
+    let verdict = all.as_ref().map_or(believed.verdict, |all| peak::settled(believed.verdict, all.verdict));
+    let (points, level) = (believed.points, believed.level);
+    let mut checks = vec![("invalidChecks", invalid)];
+    checks.extend(believed.checks(all, is_public, unverified));
+    Assessment { checks, spread, verdict, points, level, since, unverified }
+}
+
+/// Scans by public keys before a trigger, as far as they are kept.
+fn unverified(profile: &Profile, trigger: &Trigger, since: Option<UnixMillis>, is_public: bool) -> u64 {
+    let own = is_public.then(|| SessionKey::of(trigger.at, trigger.agent));
+    let oldest = spread::oldest(trigger.at, since);
+    let counts =
+        profile.unverified().filter(|(_, session)| session.last >= oldest && session.first <= trigger.at);
+    counts.map(|(key, session)| u64::from(session.implicit).saturating_sub(u64::from(own == Some(key)))).sum()
+}
+
+/// What is judged by the same facts, with and without the scans of public keys.
+struct Case<'a> {
+    facts: &'a Facts<'a>,
+    known: &'a Known,
+    since: Option<UnixMillis>,
+}
+
+/// What was found of a case.
+struct Judged {
+    unauthorized: Finding,
+    diversion: Finding,
+    duplicate: Finding,
+    seen: [(&'static str, Option<Finding>); 3],
+    spread: Spread,
+    points: u32,
+    level: Level,
+    verdict: Verdict,
+}
+
+impl Case<'_> {
+    /// Judges a profile and a trigger; of a neutral one neither place nor evidence is known.
+    fn judge(&self, profile: &Profile, trigger: &Trigger, is_neutral: bool) -> Judged {
+        let Self { facts, known, since } = self;
+        let spread = Spread::of(profile, trigger, *since, facts.settings);
+        let unauthorized = rules::unauthorized(known, trigger.at, facts.settings);
+        let place = rules::Place {
+            countries: if is_neutral { &[] } else { facts.countries },
+            precision: trigger.spot.precision,
+            is_professional: !is_neutral && facts.kind.event_group() != "consumer",
+        };
+        let (diversion, gray_market) = rules::diversion(known, place, &spread, facts.settings.diversion_mode);
+        let points = rules::sum(&rules::signs(&spread, facts.settings));
+        let (found, is_suspected) = rules::duplicate(&spread, facts.settings);
+        let level = match (found.matched, is_suspected) {
+            (Match::True, _) => Level::Duplicate,
+            (Match::False | Match::Unknown, true) => Level::Suspected,
+            (Match::False | Match::Unknown, false) => Level::None,
+        };
+        let is_kept = |peak: &Peak| {
+            peak.is_since(*since) && peak.at <= trigger.at && !known.is_display() && peak.level > level
+        };
+        let kept = facts.peak.filter(is_kept);
+        let duplicate = kept.map_or(found.clone(), |peak| rules::remembered(&found, &peak));
+        let evidence = Some(facts.evidence)
+            .filter(|_| !is_neutral && facts.settings.evidence_types.contains(&facts.kind));
+        let seen = [
+            ("physicalChecks", rules::physical(evidence)),
+            ("watermarkChecks", rules::watermark(known, evidence)),
+            ("markingsChecks", rules::markings(known, evidence)),
+        ];
+        let is_true =
+            |finding: &Option<Finding>| finding.as_ref().is_some_and(|one| one.matched == Match::True);
+        let by_evidence =
+            if seen.iter().any(|(_, finding)| is_true(finding)) { Match::True } else { Match::Unknown };
+        let verdict = verdict::verdict(Findings {
+            invalid: Match::False,
+            evidence: by_evidence,
+            unauthorized: unauthorized.matched,
+            duplicate: duplicate.matched,
+            duplicate_suspected: kept.map_or(level, |peak| peak.level) == Level::Suspected,
+            is_outlier: spread.outlier == Some(true),
+            diversion: diversion.matched,
+            gray_market,
+            is_confirmed_item: evidence.and_then(|evidence| evidence.inspected) == Some(true),
+        });
+        Judged { unauthorized, diversion, duplicate, seen, spread, points, level, verdict }
+    }
+}
+
+impl Judged {
+    /// The checks that are shown; what only scans by public keys say is unknown.
+    fn checks(self, all: Option<Self>, is_public: bool, unverified: u64) -> Vec<(&'static str, Finding)> {
+        let Some(all) = all else {
+            let mut checks = vec![
+                ("unauthorizedChecks", self.unauthorized),
+                ("diversionChecks", self.diversion),
+                ("duplicateChecks", self.duplicate),
+            ];
+            checks.extend(self.seen.into_iter().filter_map(|(name, finding)| Some((name, finding?))));
+            return checks;
+        };
+        let doubted = |found: Finding| match found.matched {
+            Match::True => rules::unverified(&found),
+            Match::False | Match::Unknown => found,
+        };
+        let diversion = if is_public { doubted(all.diversion) } else { self.diversion };
+        let mut duplicate = self.duplicate;
+        if unverified > 0 {
+            duplicate
+                .reason
+                .push_str(&format!(" UNVERIFIED_SCANS: {unverified} scans by public keys are left out."));
+        }
+        if all.level > self.level && duplicate.matched != Match::True {
+            let told = rules::unverified(&all.duplicate);
+            duplicate =
+                Finding { matched: Match::Unknown, reason: format!("{} {}", duplicate.reason, told.reason) };
+        }
+        let seen = if is_public { all.seen } else { self.seen };
+        let seen = seen.into_iter().filter_map(|(name, finding)| {
+            let finding = finding?;
+            Some((name, if is_public { rules::unverified(&finding) } else { finding }))
+        });
+        let mut checks = vec![
+            ("unauthorizedChecks", self.unauthorized),
+            ("diversionChecks", diversion),
+            ("duplicateChecks", duplicate),
+        ];
+        checks.extend(seen);
+        checks
+    }
 }
 
 fn of_no_item(facts: &Facts<'_>, invalid: Finding) -> Assessment {
@@ -145,7 +271,7 @@ fn of_no_item(facts: &Facts<'_>, invalid: Finding) -> Assessment {
         ("diversionChecks", unknown()),
         ("duplicateChecks", unknown()),
     ];
-    Assessment { checks, spread, verdict }
+    Assessment { checks, spread, verdict, points: 0, level: Level::None, since: None, unverified: 0 }
 }
 
 /// The place of a scan as a spot and the countries that it may be in: a sensor's word counts before an address's.
@@ -157,9 +283,11 @@ pub fn locate(
     match sensor {
         Some(at) => {
             let found = countries::find(at);
+            let country = found.decided();
             // The region is known of the address only, and says something where both agree.
-            let region = by_address.region.as_deref().filter(|_| by_address.country == found.likely);
-            let spot = spot::Spot::of_sensor(at, found.likely, region);
+            let region =
+                by_address.region.as_deref().filter(|_| country.is_some() && by_address.country == country);
+            let spot = spot::Spot::of_sensor(at, country, region);
             debug_assert!(spot.precision == Precision::Sensor);
             (spot, found.all)
         }

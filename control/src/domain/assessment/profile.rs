@@ -10,11 +10,15 @@ use shared::time::UnixMillis;
 
 use super::{
     agent::AgentHash,
+    source::Source,
     spot::{CountryCode, Point, Precision, Spot},
 };
 
 /// Most sessions that are kept: at some 35 bytes each, a profile has about 2 KiB.
 pub const MAX_SESSIONS: usize = 64;
+
+/// Most sessions of public keys that are kept beside them, at some 20 bytes each: they only show that there are some.
+pub const MAX_UNVERIFIED: usize = 32;
 
 /// The half hours that sessions are cut by, in milliseconds.
 pub const SESSION_MS: i64 = 30 * 60 * 1_000;
@@ -30,6 +34,9 @@ pub struct Observation {
     pub spot: Spot,
     /// Whether it was a redirect: an `implicitScans` action.
     pub is_implicit: bool,
+    /// Who reported it. Of a public one, the time is that of arrival, the device is the network, and of the place
+    /// only the country is told.
+    pub source: Source,
 }
 
 /// Which half hour and which device; later ones are greater.
@@ -97,6 +104,8 @@ impl Session {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
     sessions: BTreeMap<SessionKey, Session>,
+    /// Sessions of public keys, apart: they never push out the others. `implicit` counts all their scans.
+    unverified: BTreeMap<SessionKey, Session>,
 }
 
 impl Profile {
@@ -110,39 +119,58 @@ impl Profile {
 
     /// Takes a scan in; one that is older than all sessions of a full profile changes nothing.
     pub fn add(&mut self, seen: &Observation) {
-        let key = SessionKey::of(seen.at, seen.agent);
-        match self.sessions.get_mut(&key) {
-            Some(session) => session.add(seen),
-            None => {
-                self.sessions.insert(key, Session::new(seen));
-                if self.sessions.len() > MAX_SESSIONS {
-                    self.sessions.pop_first();
-                }
+        match seen.source {
+            Source::Edge | Source::Server => add(&mut self.sessions, MAX_SESSIONS, seen),
+            Source::Public => {
+                add(&mut self.unverified, MAX_UNVERIFIED, &Observation { is_implicit: true, ..seen.clone() });
             }
         }
     }
 
-    /// Whether a session is in it.
+    /// Whether a session is in it, of public keys or of the others.
     #[must_use]
-    pub fn holds(&self, key: SessionKey) -> bool {
-        self.sessions.contains_key(&key)
+    pub fn holds(&self, source: Source, key: SessionKey) -> bool {
+        match source {
+            Source::Edge | Source::Server => self.sessions.contains_key(&key),
+            Source::Public => self.unverified.contains_key(&key),
+        }
+    }
+
+    /// The sessions of public keys, the oldest first; `implicit` counts their scans of each type.
+    pub fn unverified(&self) -> impl DoubleEndedIterator<Item = (SessionKey, &Session)> {
+        self.unverified.iter().map(|(key, session)| (*key, session))
+    }
+
+    /// The profile as if every scan were believed.
+    #[must_use]
+    pub fn with_unverified(&self) -> Self {
+        let mut sessions = self.sessions.clone();
+        for (key, session) in &self.unverified {
+            // A device and a network never have the same key but by chance.
+            sessions.entry(*key).or_insert_with(|| Session { implicit: 0, ..session.clone() });
+        }
+        Self { sessions, unverified: BTreeMap::new() }
     }
 
     /// The profile after a scan of one session was removed, where `anew` is made of the scans that are left, or of
     /// the last of them: that session is as it is there, and older ones come in where there is room.
     #[must_use]
-    pub fn corrected(mut self, key: SessionKey, anew: &Self) -> Self {
-        self.sessions.remove(&key);
-        for (other, session) in &anew.sessions {
-            self.sessions.entry(*other).or_insert_with(|| session.clone());
+    pub fn corrected(mut self, source: Source, key: SessionKey, anew: &Self) -> Self {
+        let (sessions, from, most) = match source {
+            Source::Edge | Source::Server => (&mut self.sessions, &anew.sessions, MAX_SESSIONS),
+            Source::Public => (&mut self.unverified, &anew.unverified, MAX_UNVERIFIED),
+        };
+        sessions.remove(&key);
+        for (other, session) in from {
+            sessions.entry(*other).or_insert_with(|| session.clone());
         }
-        while self.sessions.len() > MAX_SESSIONS {
-            self.sessions.pop_first();
+        while sessions.len() > most {
+            sessions.pop_first();
         }
         self
     }
 
-    /// Its sessions, the oldest first.
+    /// Its sessions but those of public keys, the oldest first.
     pub fn sessions(&self) -> impl DoubleEndedIterator<Item = (SessionKey, &Session)> {
         self.sessions.iter().map(|(key, session)| (*key, session))
     }
@@ -156,7 +184,20 @@ impl Profile {
     /// Whether it holds none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.sessions.is_empty() && self.unverified.is_empty()
+    }
+}
+
+fn add(sessions: &mut BTreeMap<SessionKey, Session>, most: usize, seen: &Observation) {
+    let key = SessionKey::of(seen.at, seen.agent);
+    match sessions.get_mut(&key) {
+        Some(session) => session.add(seen),
+        None => {
+            sessions.insert(key, Session::new(seen));
+            if sessions.len() > most {
+                sessions.pop_first();
+            }
+        }
     }
 }
 
@@ -169,11 +210,21 @@ const VERSION: u8 = 1;
 pub struct InvalidProfile;
 
 impl Profile {
-    /// The form that is stored: numbers as LEB128, names of regions once.
+    /// The form that is stored of the sessions but those of public keys: numbers as LEB128, names of regions once.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        Self::write(&self.sessions)
+    }
+
+    /// The form that is stored of the sessions of public keys; empty without any.
+    #[must_use]
+    pub fn unverified_to_bytes(&self) -> Vec<u8> {
+        if self.unverified.is_empty() { Vec::new() } else { Self::write(&self.unverified) }
+    }
+
+    fn write(sessions: &BTreeMap<SessionKey, Session>) -> Vec<u8> {
         let mut regions: Vec<&str> =
-            self.sessions.values().filter_map(|session| session.spot.region.as_deref()).collect();
+            sessions.values().filter_map(|session| session.spot.region.as_deref()).collect();
         regions.sort_unstable();
         regions.dedup();
         let mut out = vec![VERSION];
@@ -182,9 +233,9 @@ impl Profile {
             put(&mut out, region.len() as u64);
             out.extend(region.as_bytes());
         }
-        put(&mut out, self.sessions.len() as u64);
+        put(&mut out, sessions.len() as u64);
         let mut before = 0_i64;
-        for (key, session) in &self.sessions {
+        for (key, session) in sessions {
             put_signed(&mut out, key.half_hour.wrapping_sub(before));
             before = key.half_hour;
             out.extend(key.agent.0.to_be_bytes());
@@ -197,11 +248,18 @@ impl Profile {
         out
     }
 
-    /// Reads the form that is stored.
+    /// Reads the two forms that are stored; nothing is a profile without sessions.
     ///
     /// # Errors
     /// The bytes are something else.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidProfile> {
+    pub fn from_bytes(sessions: &[u8], unverified: &[u8]) -> Result<Self, InvalidProfile> {
+        Ok(Self { sessions: Self::read(sessions)?, unverified: Self::read(unverified)? })
+    }
+
+    fn read(bytes: &[u8]) -> Result<BTreeMap<SessionKey, Session>, InvalidProfile> {
+        if bytes.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         let mut reader = Reader(bytes);
         if reader.byte()? != VERSION {
             return Err(InvalidProfile);
@@ -225,7 +283,7 @@ impl Profile {
             let key = SessionKey { half_hour, agent: AgentHash(u64::from_be_bytes(agent)) };
             sessions.insert(key, Session { first, last, implicit, spot, spot_at });
         }
-        if reader.0.is_empty() { Ok(Self { sessions }) } else { Err(InvalidProfile) }
+        if reader.0.is_empty() { Ok(sessions) } else { Err(InvalidProfile) }
     }
 }
 
@@ -308,146 +366,4 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::domain::location::Coordinates;
-
-    prop_compose! {
-        pub(in crate::domain::assessment) fn spots()(
-            kind in 0..4_u8,
-            latitude in -90.0..=90.0_f64,
-            longitude in -180.0..=180.0_f64,
-            country in prop::sample::select(vec!["CH", "DE", "FR", "US", "FJ"]),
-            region in prop::option::of(prop::sample::select(vec!["Bern", "Zürich", "North"])),
-        ) -> Spot {
-            let at = Coordinates::new(latitude, longitude);
-            match kind {
-                0 => Spot::NOWHERE,
-                1 => Spot::of_address(false, at, Some(country), region),
-                2 => Spot::of_address(true, at, Some(country), region),
-                _ => Spot::of_sensor(at.unwrap(), country.parse().ok(), region),
-            }
-        }
-    }
-
-    prop_compose! {
-        pub(in crate::domain::assessment) fn scans()(
-            at in 0..40 * SESSION_MS,
-            agent in prop::option::of(1..6_u64),
-            spot in spots(),
-            is_implicit in any::<bool>(),
-        ) -> Observation {
-            Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_order_of_arrival_changes_nothing(
-            scans in prop::collection::vec(scans(), 0..150),
-            seed in any::<u64>(),
-        ) {
-            let mut shuffled = scans.clone();
-            let mut state = seed | 1;
-            for at in (1..shuffled.len()).rev() {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                shuffled.swap(at, (state >> 33) as usize % (at + 1));
-            }
-            prop_assert_eq!(Profile::of(&scans), Profile::of(&shuffled));
-        }
-
-        #[test]
-        fn what_is_stored_reads_back_and_is_small(scans in prop::collection::vec(scans(), 0..150)) {
-            // Through the store after each scan, as the intake does, and in one go.
-            let mut kept = Profile::default();
-            for seen in &scans {
-                kept = Profile::from_bytes(&kept.to_bytes()).unwrap();
-                kept.add(seen);
-            }
-            prop_assert_eq!(&kept, &Profile::of(&scans));
-            let bytes = kept.to_bytes();
-            prop_assert!(kept.len() <= MAX_SESSIONS && bytes.len() <= 3_072, "{}", bytes.len());
-        }
-
-        /// A scan that is removed leaves the profile that the others make.
-        #[test]
-        fn a_removed_scan_is_as_if_it_never_was(
-            scans in prop::collection::vec(scans(), 1..150),
-            which in any::<prop::sample::Index>(),
-        ) {
-            let mut left = scans.clone();
-            let gone = left.remove(which.index(scans.len()));
-            let key = SessionKey::of(gone.at, gone.agent);
-            let (before, after) = (Profile::of(&scans), Profile::of(&left));
-            if before.holds(key) {
-                prop_assert_eq!(before.corrected(key, &after), after);
-            } else {
-                prop_assert_eq!(before, after);
-            }
-        }
-
-        #[test]
-        fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Profile::from_bytes(&bytes);
-            let mut cut = Profile::of(&[Observation {
-                at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true,
-            }]).to_bytes();
-            cut.truncate(bytes.len() % cut.len());
-            prop_assert_eq!(Profile::from_bytes(&cut), Err(InvalidProfile));
-        }
-    }
-
-    #[test]
-    fn a_session_is_one_device_in_half_an_hour() {
-        let seen = |at, agent, is_implicit| Observation {
-            at: UnixMillis(at),
-            agent: Some(AgentHash(agent)),
-            spot: Spot::NOWHERE,
-            is_implicit,
-        };
-        let scans = [
-            seen(0, 1, true),
-            seen(5, 1, true),
-            seen(SESSION_MS - 1, 1, false),
-            seen(7, 2, true),
-            seen(SESSION_MS, 1, true),
-        ];
-        let profile = Profile::of(&scans);
-        let told: Vec<_> = profile
-            .sessions()
-            .map(|(key, one)| (key.agent().0, one.first.0, one.last.0, one.implicit))
-            .collect();
-        assert_eq!(told, [(1, 0, SESSION_MS - 1, 2), (2, 7, 7, 1), (1, SESSION_MS, SESSION_MS, 1)]);
-    }
-
-    #[test]
-    fn the_best_known_place_counts() {
-        let at = Coordinates::new(46.9, 7.4).unwrap();
-        let city = Spot::of_address(true, Some(at), Some("CH"), None);
-        let sensor = Spot::of_sensor(at, "CH".parse().ok(), None);
-        let seen = |at, spot: &Spot| Observation {
-            at: UnixMillis(at),
-            agent: None,
-            spot: spot.clone(),
-            is_implicit: false,
-        };
-        let profile =
-            Profile::of(&[seen(1, &Spot::NOWHERE), seen(2, &city), seen(9, &sensor), seen(3, &city)]);
-        assert_eq!(profile.sessions().map(|(_, one)| one.spot.clone()).collect::<Vec<_>>(), [sensor]);
-    }
-
-    #[test]
-    fn the_last_sessions_are_kept() {
-        let seen = |n: i64| Observation {
-            at: UnixMillis(n * SESSION_MS),
-            agent: None,
-            spot: Spot::NOWHERE,
-            is_implicit: true,
-        };
-        let profile = Profile::of(&(0..100).map(seen).collect::<Vec<_>>());
-        let firsts: Vec<i64> = profile.sessions().map(|(_, one)| one.first.0 / SESSION_MS).collect();
-        assert_eq!(firsts, (36..100).collect::<Vec<_>>());
-    }
-}
+pub(super) mod tests;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 
 use super::{
+    peak::{Level, Peak},
     settings::{DiversionMode, Settings},
     spot::{CountryCode, Precision},
     spread::{Home, Spread},
@@ -153,6 +154,9 @@ pub struct Place<'a> {
     pub is_professional: bool,
 }
 
+/// An item is at home in its market if the sessions inside, so many times, are no fewer than those outside.
+const HOME_SHARE: usize = 4;
+
 /// Diversion: the item is outside of its markets; and how sure that is, as `grayMarketStatus`.
 #[must_use]
 pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: DiversionMode) -> (Finding, Risk) {
@@ -166,7 +170,8 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
     if place.countries.is_empty() {
         return (Finding::new(Match::Unknown, "NO_COUNTRY: the country is not known."), Risk::Unknown);
     }
-    if !inside.is_empty() && !outside.is_empty() {
+    // A country that is not decided counts as none, whichever of them are permitted.
+    if place.countries.len() > 1 {
         let text = format!("NO_COUNTRY: near the border of {}.", list(place.countries));
         return (Finding::new(Match::Unknown, text), Risk::Unknown);
     }
@@ -179,7 +184,9 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
     let before = || spread.previous_countries.iter().flatten();
     let (home, away) = (before().filter(|c| is_in(c)).count(), before().filter(|c| !is_in(c)).count());
     let travels = travels_with_its_owner(spread, &is_in);
-    let has_home = home >= 2 || (home >= 1 && home >= away) || travels;
+    // Goods that come back after they were sold outside are not at home by one scan.
+    let was_first_inside = before().next().is_some_and(is_in);
+    let has_home = (was_first_inside || travels) && home * HOME_SHARE >= away;
     let is_backed = place.precision == Precision::Sensor || place.is_professional || away > 0;
     let risk = match mode {
         DiversionMode::Trigger => Risk::Confirmed,
@@ -319,6 +326,27 @@ pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
         reason.push_str(&format!(" MOSTLY_IN_ONE_REGION: {sessions} of {of} sessions are in {region}."));
     }
     (Finding::new(Match::False, reason), is_suspected)
+}
+
+/// What was found of duplicates where it was worse before: a verdict does not forget what other sessions pushed out.
+#[must_use]
+pub fn remembered(found: &Finding, peak: &Peak) -> Finding {
+    let Peak { points, level, scan, at } = peak;
+    let day = jiff::Timestamp::from_millisecond(at.0)
+        .map_or_else(|_| at.0.to_string(), |at| at.strftime("%Y-%m-%d").to_string());
+    let (matched, word) = match level {
+        Level::Duplicate => (Match::True, "DUPLICATE"),
+        Level::Suspected => (found.matched, "It may be a DUPLICATE"),
+        Level::None => (found.matched, "No duplicate"),
+    };
+    let now = &found.reason;
+    Finding::new(matched, format!("{word} since the scan {scan} of {day}, with {points} points. Now: {now}"))
+}
+
+/// A finding that rests on scans by public keys: it is kept to be read, and is unknown.
+#[must_use]
+pub fn unverified(found: &Finding) -> Finding {
+    Finding::new(Match::Unknown, format!("UNVERIFIED, by public keys only: {}", found.reason))
 }
 
 /// Evidence of an inspector; each is `None` where it was not looked for.

@@ -125,8 +125,8 @@ impl Spread {
     #[must_use]
     pub fn of(profile: &Profile, trigger: &Trigger, since: Option<UnixMillis>, settings: &Settings) -> Self {
         let own = SessionKey::of(trigger.at, trigger.agent);
-        let oldest = since.unwrap_or(UnixMillis(i64::MIN)).0.max(trigger.at.0.saturating_sub(WINDOW_MS));
-        let counts = |session: &Session| session.last.0 >= oldest && session.first < trigger.at;
+        let oldest = oldest(trigger.at, since);
+        let counts = |session: &Session| session.last >= oldest && session.first < trigger.at;
         let implicit_of_own: u64 = profile
             .sessions()
             .filter(|(key, session)| *key == own && counts(session))
@@ -175,6 +175,11 @@ impl Spread {
         spread.alike = alike(&stops);
         spread
     }
+}
+
+/// Sessions that ended before this do not count for a trigger.
+pub(super) fn oldest(at: UnixMillis, since: Option<UnixMillis>) -> UnixMillis {
+    since.unwrap_or(UnixMillis(i64::MIN)).max(UnixMillis(at.0.saturating_sub(WINDOW_MS)))
 }
 
 /// The device, if it is known.

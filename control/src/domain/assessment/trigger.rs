@@ -10,6 +10,7 @@ use shared::{
 };
 
 use crate::domain::{
+    action::Action,
     limits::{MAX_IDENTIFIER, MAX_TAG, check_custom_fields, check_text, shorten},
     location::{Coordinates, Form, Location},
     members::Members,
@@ -113,6 +114,21 @@ impl fmt::Display for LocationSource {
     }
 }
 
+impl Named {
+    /// The id or the text as a result repeats it; `None` for nothing, and for what cannot be stored.
+    #[must_use]
+    pub fn shown(&self) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Id(id) => Some(id.to_string()),
+            Self::Malformed(text) | Self::Value(text) => {
+                let shown = shorten(text);
+                check_text(shown, 1, MAX_IDENTIFIER).is_ok().then(|| shown.to_owned())
+            }
+        }
+    }
+}
+
 /// How a trigger names the Thng.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
@@ -139,22 +155,77 @@ pub struct Request {
     pub timestamp: Option<UnixMillis>,
     /// Where the coordinates come from.
     pub source: LocationSource,
-    /// The coordinates.
-    pub at: Coordinates,
+    /// The coordinates; only a sensor's must be given.
+    pub at: Option<Coordinates>,
     /// The caller's own members: evidence among them.
     pub custom: Map<String, Value>,
 }
 
-impl Request {
+/// A request as it came: what it lacks, the stored action with its id may tell (decisions 12).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The action that asks.
+    pub id: ActionId,
+    /// The Thng.
+    pub named: Named,
+    kind: Option<TriggerType>,
+    timestamp: Option<UnixMillis>,
+    source: Option<LocationSource>,
+    at: Option<Coordinates>,
+    custom: Option<Map<String, Value>>,
+}
+
+impl Asked {
+    /// The request with what it lacks taken from the stored action.
+    ///
+    /// # Errors
+    /// What is told by neither.
+    pub fn complete(self, stored: Option<&Action>) -> Result<Request, Vec<String>> {
+        // The type of another action says nothing of this one.
+        let stored = stored.filter(|action| self.kind.is_none_or(|kind| kind.as_str() == action.kind));
+        let mut faults = Vec::new();
+        let kind = self.kind.or_else(|| stored.and_then(|action| action.kind.parse().ok()));
+        if kind.is_none() {
+            faults.push("type is required.".to_owned());
+        }
+        let member = |name: &str| stored.and_then(|action| action.members.get(name));
+        let of_stored = || match member("locationSource").and_then(Value::as_str)? {
+            "geoIp" => Some(LocationSource::GeoIp),
+            "sensor" => Some(LocationSource::Sensor),
+            _ => Some(LocationSource::Unknown),
+        };
+        let source = self.source.or_else(of_stored);
+        if source.is_none() {
+            faults.push("locationSource is required.".to_owned());
+        }
+        let degrees = |name: &str| member("location").and_then(|location| location.get(name)?.as_f64());
+        let at = self.at.or_else(|| Coordinates::new(degrees("latitude")?, degrees("longitude")?));
+        if at.is_none() && source.is_none_or(|source| source == LocationSource::Sensor) {
+            faults.push("location is required.".to_owned());
+        }
+        let of_stored = || member("customFields").and_then(Value::as_object).filter(|fields| is_good(fields));
+        let custom = self.custom.or_else(|| of_stored().cloned()).unwrap_or_default();
+        match (kind, source) {
+            (Some(kind), Some(source)) if faults.is_empty() => {
+                let Self { id, named, timestamp, .. } = self;
+                Ok(Request { id, kind, named, timestamp, source, at, custom })
+            }
+            _ => Err(faults),
+        }
+    }
+
     /// Reads the body of `POST /authentication`.
     ///
     /// # Errors
     /// Every fault found, each naming its member. A `thng` that is no id is none: it is what is asked about.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        for name in ["id", "type", "locationSource", "location"] {
-            if members.raw(name).is_none() {
-                members.fault(format!("{name} is required."));
+        if members.raw("id").is_none() {
+            // No stored action tells the others.
+            for name in ["id", "type", "locationSource", "location"] {
+                if members.raw(name).is_none() {
+                    members.fault(format!("{name} is required."));
+                }
             }
         }
         let id = members.parsed("id");
@@ -173,8 +244,8 @@ impl Request {
             Location::read(&mut members, "location", Form::Trigger).and_then(|location| location.coordinates);
         let timestamp = millis(&mut members, "timestamp");
         millis(&mut members, "createdAt");
-        let custom =
-            members.typed("customFields", "an object", Value::as_object).cloned().unwrap_or_default();
+        let given = members.typed("customFields", "an object", Value::as_object).cloned();
+        let custom = given.clone().unwrap_or_default();
         if let Err(fault) = check_custom_fields(&custom) {
             members.fault(format!("customFields {fault}."));
         }
@@ -186,16 +257,23 @@ impl Request {
                 (None, Some(value)) if !value.is_empty() => Named::Value(value.to_owned()),
                 (None, _) => Named::Nothing,
             };
-        let request = id.zip(kind).zip(source.zip(at)).map(|((id, kind), (source, at))| Self {
-            id,
-            kind,
-            named,
-            timestamp,
-            source,
-            at,
-            custom,
-        });
-        members.finish(request)
+        members.finish(id.map(|id| Self { id, named, kind, timestamp, source, at, custom: given }))
+    }
+}
+
+/// Whether stored members could have been sent with a trigger.
+fn is_good(fields: &Map<String, Value>) -> bool {
+    let body = Value::Object(Map::new());
+    let Ok(mut members) = Members::of(&body) else { return false };
+    check_evidence(&mut members, fields);
+    check_custom_fields(fields).is_ok() && members.finish(Some(())).is_ok()
+}
+
+impl Request {
+    /// Whether the item is named by what was scanned.
+    #[must_use]
+    pub fn is_by_value(&self) -> bool {
+        matches!(self.named, Named::Value(_))
     }
 
     /// A member of `customFields` that is a text.
@@ -292,10 +370,8 @@ mod tests {
                 with("location", json!({"latitude": 1, "longitude": 181, "position": point(2.0, 1.0)})),
                 &["location.longitude"],
             ),
-            (
-                with("location", json!({"latitude": 1, "longitude": 2, "position": point(2.00011, 1.0)})),
-                &["location.position must name the same point"],
-            ),
+            // The position wins.
+            (with("location", json!({"latitude": 1, "longitude": 2, "position": point(2.5, 1.0)})), &[]),
             (with("timestamp", json!("x")), &["timestamp must be an integer"]),
             (with("timestamp", json!(-1)), &["timestamp must be an integer"]),
             (with("createdAt", json!(1.5)), &["createdAt must be an integer"]),
@@ -318,7 +394,7 @@ mod tests {
             (with("customFields", json!({"markings": [1]})), &["markings must be an array"]),
         ];
         for (body, expected) in cases {
-            let found = Request::parse(&body).err().unwrap_or_default();
+            let found = Asked::parse(&body).err().unwrap_or_default();
             assert_eq!(found.len(), expected.len(), "{body}: {found:?}");
             for (fault, part) in found.iter().zip(expected) {
                 assert!(fault.contains(part), "{body}: {fault}");
@@ -329,7 +405,7 @@ mod tests {
     #[test]
     fn the_thng_comes_before_what_was_scanned() {
         let value = json!({"scanValue": "https://tn.gg/X"});
-        let named = |body: Value| Request::parse(&body).unwrap().named;
+        let named = |body: Value| Asked::parse(&body).unwrap().named;
         assert_eq!(named(with("thng", json!(ID))), Named::Id(ID.parse().unwrap()));
         assert_eq!(named(with("thng", json!("x"))), Named::Malformed("x".to_owned()));
         assert_eq!(named(with("customFields", value.clone())), Named::Value("https://tn.gg/X".to_owned()));
@@ -337,5 +413,46 @@ mod tests {
         both["customFields"] = value;
         assert_eq!(named(both), Named::Id(ID.parse().unwrap()));
         assert_eq!(named(with("thng", json!(""))), Named::Nothing);
+    }
+
+    #[test]
+    fn the_position_wins_over_latitude_and_longitude() {
+        let location = json!({"latitude": 1, "longitude": 2, "position":
+            {"type": "Point", "coordinates": [30.0, 40.0]}});
+        let asked = Asked::parse(&with("location", location)).unwrap().complete(None).unwrap();
+        assert_eq!(asked.at, Coordinates::new(40.0, 30.0));
+    }
+
+    #[test]
+    fn a_stored_action_supplies_what_the_request_lacks() {
+        let id: ActionId = ID.parse().unwrap();
+        let stored = |members: Value| Action {
+            id,
+            seq: 1,
+            created_at: UnixMillis(1),
+            timestamp: UnixMillis(1),
+            kind: "implicitScans".to_owned(),
+            thng: None,
+            product: None,
+            members: members.as_object().cloned().unwrap(),
+        };
+        let without = stored(json!({"locationSource": "unknown", "customFields": {"bot": true}}));
+        let located =
+            stored(json!({"locationSource": "geoIp", "location": {"latitude": 1.0, "longitude": 2.0}}));
+        let complete = |body: Value, stored: Option<&Action>| Asked::parse(&body).unwrap().complete(stored);
+        let bare = json!({"id": ID});
+        let request = complete(bare.clone(), Some(&without)).unwrap();
+        let found = (request.kind, request.source, request.at);
+        assert_eq!(found, (TriggerType::ImplicitScans, LocationSource::Unknown, None));
+        assert_eq!(request.custom["bot"], true);
+        let request = complete(bare.clone(), Some(&located)).unwrap();
+        assert_eq!((request.source, request.at), (LocationSource::GeoIp, Coordinates::new(1.0, 2.0)));
+        // As it was recorded: no geography, no location.
+        let recorded = json!({"id": ID, "type": "scans", "locationSource": "unknown"});
+        assert_eq!(complete(recorded, None).unwrap().at, None);
+        let faults = complete(bare, None).unwrap_err();
+        assert_eq!(faults, ["type is required.", "locationSource is required.", "location is required."]);
+        let sensor = json!({"id": ID, "type": "scans", "locationSource": "sensor"});
+        assert_eq!(complete(sensor, None).unwrap_err(), ["location is required."]);
     }
 }

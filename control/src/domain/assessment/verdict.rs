@@ -42,27 +42,33 @@ pub fn verdict(found: Findings) -> Verdict {
     if is_true(found.unauthorized) {
         return of(Authenticity::Negative, Risk::Suspected, gray);
     }
+    let is_unknown = found.invalid == Match::Unknown || found.unauthorized == Match::Unknown;
+    // What is said of copies goes by the copies alone, whatever is said of the market.
+    let counterfeit = if is_true(found.duplicate) || found.duplicate_suspected {
+        Risk::Suspected
+    } else if is_unknown {
+        Risk::Unknown
+    } else {
+        Risk::None
+    };
     if is_true(found.duplicate) {
         // A code that is copied may be on the genuine item, too: an inspector's word lifts it this far.
         let is_negative = found.is_outlier && !found.is_confirmed_item;
         let authentication = if is_negative { Authenticity::Negative } else { Authenticity::Suspicious };
-        return of(authentication, Risk::Suspected, gray);
+        return of(authentication, counterfeit, gray);
     }
     if gray == Risk::Confirmed {
-        let counterfeit = if found.duplicate == Match::False { Risk::None } else { Risk::Unknown };
-        return of(Authenticity::Negative, counterfeit, Risk::Confirmed);
+        return of(Authenticity::Negative, counterfeit, gray);
     }
     if gray == Risk::Suspected || found.duplicate_suspected {
-        let suspected = |is_so| if is_so { Risk::Suspected } else { Risk::None };
-        let (copied, diverted) = (suspected(found.duplicate_suspected), suspected(gray == Risk::Suspected));
-        return of(Authenticity::Suspicious, copied, diverted);
+        return of(Authenticity::Suspicious, counterfeit, gray);
     }
     let all_false =
         [found.invalid, found.unauthorized, found.diversion].iter().all(|one| *one == Match::False);
     if all_false {
-        return of(Authenticity::Positive, Risk::None, Risk::None);
+        return of(Authenticity::Positive, counterfeit, Risk::None);
     }
-    of(Authenticity::Unknown, Risk::Unknown, Risk::Unknown)
+    of(Authenticity::Unknown, counterfeit, Risk::Unknown)
 }
 
 #[cfg(test)]
@@ -113,13 +119,10 @@ mod tests {
                 (Suspicious, Risk::Suspected, Risk::Confirmed),
             ),
             (outside(Risk::Confirmed), (Negative, Risk::None, Risk::Confirmed)),
-            (
-                Findings { duplicate: U, ..outside(Risk::Confirmed) },
-                (Negative, Risk::Unknown, Risk::Confirmed),
-            ),
+            (Findings { duplicate: U, ..outside(Risk::Confirmed) }, (Negative, Risk::None, Risk::Confirmed)),
             (
                 Findings { duplicate_suspected: true, ..outside(Risk::Confirmed) },
-                (Negative, Risk::None, Risk::Confirmed),
+                (Negative, Risk::Suspected, Risk::Confirmed),
             ),
             (outside(Risk::Suspected), (Suspicious, Risk::None, Risk::Suspected)),
             (Findings { duplicate_suspected: true, ..CLEAN }, (Suspicious, Risk::Suspected, Risk::None)),
@@ -130,7 +133,7 @@ mod tests {
             (Findings { unauthorized: U, ..CLEAN }, (Unknown, Risk::Unknown, Risk::Unknown)),
             (
                 Findings { diversion: U, gray_market: Risk::Unknown, ..CLEAN },
-                (Unknown, Risk::Unknown, Risk::Unknown),
+                (Unknown, Risk::None, Risk::Unknown),
             ),
             (Findings { invalid: U, unauthorized: U, ..CLEAN }, (Unknown, Risk::Unknown, Risk::Unknown)),
         ] {
@@ -141,9 +144,9 @@ mod tests {
     }
 
     /// Over all combinations: worse findings never make a better verdict, and an inspector's yes alone makes
-    /// nothing positive.
+    /// nothing positive; `counterfeitStatus` is the same beside every `grayMarketStatus`.
     #[test]
-    fn a_true_check_is_never_positive() {
+    fn a_true_check_is_never_positive_and_copies_do_not_go_by_the_market() {
         let matches = [Match::True, Match::False, Match::Unknown];
         let mut seen = 0;
         for invalid in matches {
@@ -156,7 +159,9 @@ mod tests {
                                 Risk::Unknown => Match::Unknown,
                                 Risk::Suspected | Risk::Confirmed => Match::True,
                             };
-                            for is_confirmed_item in [false, true] {
+                            for (is_confirmed_item, duplicate_suspected) in
+                                [(false, false), (false, true), (true, false), (true, true)]
+                            {
                                 seen += 1;
                                 let found = Findings {
                                     invalid,
@@ -166,12 +171,20 @@ mod tests {
                                     diversion,
                                     gray_market: *gray_market,
                                     is_confirmed_item,
+                                    duplicate_suspected,
                                     ..CLEAN
                                 };
                                 let any_true = [invalid, evidence, unauthorized, duplicate, diversion]
                                     .contains(&Match::True);
                                 let is_positive = verdict(found).authentication == Authenticity::Positive;
                                 assert!(!(any_true && is_positive), "{found:?}");
+                                let home =
+                                    Findings { diversion: Match::False, gray_market: Risk::None, ..found };
+                                assert_eq!(
+                                    verdict(found).counterfeit,
+                                    verdict(home).counterfeit,
+                                    "it does not go by the market: {found:?}"
+                                );
                                 let other = Findings { is_confirmed_item: !is_confirmed_item, ..found };
                                 let turned = verdict(other).authentication == Authenticity::Positive;
                                 assert_eq!(is_positive, turned, "{found:?}");
@@ -181,6 +194,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(seen, 81 * 4 * 2);
+        assert_eq!(seen, 81 * 4 * 4);
     }
 }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
+use platform::Refused;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet},
@@ -12,7 +13,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::service::App;
+use crate::{service::App, tls::Certificates};
 
 /// Puts everything that control counts into a registry.
 pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
@@ -32,6 +33,28 @@ pub(super) fn register_worker(app: &Arc<App>, registry: &mut Registry) {
     registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
     app.job_metrics.register(registry);
     registry.register_collector(Box::new(Pools(app.clone())));
+}
+
+/// Shows when certificates end.
+pub(super) fn register_certificates(certificates: &Certificates, registry: &mut Registry) {
+    registry.register_collector(Box::new(Expiries(certificates.clone())));
+}
+
+#[derive(Debug)]
+struct Expiries(Certificates);
+
+impl Collector for Expiries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let ends = self.0.expiries();
+        if ends.is_empty() {
+            return Ok(());
+        }
+        let help = "When a certificate ends, in seconds since 1970";
+        let name = "certificate_expiry_timestamp_seconds";
+        let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let values = ends.into_iter().map(|(name, end)| one("name", name, end)).collect();
+        family(metric, values, |metric, value| metric.encode_gauge(&value))
+    }
 }
 
 struct Readings(Arc<App>);
@@ -88,6 +111,17 @@ impl Collector for Readings {
             "Connections of MQTT and WebSockets that are open",
             plain(app.connections.count() as f64),
         )?;
+        let listeners =
+            [("api", &app.capacity.api), ("mqtt", &app.capacity.mqtt), ("internal", &app.capacity.internal)];
+        let open = listeners.map(|(name, permits)| one("listener", name, permits.taken() as f64));
+        gauge("connections", "Connections open by listener", open.into())?;
+        let pools = [
+            ("uploads", &app.capacity.uploads),
+            ("streams", &app.capacity.streams),
+            ("passwords", &app.capacity.passwords),
+        ];
+        let taken = pools.map(|(name, pool)| one("pool", name, pool.taken() as f64));
+        gauge("pool_places", "Places taken of pools that tenants share", taken.into())?;
         let mut counter = |name: &str, help: &str, values: Vec<(Labels, u64)>| {
             family(
                 encoder.encode_descriptor(name, help, None, MetricType::Counter)?,
@@ -103,7 +137,15 @@ impl Collector for Readings {
             ("missing", &intake.missing),
         ];
         let scans = scans.map(|(result, count)| one("result", result, count.load(Relaxed)));
-        counter("scans", "Scans by what became of them", scans.into())
+        counter("scans", "Scans by what became of them", scans.into())?;
+        let refused = listeners.iter().flat_map(|(name, permits)| {
+            Refused::ALL.map(|reason| {
+                let labels = vec![("listener", (*name).to_owned()), ("reason", reason.as_str().to_owned())];
+                (labels, permits.refused(reason))
+            })
+        });
+        let help = "Connections refused or ended by a limit";
+        counter("connections_refused", help, refused.collect())
     }
 }
 

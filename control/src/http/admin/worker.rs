@@ -1,11 +1,15 @@
 //! What a worker of jobs shows: it serves no requests, follows no log and knows no edges.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::http::{Method, StatusCode};
 use prometheus_client::{encoding::text, registry::Registry};
+use shared::exposition::{self, OPENMETRICS};
 
-use super::{AdminAnswer, JSON, OPENMETRICS, only_reads, readings, unknown_path};
+use super::{AdminAnswer, JSON, only_reads, process, readings, unknown_path};
 use crate::service::App;
 
 /// Time without a look at the jobs after which a worker is not ready: three looks are due in it.
@@ -16,6 +20,7 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 pub struct WorkerAdmin {
     app: Arc<App>,
     registry: Arc<Registry>,
+    started: SystemTime,
 }
 
 impl std::fmt::Debug for WorkerAdmin {
@@ -30,7 +35,7 @@ impl WorkerAdmin {
     pub fn new(app: Arc<App>) -> Self {
         let mut registry = Registry::with_prefix("waymark_control");
         readings::register_worker(&app, &mut registry);
-        Self { app, registry: Arc::new(registry) }
+        Self { app, registry: Arc::new(registry), started: SystemTime::now() }
     }
 
     /// The answer to a request of an operator or a probe.
@@ -49,7 +54,7 @@ impl WorkerAdmin {
                 let mut shown = String::new();
                 // Writing into a `String` does not fail.
                 let _ = text::encode(&mut shown, &self.registry);
-                (StatusCode::OK, OPENMETRICS, shown)
+                (StatusCode::OK, OPENMETRICS, exposition::with(&shown, &process(self.started)))
             }
             _ => unknown_path(),
         }

@@ -30,15 +30,15 @@ use super::{
     access::{Caller, find_key},
     api_error::ApiError,
     extract::Query,
-    middleware,
-    serve::{ApiListeners, run_router},
+    middleware, permits, rate_limit,
+    serve::{ApiListeners, Clients, run_router},
     status::EdgesDocument,
 };
 use crate::{
     domain::permission::{Subject, Verb},
     error::ServiceError,
     service::{App, access::require, edge_keys::KeyHash},
-    store::{StoreError, redirections, snapshot::Snapshot},
+    store::{redirections, snapshot::Snapshot},
     worker::ingest_scans::ingest,
 };
 
@@ -47,14 +47,8 @@ mod stream;
 /// Largest body: a batch of 1,000 scans of up to 6 KiB each.
 const MAX_BODY_BYTES: usize = 8 << 20;
 
-/// Single reads at once: half of the connections to the database, so that misses of a fleet leave room.
-const LOOKUPS: usize = 8;
-
 /// Pages of links at once: edges that start must not take the database from the others.
 const PAGES: usize = 2;
-
-/// Most connections of a listener at once: streams and requests of 5,000 edges.
-const MAX_CONNECTIONS: usize = 16_384;
 
 /// Longest host and short id that are looked up, in bytes.
 const MAX_KEY: usize = 300;
@@ -63,7 +57,6 @@ const MAX_KEY: usize = 300;
 #[derive(Clone)]
 struct Internal {
     app: Arc<App>,
-    lookups: Arc<Semaphore>,
     pages: Arc<Semaphore>,
     /// Cancelled when edges shall go elsewhere.
     leave: CancellationToken,
@@ -84,7 +77,6 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
     let streams = TaskTracker::new();
     let internal = Internal {
         app: app.clone(),
-        lookups: Arc::new(Semaphore::new(LOOKUPS)),
         pages: Arc::new(Semaphore::new(PAGES)),
         leave: shutdown.clone(),
         streams: streams.clone(),
@@ -98,8 +90,13 @@ pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationT
         .fallback(middleware::no_such_path)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(internal);
+    let clients = Clients {
+        permits: app.capacity.internal.clone(),
+        times: app.capacity.limits.times,
+        proxies: app.trusted_proxies.clone(),
+    };
     let routes = Router::new().fallback_service(routes).layer(from_fn_with_state(app, middleware::finish));
-    run_router(listeners, routes, MAX_CONNECTIONS, shutdown).await?;
+    run_router(listeners, routes, clients, shutdown).await?;
     streams.close();
     streams.wait().await;
     Ok(())
@@ -116,13 +113,27 @@ impl FromRequestParts<Internal> for Edge {
 
     async fn from_request_parts(parts: &mut Parts, internal: &Internal) -> Result<Self, ApiError> {
         let app = &internal.app;
+        // A key is guessed here as well as at the API.
+        Self::find(app, parts).await.map_err(|error| match error.code() {
+            Code::KeyMissing | Code::KeyUnknown => rate_limit::count_refusal(app, parts, error).into(),
+            _ => error.into(),
+        })
+    }
+}
+
+impl Edge {
+    /// The edge whose key a request shows; a refusal is not counted.
+    async fn find(app: &App, parts: &Parts) -> Result<Self, ServiceError> {
         // The query is not looked at: addresses are logged.
         let Some(key) = find_key(&parts.headers, None) else {
-            return Err(ApiError::refused(Code::KeyMissing, "No key of an edge was sent."));
+            return Err(ServiceError::refused(Code::KeyMissing, "No key of an edge was sent."));
         };
         match app.edge_keys.find(&app.db, &key).await? {
-            Some((key, name)) => Ok(Self { name, key }),
-            None => Err(ApiError::refused(Code::KeyUnknown, "The key of the edge is not known.")),
+            Some((key, name)) => {
+                permits::prove_edge(parts, &name, key)?;
+                Ok(Self { name, key })
+            }
+            None => Err(ServiceError::refused(Code::KeyUnknown, "The key of the edge is not known.")),
         }
     }
 }
@@ -168,14 +179,10 @@ fn read_spooled(query: &Query, body: &[u8]) -> Result<ScanBatch, ApiError> {
 }
 
 /// Reads one redirection where it is written: for what no view of it can answer.
-async fn look_up(
-    State(internal): State<Internal>,
-    _edge: Edge,
-    query: Query,
-) -> Result<Json<Fill>, ApiError> {
+async fn look_up(State(internal): State<Internal>, edge: Edge, query: Query) -> Result<Json<Fill>, ApiError> {
     let key = RedirectKey::new(part(&query, "domain")?, part(&query, "shortId")?);
     // Nobody waits for a turn: misses beyond what the database can bear are told to come again.
-    let _turn = internal.lookups.try_acquire().map_err(|_| StoreError::Busy)?;
+    let _place = internal.app.capacity.lookup(&edge.name)?;
     let mut conn = internal.app.db.read().await?;
     Ok(Json(redirections::load_fill(&mut conn, &key).await?))
 }
@@ -203,7 +210,7 @@ async fn list_links(
         Some(_) => part(&query, "after")?,
     };
     // Nobody waits for a turn, as with single reads.
-    let _turn = internal.pages.try_acquire().map_err(|_| StoreError::Busy)?;
+    let _turn = internal.pages.try_acquire().map_err(|_| ServiceError::Full("pages of links"))?;
     let mut snapshot = Snapshot::begin(&internal.app.db).await?;
     Ok(Json(snapshot.page_of(domain, after).await?))
 }
@@ -213,7 +220,7 @@ async fn list_edges(
     State(internal): State<Internal>,
     mut parts: Parts,
 ) -> Result<Json<EdgesDocument>, ApiError> {
-    if Edge::from_request_parts(&mut parts, &internal).await.is_err() {
+    if Edge::find(&internal.app, &parts).await.is_err() {
         let Caller(actor) = Caller::from_request_parts(&mut parts, &internal.app).await?;
         let _ = require(&actor, Verb::Read, Subject::Status)?;
     }

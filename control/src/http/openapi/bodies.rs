@@ -1,35 +1,40 @@
 //! What each operation takes: one `requestBody` for each operation id.
 
+mod batches;
 mod items;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::parts::{
-    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, position, request, scopes, text, texts,
+    self, AN_ID, Body, ID, boolean, degrees, formatted, millis, open_object, position, request, scopes, text,
+    texts,
 };
 use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
 
 use crate::domain::{
     action_draft::MAX_ACTIONS,
+    assessment::trigger::TriggerType,
     collection::MAX_MEMBERS,
     job_input::{MAX_ENTRY, MAX_LISTED},
-    limits::{MAX_KEY, MAX_NAME, MAX_TAG, MAX_URL},
+    limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
+    project::MAX_HOST,
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
 };
+use crate::service::bulk::MAX_CREATED;
 
 const CHANGES: &str = "The members to change; the others stay";
 
 /// The body of an operation, if it is known here.
 pub(super) fn of(operation: &str) -> Option<Value> {
     Some(match operation {
-        "createProduct" => product(true),
-        "updateProduct" => product(false),
-        "createThng" => thng(true),
-        "updateThng" => thng(false),
+        "createProduct" => or_many(product(true)),
+        "updateProduct" | "update-products" => product(false),
+        "createThng" => or_many(thng(true)),
+        "updateThng" | "update-thngs" => thng(false),
         "createPlace" => place(true),
-        "updatePlace" => place(false),
+        "updatePlace" | "update-places" => place(false),
         "createProject" => project(true),
-        "updateProject" => project(false),
+        "updateProject" | "update-projects" => project(false),
         "createApplication" => application(true),
         "updateApplication" => application(false),
         "updateAccount" => account(),
@@ -46,13 +51,16 @@ pub(super) fn of(operation: &str) -> Option<Value> {
             .like("thngId", AN_ID)
             .done(),
         "createCollection" => collection(true),
-        "updateCollection" => collection(false),
+        "updateCollection" | "update-collections" => collection(false),
         "addCollectionThngs" => members("thng-id", MAX_MEMBERS),
-        "addCollectionCollections" => members("collection-id", MAX_MEMBERS),
+        "addCollectionCollections" | "postCollectionCollections" => members("collection-id", MAX_MEMBERS),
+        "createBatch" => batches::batch(true),
+        "updateBatch" | "update-batches" => batches::batch(false),
+        "createTask" => batches::task(),
         "uploadFile" => json!({"description": "The content, at most 1 GiB", "required": true,
-            "content": {"application/octet-stream": {}}}),
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}),
         "createFile" => file(true),
-        "updateFile" => file(false),
+        "updateFile" | "update-files" => file(false),
         "addThngLocations" => locations(),
         "updateAccesses" | "updateOperatorAccesses" => {
             Body::new(CHANGES).may("role", text(1, MAX_NAME)).like("role", "operator").done()
@@ -124,6 +132,8 @@ fn place(is_create: bool) -> Value {
         .may("icon", text(0, MAX_URL))
         .may("address", open_object("The parts of the address, kept as they are."))
         .may("position", position())
+        .may("latitude", degrees(90))
+        .may("longitude", degrees(180))
         .like("position", json!({"type": "Point", "coordinates": [8.54, 47.37]}))
         .like("address", json!({"city": "Zurich", "countryCode": "CH"}))
         .done()
@@ -135,6 +145,14 @@ fn collection(is_create: bool) -> Value {
         .common()
         .may("type", text(0, MAX_NAME))
         .done()
+}
+
+/// A body of which an array creates many.
+fn or_many(mut one: Value) -> Value {
+    let content = &mut one["content"]["application/json"]["schema"];
+    let schema = content.take();
+    *content = json!({"anyOf": [schema, {"type": "array", "minItems": 1, "maxItems": MAX_CREATED, "items": schema}]});
+    one
 }
 
 /// Ids of what joins a collection.
@@ -196,13 +214,24 @@ fn project(is_create: bool) -> Value {
         .done()
 }
 
+/// Hosts of redirections, with their ports.
+const HOST: &str = r"^[a-z](-?[a-z0-9]){0,30}(\.[a-z](-?[a-z0-9]){0,30}){0,3}(:[1-9][0-9]{0,3})?$";
+/// Types of actions that users may create.
+const USER_ACTION_TYPE: &str = r"^(scans|checkins|shares|invalidScans|_[A-Za-z0-9_.-]{1,127})$";
+
 fn application(is_create: bool) -> Value {
+    let list = |items: Value| json!({"type": "array", "maxItems": MAX_LIST, "items": items});
+    let triggers: Vec<&str> = TriggerType::ALL.iter().map(|kind| kind.as_str()).collect();
     body("An application", is_create)
         .named(is_create, "Shop")
         .common()
         .may("socialNetworks", open_object("Settings of social networks, kept as they are."))
         .may("defaultUrl", text(0, MAX_URL))
         .may("redirectionTemplate", text(0, MAX_URL))
+        .may("usersMayCreate", boolean())
+        .may("redirectHosts", list(json!({"type": "string", "maxLength": MAX_HOST, "pattern": HOST})))
+        .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
+        .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
         .like("socialNetworks", json!({}))
         .done()
 }
@@ -210,6 +239,8 @@ fn application(is_create: bool) -> Value {
 fn account() -> Value {
     Body::new(CHANGES)
         .named(false, "Acme")
+        .may("userRights", json!({"type": "string", "enum": ["own", "open"]}))
+        .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))
         .done()
@@ -284,8 +315,14 @@ fn redirection(kind: Kind) -> Body {
 
 fn redirections() -> Value {
     let one = redirection(Kind::Whole);
+    // An item that is wrong has a result of its own: the array is right all the same.
+    let mut names = Map::new();
+    for name in one.schema()["properties"].as_object().into_iter().flatten().map(|(name, _)| name) {
+        names.insert(name.clone(), json!({}));
+    }
     let schema = json!({"anyOf": [one.schema(), {"type": "array", "minItems": 1, "maxItems": 1000,
-        "description": "Many at once: each item stands or falls by itself.", "items": {}}]});
+        "description": "Many at once, each as a single one: each item stands or falls by itself.",
+        "items": {"properties": names}}]});
     let example = json!({"platformId": AN_ID, "defaultRedirectUrl": "https://example.com/?item={shortId}"});
     request("The redirection, or an array of up to 1,000", schema, example)
 }
@@ -304,7 +341,9 @@ fn actions(of_path: bool) -> Value {
     } else {
         body = body
             .may("thng", formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account."))
-            .may("product", formatted("product-id", "Id or `<key>:<value>` of a product of the account."));
+            .may("product", formatted("product-id", "Id or `<key>:<value>` of a product of the account."))
+            .may("collection", formatted("collection-id", "Id of a collection of the account."))
+            .may("identifiers", parts::known_identifiers());
     }
     let one = body
         .may("type", formatted("action-type", "The path wins over it, but for `all`."))
@@ -327,13 +366,20 @@ fn actions(of_path: bool) -> Value {
 }
 
 fn action_job() -> Value {
-    let template = Body::new("")
+    let mut template = Body::new("")
         .must("type", formatted("action-type", "A type that a request may create."))
+        .may("product", formatted("product-id", "The product of each Thng, if any is named."))
+        .may("collection", formatted("collection-id", "Id of a collection of the account."))
+        .may("scopes", scopes())
         .may("timestamp", millis())
         .may("location", location())
         .may("tags", texts(MAX_TAG))
         .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
         .schema();
+    // The input names the Thngs.
+    for other in ["thng", "identifiers"] {
+        template["properties"][other] = json!({"type": "null"});
+    }
     let word = |words: &[&str]| json!({"type": "string", "enum": words});
     let ids =
         |max: usize| json!({"type": "array", "minItems": 1, "maxItems": max, "items": text(1, MAX_ENTRY)});
@@ -350,14 +396,20 @@ fn action_job() -> Value {
     };
     // A key or domain is for its own kind of id only: what has none of both is the first form.
     let list = input(&|body| body.must("type", word(&["LIST"])).must("payload", ids(MAX_LISTED)));
+    let location = formatted("file-url", "`contentUrl` of a file of the account.");
+    let file = input(&|body| {
+        let body = body.must("type", word(&["FILE"])).must("format", word(&["CSV", "ZIP"]));
+        body.must("location", location.clone())
+    });
     let option = Body::new("")
         .must("type", word(&["SINGLE_RESOURCE_NOTIFICATION", "SINGLE_RESOURCE_REACTIONS"]))
         .must("enabled", boolean())
         .schema();
     let schema = Body::new("")
+        .may("type", word(&["ACTION_CREATION"]))
         .must("payload", template)
         .must("target", word(&["THNGS"]))
-        .must("input", list)
+        .must("input", json!({"anyOf": [list, file]}))
         .may("options", json!({"type": "array", "maxItems": 1, "items": option}))
         .schema();
     let example = json!({"payload": {"type": "scans", "tags": ["summer"]}, "target": "THNGS",
@@ -372,6 +424,8 @@ fn action_job() -> Value {
 fn location() -> Value {
     let mut schema = Body::new("")
         .may("position", position())
+        .may("latitude", degrees(90))
+        .may("longitude", degrees(180))
         .may("place", formatted("place-id", "Id of a place of the account."))
         .may("timestamp", millis())
         .may("customFields", open_object("The caller's own members."))
@@ -390,13 +444,15 @@ fn properties() -> Value {
 }
 
 fn property() -> Value {
-    let point = point().schema();
+    // What `GET` answers may be sent back; the key is that of the path.
+    let key = json!({"type": "string", "readOnly": true, "description": "The key in the path."});
+    let point = point().may("key", key).schema();
     let schema = json!({"anyOf": [
         {"type": ["boolean", "number"]},
         {"type": "string", "pattern": parts::NO_NUL},
         {"type": "array", "maxItems": MAX_POINTS, "items": point},
         point,
-        {"type": "object", "description": "The value itself.", "properties": {"value": false},
+        {"type": "object", "description": "The value itself.", "properties": {"value": {"not": {}}},
             "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}, "propertyNames": parts::no_nul()}]});
     let example = json!([{"value": 21.5, "timestamp": 1_767_225_600_000_i64}]);
     request("A value, a value with its time, or an array of such", schema, example)
@@ -408,8 +464,7 @@ fn point() -> Body {
 
 /// A value of a property.
 fn value() -> Value {
-    json!({"allOf": [{"$ref": "#/components/schemas/JsonValue"}, {"not": {"type": "null"}}],
-        "description": "A text, number, truth value, array or object of at most 16 KiB."})
+    json!({"$ref": "#/components/schemas/SomeJsonValue"})
 }
 
 /// Any time that clients can hold, in milliseconds since 1970.

@@ -1,7 +1,8 @@
 //! The parts that request bodies are described with, from the same limits as the checks.
 //!
 //! They are exact: what they allow is accepted, what they refuse is refused (400). JSON `null` stands for an
-//! absent member, so every optional one may be null (decisions 1).
+//! absent member, so every optional one may be null (decisions 1). What no schema names is unknown: the operation
+//! does not get to see it, and `X-Ignored` names it (`http::known`).
 
 use serde_json::{Map, Value, json};
 
@@ -147,6 +148,13 @@ pub(super) fn identifiers() -> Value {
         "description": "Names outside of the platform; replaced as a whole."})
 }
 
+/// Identifiers that something of the account has.
+pub(super) fn known_identifiers() -> Value {
+    json!({"type": "object", "propertyNames": {"type": "string", "format": "identifier-key"},
+        "additionalProperties": {"type": "string", "format": "identifier-value"},
+        "description": "Identifiers of a Thng or product of the account, in place of `thng` or `product`."})
+}
+
 pub(super) fn scopes() -> Value {
     let ids = json!({"type": "array", "maxItems": MAX_LIST,
         "items": {"type": "string", "pattern": format!("^(all|{})$", ID.trim_matches(['^', '$']))}});
@@ -160,20 +168,29 @@ pub(super) fn no_nul() -> Value {
 
 /// A GeoJSON point.
 pub(super) fn position() -> Value {
-    let degrees = |limit: i32| json!({"type": "number", "minimum": -limit, "maximum": limit});
     json!({"type": "object", "required": ["type", "coordinates"], "properties": {
         "type": {"type": "string", "const": "Point"},
         "coordinates": {"type": "array", "minItems": 2, "maxItems": 2,
-            "prefixItems": [degrees(180), degrees(90)], "items": false,
+            // Two and no more: generators of clients want a schema of the others all the same.
+            "prefixItems": [degrees(180), degrees(90)], "items": {"type": "number"},
             "description": "Longitude, then latitude."}}})
 }
 
 /// Any JSON value that can be stored.
+///
+/// Generators of clients know no values within values, so only the text says what is within. The tests that make
+/// requests up put the whole schema in its place (`tests/clients/schemathesis/hooks.py`).
 pub(super) fn json_value() -> Value {
-    let this = json!({"$ref": "#/components/schemas/JsonValue"});
-    json!({"description": "Any JSON value without U+0000 in texts and names.", "anyOf": [
-        {"type": ["null", "boolean", "number"]},
-        {"type": "string", "pattern": NO_NUL},
-        {"type": "array", "items": this},
-        {"type": "object", "propertyNames": {"pattern": NO_NUL}, "additionalProperties": this}]})
+    json!({"description": "Any JSON value without U+0000 in texts and names."})
+}
+
+/// The same without `null`.
+pub(super) fn some_json_value() -> Value {
+    json!({"description": "Any JSON value but `null`, without U+0000 in texts and names.",
+        "not": {"type": "null"}})
+}
+
+/// Degrees of a coordinate.
+pub(super) fn degrees(limit: i32) -> Value {
+    json!({"type": "number", "minimum": -limit, "maximum": limit})
 }

@@ -109,6 +109,21 @@ pub async fn check(
     Ok(faults)
 }
 
+/// The product that a template names; [`check`] has found it.
+///
+/// # Errors
+/// It is not there, or the database failed.
+pub async fn product_of(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    draft: &ActionDraft,
+) -> Result<Option<ProductId>, ServiceError> {
+    let grant = require(actor, Verb::Create, Actions)?;
+    let making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
+    Ok(named(&making, tx, draft).await?.product)
+}
+
 /// What the template names must be there for the caller.
 async fn named(making: &Making<'_>, tx: &mut Tx, draft: &ActionDraft) -> Result<Named, ServiceError> {
     let mut named = Named::default();

@@ -6,31 +6,38 @@ use shared::{id::ThngId, identifier::Identifier, time::UnixMillis};
 use super::{Subject, settings::effective};
 use crate::{
     domain::{
-        access::{Actor, ActorKind},
+        access::Actor,
         action::Action,
         assessment::{
             Facts,
             agent::AgentHash,
             document::Context,
             locate, markets,
+            peak::Peak,
             profile::Profile,
             rules::{Evidence, Item, Known},
             settings::{Settings, countries},
-            spot::{CountryCode, Spot},
+            source::{Source, network_of},
+            spot::{CountryCode, Precision, Spot},
             spread::Trigger,
             trigger::{LocationSource, Named, Request, TriggerType},
         },
         context::{self, Origin},
         grant::Grant,
+        gtin,
         limits::shorten,
         resource::{Common, Product, Thng},
     },
     error::ServiceError,
-    service::{App, assessment::observe, named},
+    service::{
+        App,
+        assessment::{history, observe},
+        named,
+    },
     store::{
-        Conn, accounts, action_lists, commissions, documents,
+        Conn, accounts, commissions, documents,
         identifiers::{self, Match},
-        redirections, scan_profiles,
+        item_standings, redirections,
     },
 };
 
@@ -46,6 +53,8 @@ pub(super) struct Gathered {
     pub(super) settings: Settings,
     pub(super) context: Context,
     pub(super) markets: Vec<CountryCode>,
+    pub(super) source: Source,
+    pub(super) peak: Option<Peak>,
 }
 
 impl Gathered {
@@ -58,22 +67,25 @@ impl Gathered {
             evidence: &self.evidence,
             profile: &self.profile,
             settings: &self.settings,
+            source: self.source,
+            peak: self.peak,
         }
     }
 }
 
 /// Reads everything that a request is judged by.
+#[expect(clippy::too_many_arguments, reason = "each is read by another part of the rules")]
 pub(super) async fn gather(
     app: &App,
     conn: &mut Conn,
     actor: &Actor,
     grant: &Grant,
     request: &Request,
+    // The scan as it was stored tells where it came from; a caller could say anything.
+    stored: Option<Action>,
     origin: Origin<'_>,
     now: UnixMillis,
 ) -> Result<Gathered, ServiceError> {
-    // The scan as it was stored tells where it came from; a caller could say anything.
-    let stored = action_lists::find(conn, actor.account, request.id).await?;
     let stored = stored.filter(|action| action.kind == request.kind.as_str());
     let found = find(conn, actor, grant, request, stored.as_ref()).await?;
     let stored = stored.filter(|action| match &found {
@@ -82,17 +94,35 @@ pub(super) async fn gather(
     });
     let place = match &stored {
         Some(action) => observe::place_of(&action.members),
-        // A user's own device asks; behind other keys stands a server.
-        None if actor.kind == ActorKind::User => of_origin(app, origin),
+        None if by_public(actor) => of_origin(app, origin),
         None => (Context::default(), Spot::NOWHERE),
     };
     let (context, by_address) = place;
-    let sensor = (request.source == LocationSource::Sensor).then_some(request.at);
+    // What the holder of a public key claims beside the stored scan enters no rule.
+    let by_actor = Source::of_actor(actor.kind);
+    let source = stored.as_ref().map_or(by_actor, |action| Source::of_members(&action.members));
+    let is_believed = by_actor != Source::Public && source != Source::Public;
+    let sensor = request.at.filter(|_| is_believed && request.source == LocationSource::Sensor);
+    let claimed = request.timestamp.filter(|_| is_believed);
+    let (at, agent, by_address) = match (source, &stored) {
+        (Source::Public, Some(action)) => {
+            let (agent, spot) = observe::network_of_scan(&action.members);
+            (action.created_at, agent, spot)
+        }
+        (Source::Public, None) => {
+            let spot = Spot { point: None, region: None, ..by_address };
+            let precision = spot.precision.min(Precision::GeoIpCountry);
+            (now, origin.ip.map(network_of), Spot { precision, ..spot })
+        }
+        (Source::Edge | Source::Server, stored) => {
+            let at = claimed.or_else(|| stored.as_ref().map(|action| action.timestamp)).unwrap_or(now);
+            (at, context.user_agent.as_deref().and_then(AgentHash::of), by_address)
+        }
+    };
     let (spot, countries) = locate(sensor, by_address);
-    let at = request.timestamp.or_else(|| stored.as_ref().map(|action| action.timestamp)).unwrap_or(now);
     let trigger = Trigger {
         at,
-        agent: context.user_agent.as_deref().and_then(AgentHash::of),
+        agent,
         spot,
         is_counted: stored.is_some() && request.kind == TriggerType::ImplicitScans,
     };
@@ -106,6 +136,8 @@ pub(super) async fn gather(
         settings: Settings::default(),
         context,
         markets: Vec::new(),
+        source,
+        peak: None,
     };
     match found {
         Err(item) => {
@@ -153,11 +185,17 @@ pub(super) async fn of_thng(
     Ok(Gathered {
         thng: Some(Subject { id: thng.id, product: thng.product, projects }),
         item: known.into(),
-        profile: scan_profiles::load(conn, actor.account, thng.id).await?,
+        profile: history::load(conn, actor.account, thng.id).await?,
+        peak: item_standings::load(conn, actor.account, thng.id).await?.peak,
         settings,
         markets,
         ..gathered
     })
+}
+
+/// Whether a customer's own device asks: behind other keys stands a server.
+fn by_public(actor: &Actor) -> bool {
+    Source::of_actor(actor.kind) == Source::Public
 }
 
 fn field<'a>(common: &'a Common, name: &str) -> Option<&'a Value> {
@@ -239,7 +277,7 @@ async fn by_value(
     let Ok(identifier) = value.parse::<Identifier>() else {
         return Ok(Err(Item::Malformed(shorten(value).to_owned())));
     };
-    if identifier.key == "gs1:01" && !has_check_digit(&identifier.value) || value.contains('\0') {
+    if identifier.key == "gs1:01" && !gtin::is_valid(&identifier.value) || value.contains('\0') {
         return Ok(Err(Item::Malformed(shorten(value).to_owned())));
     }
     match identifiers::find(conn, actor.account, "thng", &identifier).await? {
@@ -259,33 +297,9 @@ fn short_url(value: &str) -> Option<(&str, &str)> {
     Some((host, path.split(['?', '#', '/']).next().unwrap_or_default()))
 }
 
-/// Whether a GTIN of 8, 12, 13 or 14 digits ends with its check digit.
-fn has_check_digit(gtin: &str) -> bool {
-    let digits: Option<Vec<u32>> = gtin.chars().map(|c| c.to_digit(10)).collect();
-    let Some(digits) = digits.filter(|digits| [8, 12, 13, 14].contains(&digits.len())) else { return false };
-    let weighted = digits.iter().rev().zip([1, 3].iter().cycle());
-    weighted.map(|(digit, weight)| digit * weight).sum::<u32>() % 10 == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn check_digits_of_gtins() {
-        for (gtin, expected) in [
-            ("09521234543213", true),
-            ("9521234543213", true),
-            ("09521234543214", false),
-            ("96385074", true),
-            ("036000291452", true),
-            ("", false),
-            ("1", false),
-            ("0952123454321X", false),
-        ] {
-            assert_eq!(has_check_digit(gtin), expected, "{gtin}");
-        }
-    }
 
     #[test]
     fn short_urls_have_a_host_and_an_id() {

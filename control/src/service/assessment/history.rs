@@ -2,14 +2,17 @@
 
 use shared::id::{AccountId, ThngId};
 
-use super::{observe::seen, settings::effective};
+use super::{
+    observe::{device_of, seen},
+    settings::effective,
+};
 use crate::{
     domain::{
         action::Action,
         assessment::{
-            agent::AgentHash,
             profile::{Profile, SessionKey},
             settings::Settings,
+            source::Source,
             trigger::TriggerType,
         },
         grant::Limit,
@@ -72,10 +75,38 @@ impl History {
     pub(super) fn profile(&self, settings: &Settings) -> Profile {
         let observed = self.scans.iter().filter_map(|scan| {
             let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
-            seen(&scan.members, scan.timestamp, is_implicit, settings)
+            seen(&scan.members, (scan.timestamp, scan.created_at), is_implicit, settings)
         });
         Profile::of(&observed.collect::<Vec<_>>())
     }
+}
+
+/// Makes the profile of a Thng again from its scans, in a transaction that has locked it.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn rebuild(
+    tx: &mut Tx,
+    account: AccountId,
+    thng: ThngId,
+    settings: &Settings,
+) -> Result<(), ServiceError> {
+    let history = History::read(tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    Ok(scan_profiles::put(tx, thng, &history.profile(settings)).await?)
+}
+
+/// The profile of a Thng; one of before scans had a source is made from its scans.
+///
+/// # Errors
+/// The database failed.
+pub(super) async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Profile, ServiceError> {
+    let stored = scan_profiles::load(conn, account, thng).await?;
+    if !stored.is_outdated {
+        return Ok(stored.profile);
+    }
+    let settings = effective(conn, account, &[], None).await?;
+    let history = History::read(conn, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    Ok(history.profile(&settings))
 }
 
 /// Takes a scan that was removed out of the profile of its Thng, in the transaction that removed it.
@@ -88,15 +119,18 @@ impl History {
 pub(crate) async fn forget(tx: &mut Tx, account: AccountId, gone: &Action) -> Result<(), ServiceError> {
     let is_scan = gone.kind.parse().is_ok_and(TriggerType::is_profiled);
     let Some(thng) = gone.thng.filter(|_| is_scan) else { return Ok(()) };
-    let agent = gone.members.get("context").and_then(|context| context.get("userAgent")?.as_str());
-    let key = SessionKey::of(gone.timestamp, agent.and_then(AgentHash::of));
+    let source = Source::of_members(&gone.members);
+    let (at, agent) = device_of(&gone.members, (gone.timestamp, gone.created_at));
+    let key = SessionKey::of(at, agent);
     // The lock comes first: what is stored at the same time is then read below, or waits and adds itself.
-    let Some(stored) = scan_profiles::lock(tx, thng).await?.filter(|profile| profile.holds(key)) else {
+    let stored = scan_profiles::lock(tx, thng).await?;
+    let Some(stored) = stored.filter(|stored| stored.is_outdated || stored.profile.holds(source, key)) else {
         return Ok(());
     };
     let settings = effective(tx, account, &[], None).await?;
     let history = History::read(tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
     let anew = history.profile(&settings);
-    let after = if history.is_whole { anew } else { stored.corrected(key, &anew) };
+    let is_new = history.is_whole || stored.is_outdated;
+    let after = if is_new { anew } else { stored.profile.corrected(source, key, &anew) };
     Ok(scan_profiles::put(tx, thng, &after).await?)
 }

@@ -9,7 +9,7 @@ pub mod settings;
 
 use serde_json::{Value, json};
 use shared::{
-    id::{ActionId, ThngId},
+    id::{AccountId, ActionId, ThngId},
     problem::Code,
 };
 use tracing::instrument;
@@ -28,16 +28,18 @@ use crate::{
         assessment::{
             Assessment, assess,
             document::{self, DEFAULT_TYPES, RESULTS},
-            trigger::{Request, TriggerType},
+            peak::{self, Judgement, Peak},
+            source::Source,
+            trigger::{Asked, Request, TriggerType},
         },
         context::Origin,
         permission::{Subject::Assessments, Verb},
     },
     error::ServiceError,
     store::{
-        Conn,
+        Conn, Tx, action_lists,
         actions::{self, NewAction},
-        applications, assessments,
+        applications, assessments, item_standings,
     },
 };
 
@@ -52,15 +54,19 @@ use crate::{
 pub async fn authenticate(
     app: &App,
     actor: &Actor,
-    request: &Request,
+    asked: &Asked,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = require(actor, Verb::Create, Assessments)?;
     require_enterprise(actor, "Assessment")?;
     let now = app.clock.now();
     let mut conn = app.db.read().await?;
+    let stored = action_lists::find(&mut conn, actor.account, asked.id).await?;
+    let request = asked.clone().complete(stored.as_ref());
+    let request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
+    let request = &request;
     check_type(&mut conn, actor, request.kind).await?;
-    let gathered = gather(app, &mut conn, actor, &grant, request, origin, now).await?;
+    let gathered = gather(app, &mut conn, actor, &grant, request, stored, origin, now).await?;
     drop(conn);
     let assessment = assess(&gathered.facts(request.kind));
     let action = result(app, actor, request, &gathered, &assessment)?;
@@ -68,7 +74,7 @@ pub async fn authenticate(
     actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
     let mut followed = false;
     if let Some(thng) = &gathered.thng {
-        let is_new = assessments::put_verdict(&mut tx, actor.account, thng.id, assessment.verdict).await?;
+        let is_new = stand(&mut tx, actor.account, thng.id, request, &gathered, &assessment).await?;
         followed = is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
     }
     tx.commit().await?;
@@ -79,19 +85,53 @@ pub async fn authenticate(
     Ok(action_creation::created(action, now))
 }
 
+/// Lets the standing of an item follow its newest scan, and keeps its greatest points; gives whether edges must hear.
+async fn stand(
+    tx: &mut Tx,
+    account: AccountId,
+    thng: ThngId,
+    request: &Request,
+    gathered: &Gathered,
+    found: &Assessment,
+) -> Result<bool, ServiceError> {
+    let before = item_standings::lock(tx, account, thng).await?;
+    let at = gathered.trigger.at;
+    let now = Judgement {
+        verdict: found.verdict,
+        at,
+        has_country: gathered.countries.len() == 1,
+        is_public: gathered.source == Source::Public,
+    };
+    let next = peak::advanced(before.stood, now);
+    let points = Peak { points: found.points, level: found.level, scan: request.id, at };
+    let peak = Peak::raised(before.peak, points, found.since);
+    let stood = next.or(before.stood);
+    let scanned_at = stood.and_then(|stood| stood.at);
+    if before.peak != Some(peak) || before.stood.and_then(|stood| stood.at) != scanned_at {
+        item_standings::put(tx, account, thng, scanned_at, peak).await?;
+    }
+    match next {
+        Some(next) => Ok(assessments::put_verdict(tx, account, thng, next.verdict).await?),
+        None => Ok(false),
+    }
+}
+
 /// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.
-// Spec gap: where an application lists them is not shown: in `customFields.triggerTypes`, which operators write.
+// Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
+// `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
     let (Some(project), Some(app)) = (actor.project, actor.app) else { return Ok(()) };
     if actor.kind == ActorKind::Operator {
         return Ok(());
     }
     let application = applications::find(conn, actor.account, project, app).await?;
-    let fields = application.and_then(|found| found.details.common.custom_fields);
-    let listed = fields.as_ref().and_then(|fields| fields.get("triggerTypes")).and_then(Value::as_array);
-    let is_listed = match listed {
-        Some(listed) => listed.iter().any(|one| one.as_str() == Some(kind.as_str())),
-        None => DEFAULT_TYPES.contains(&kind),
+    let details = application.map(|found| found.details).unwrap_or_default();
+    let fields = details.common.custom_fields.as_ref();
+    let older = fields.and_then(|fields| fields.get("triggerTypes")).and_then(Value::as_array);
+    let is_listed = match (&details.trigger_types, older) {
+        (Some(listed), _) => listed.iter().any(|one| one == kind.as_str()),
+        (None, Some(listed)) => listed.iter().any(|one| one.as_str() == Some(kind.as_str())),
+        (None, None) => DEFAULT_TYPES.contains(&kind),
     };
     if is_listed {
         return Ok(());
@@ -113,10 +153,16 @@ fn result(
     let mut doc = json!({
         "customFields": fields,
         "tags": tags,
-        "location": request.at.members(),
         "locationSource": request.source.as_str(),
         "reactions": [],
     });
+    if let Some(at) = request.at {
+        doc["location"] = at.members().into();
+    }
+    // What was asked about comes back, also where there is no such Thng.
+    if let (None, Some(thng)) = (&gathered.thng, request.named.shown().filter(|_| !request.is_by_value())) {
+        doc["thng"] = json!(thng);
+    }
     if actor.kind == ActorKind::User {
         doc["user"] = json!(actor.id);
     }

@@ -3,14 +3,23 @@
 use std::net::IpAddr;
 
 use serde_json::{Map, Value};
-use shared::id::{AccountId, ThngId};
+use shared::{
+    id::{AccountId, ThngId},
+    time::UnixMillis,
+};
 
-use super::settings::effective;
+use super::{history, settings::effective};
 use crate::{
     domain::{
         assessment::{
-            agent::AgentHash, document::Context, locate, profile::Observation, settings::Settings,
-            spot::Spot, trigger::TriggerType,
+            agent::AgentHash,
+            document::Context,
+            locate,
+            profile::Observation,
+            settings::Settings,
+            source::{Source, network_of},
+            spot::Spot,
+            trigger::TriggerType,
         },
         location::Coordinates,
     },
@@ -22,7 +31,12 @@ use crate::{
 ///
 /// # Errors
 /// The database failed.
-pub async fn record(tx: &mut Tx, account: AccountId, actions: &[NewAction]) -> Result<(), ServiceError> {
+pub async fn record(
+    tx: &mut Tx,
+    account: AccountId,
+    created_at: UnixMillis,
+    actions: &[NewAction],
+) -> Result<(), ServiceError> {
     if !actions.iter().any(is_scan) {
         return Ok(());
     }
@@ -30,46 +44,85 @@ pub async fn record(tx: &mut Tx, account: AccountId, actions: &[NewAction]) -> R
     let seen: Vec<(ThngId, Observation)> = actions
         .iter()
         .filter(|action| action.account == account)
-        .filter_map(|one| observation(one, &settings))
+        .filter_map(|one| observation(one, created_at, &settings))
         .collect();
-    Ok(scan_profiles::add(tx, &seen).await?)
+    for thng in scan_profiles::add(tx, &seen).await? {
+        // Of before scans had a source; its actions, with the new ones, tell all.
+        history::rebuild(tx, account, thng, &settings).await?;
+    }
+    Ok(())
 }
 
 fn is_scan(action: &NewAction) -> bool {
     action.thng.is_some() && action.kind.parse().is_ok_and(TriggerType::is_profiled)
 }
 
-fn observation(action: &NewAction, settings: &Settings) -> Option<(ThngId, Observation)> {
+fn observation(
+    action: &NewAction,
+    created_at: UnixMillis,
+    settings: &Settings,
+) -> Option<(ThngId, Observation)> {
     let members = action.doc.as_object().filter(|_| is_scan(action))?;
     let is_implicit = action.kind == TriggerType::ImplicitScans.as_str();
-    Some((action.thng?, seen(members, action.timestamp, is_implicit, settings)?))
+    Some((action.thng?, seen(members, (action.timestamp, created_at), is_implicit, settings)?))
 }
 
 /// A stored action as the profile takes it; `None` for robots, for what the account allows and for what no customer did.
+///
+/// `happened` is when it was by its own word, and when it came in: of a public scan only the latter counts.
 pub(super) fn seen(
     members: &Map<String, Value>,
-    at: shared::time::UnixMillis,
+    happened: (UnixMillis, UnixMillis),
     is_implicit: bool,
     settings: &Settings,
 ) -> Option<Observation> {
     let is_bot = members.get("customFields").and_then(|fields| fields.get("bot")) == Some(&Value::Bool(true));
-    let (context, spot) = place_of(members);
-    let ip: Option<IpAddr> =
-        members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok());
+    let source = Source::of_members(members);
+    let spot = match source {
+        Source::Edge | Source::Server => place_of(members).1,
+        Source::Public => network_of_scan(members).1,
+    };
+    let ip = address_of(members);
     let point = spot.located().map(|(at, _)| at);
     if is_bot || !is_by_customer(members) || settings.allows(ip, point) {
         return None;
     }
-    let agent = context.user_agent.as_deref().and_then(AgentHash::of);
-    Some(Observation { at, agent, spot, is_implicit })
+    let (at, agent) = device_of(members, happened);
+    Some(Observation { at, agent, spot, is_implicit, source })
 }
 
-/// Whether a customer scanned: an edge stored the action, or an application or its user. What operators write, and
-/// what a Thng tells of itself, is no scan of a customer. The stored action says so itself, so that a profile may be
+/// When a stored action happened and which device did it, as the profile takes them.
+pub(super) fn device_of(
+    members: &Map<String, Value>,
+    (happened, arrived): (UnixMillis, UnixMillis),
+) -> (UnixMillis, Option<AgentHash>) {
+    match Source::of_members(members) {
+        Source::Edge | Source::Server => {
+            let agent = members.get("context").and_then(|context| context.get("userAgent")?.as_str());
+            (happened, agent.and_then(AgentHash::of))
+        }
+        Source::Public => (arrived, network_of_scan(members).0),
+    }
+}
+
+/// What is believed of the place of a scan by a public key: its network, and the country of that.
+pub(super) fn network_of_scan(members: &Map<String, Value>) -> (Option<AgentHash>, Spot) {
+    let country = members.get("context").and_then(|context| context.get("countryCode")?.as_str());
+    (address_of(members).map(network_of), Spot::of_address(false, None, country, None))
+}
+
+fn address_of(members: &Map<String, Value>) -> Option<IpAddr> {
+    members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok())
+}
+
+/// Whether a customer scanned: an edge stored the action, or an application or its user. What operators write is no scan
+/// of a customer; what a public key reports counts apart. The stored action says so itself, so that a profile may be
 /// made of the actions alone.
 fn is_by_customer(members: &Map<String, Value>) -> bool {
-    let is_by_edge = members.get("context").is_some_and(|context| context.get("entryUrl").is_some());
-    is_by_edge || ["createdByApp", "user"].iter().any(|name| members.contains_key(*name))
+    match Source::of_members(members) {
+        Source::Edge | Source::Public => true,
+        Source::Server => ["createdByApp", "user"].iter().any(|name| members.contains_key(*name)),
+    }
 }
 
 /// Context and place of a stored action.

@@ -19,13 +19,13 @@ use crate::{
         access::Actor,
         action::Action,
         assessment::{
-            agent::AgentHash,
             assess,
             document::Context,
             locate,
             profile::Profile,
             rules::{Evidence, Item},
             settings::{Overrides, Settings},
+            source::Source,
             spread::Trigger,
             trigger::TriggerType,
         },
@@ -121,7 +121,8 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
     let mut history = History::read(&mut conn, actor.account, grant.limit(), thng.id, MAX_SCANS).await?;
     history.scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
     let stored = scan_profiles::load(&mut conn, actor.account, thng.id).await?;
-    let gathered = of_thng(&mut conn, actor, &thng, nothing()).await?;
+    // What is kept of before is no part of a replay.
+    let gathered = Gathered { peak: None, ..of_thng(&mut conn, actor, &thng, nothing()).await? };
     let proposed = gathered.settings.clone().with(&asked.settings);
     // Which scans are in the profile goes by the account's lists, whatever the Thng is an instance of.
     let of_account = effective(&mut conn, actor.account, &[], None).await?;
@@ -134,6 +135,7 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
             let again = Gathered {
                 trigger,
                 countries,
+                source: Source::of_members(&scan.members),
                 profile: profile.clone(),
                 settings: settings.clone(),
                 ..gathered.clone()
@@ -157,21 +159,20 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
     Ok(Replayed {
         thng: thng.id,
         scans: history.scans.len(),
-        profile_matches: history.is_whole.then_some(profile == stored),
+        profile_matches: history.is_whole.then_some(profile == stored.profile),
         judged,
     })
 }
 
 fn trigger_of(scan: &Action) -> (Trigger, Vec<crate::domain::assessment::spot::CountryCode>) {
-    let (context, spot) = observe::place_of(&scan.members);
+    let spot = match Source::of_members(&scan.members) {
+        Source::Edge | Source::Server => observe::place_of(&scan.members).1,
+        Source::Public => observe::network_of_scan(&scan.members).1,
+    };
+    let (at, agent) = observe::device_of(&scan.members, (scan.timestamp, scan.created_at));
     let sensor = spot.located().filter(|(_, radius_km)| *radius_km < 2.0).map(|(at, _)| at);
     let (spot, countries) = locate(sensor, spot);
-    let trigger = Trigger {
-        at: scan.timestamp,
-        agent: context.user_agent.as_deref().and_then(AgentHash::of),
-        spot,
-        is_counted: scan.kind == TriggerType::ImplicitScans.as_str(),
-    };
+    let trigger = Trigger { at, agent, spot, is_counted: scan.kind == TriggerType::ImplicitScans.as_str() };
     (trigger, countries)
 }
 
@@ -197,5 +198,7 @@ fn nothing() -> Gathered {
         settings: Settings::default(),
         context: Context::default(),
         markets: Vec::new(),
+        source: Source::Server,
+        peak: None,
     }
 }

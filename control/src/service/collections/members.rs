@@ -49,7 +49,7 @@ pub async fn list_thngs(
     request: &ListRequest,
 ) -> Result<Page<Thng>, ServiceError> {
     let grant = require(actor, Verb::Read, Collections)?;
-    let thngs_grant = require(actor, Verb::Read, Thngs)?;
+    let thngs_grant = require(actor, Verb::List, Thngs)?;
     let mut conn = app.db.read().await?;
     let id = named::find::<Collection>(&mut conn, actor, &grant, reference).await?.id;
     let within = [("in", id.as_str())];
@@ -72,7 +72,8 @@ pub async fn add_thngs(
     ids: &[String],
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
-    let readable = require(actor, Verb::Read, Thngs)?;
+    // Only what it might list: what is in the collection can be listed by it.
+    let readable = require(actor, Verb::List, Thngs)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let found = thngs::list_scopes(&mut tx, actor.account, ids).await?;

@@ -3,18 +3,26 @@
 use shared::{id::CollectionId, problem::Code};
 use tracing::instrument;
 
-use super::{App, access::require, named, scopes::scopes_for};
+use super::{
+    App,
+    access::require,
+    bulk::{AfterCommit, Bulk},
+    named,
+    scopes::scopes_for,
+    user_rules,
+};
 use crate::{
     domain::{
         access::Actor,
         collection::{Collection, CollectionChange},
+        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Collections, Verb},
         resource::Stamp,
     },
     error::ServiceError,
-    store::{collection_members, documents},
+    store::{Tx, collection_members, documents},
 };
 
 pub mod members;
@@ -35,6 +43,8 @@ pub async fn create(
     let id = CollectionId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let mut tx = app.db.begin().await?;
+    user_rules::check_creation(&mut tx, actor).await?;
+    user_rules::check_write::<Collection>(&mut tx, actor, None, &mut change.details.common).await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
     let new = Collection { id, stamp: Stamp::new(now), name, details: change.details };
@@ -70,16 +80,13 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     reference: &str,
-    mut change: CollectionChange,
+    change: CollectionChange,
 ) -> Result<Collection, ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
-    let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = grant.scopes_of_change(scopes);
     let mut tx = app.db.begin().await?;
-    let stored: Collection = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let collection = stored.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &collection).await?;
+    let (collection, after) = Collection::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
+    after.run(app).await;
     Ok(collection)
 }
 
@@ -91,10 +98,44 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Collections)?;
     let mut tx = app.db.begin().await?;
-    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
-    documents::delete::<Collection>(&mut tx, actor.account, id).await?;
-    collection_members::forget_collection(&mut tx, actor.account, id).await?;
-    Ok(tx.commit().await?)
+    let after = Collection::delete_in(app, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(app).await;
+    Ok(())
+}
+
+impl Bulk for Collection {
+    type Change = CollectionChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: CollectionChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        user_rules::check_write(tx, actor, Some(&stored), &mut change.details.common).await?;
+        let collection = stored.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &collection).await?;
+        Ok((collection, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        collection_members::forget_collection(tx, actor.account, id).await?;
+        Ok(AfterCommit::default())
+    }
 }
 
 /// A refusal that names each id that is not there.

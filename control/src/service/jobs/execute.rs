@@ -165,7 +165,9 @@ impl<'a> Execution<'a> {
         }
         let faults = self.create(&mut tx, request, found).await?;
         let payload = |place: usize| match entry(place) {
-            Some(Entry::Id(text) | Entry::Bad { text, .. }) => request.input.payload(text),
+            Some(Entry::Id(text) | Entry::Bad { text, .. }) => {
+                request.input.payload(text, request.default_domain.as_deref())
+            }
             None => serde_json::Value::Null,
         };
         let now = app.clock.now();
@@ -267,7 +269,7 @@ async fn find(
         first.checked_sub(chunk.first).and_then(|at| chunk.entries.get(usize::try_from(at).ok()?..));
     let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return Ok(None) };
     let entries = entries.get(..size).unwrap_or(entries);
-    let found = targets::resolve(&mut conn, account, &request.input, entries).await?;
+    let found = targets::resolve(&mut conn, account, request, entries).await?;
     Ok(Some(Ahead { chunk, first, found }))
 }
 

@@ -21,11 +21,14 @@ use super::{
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind},
+        access::{Actor, ActorKind, UserRights},
+        action_draft::ActionDraft,
         file::File,
         grant::Grant,
         job::{Job, JobEvent, JobLog},
-        job_input::{ContentType, Input, JobDraft, Source, file_of},
+        job_file::file_of,
+        job_input::{ContentType, Input, JobDraft, JobRequest, Source},
+        job_lines::Entry,
         limits::shorten,
         listing::ListRequest,
         page::Page,
@@ -69,9 +72,9 @@ pub async fn submit(
         let found = alike::check(app, &mut tx, actor, around, template).await?;
         faults.extend(found.into_iter().map(|fault| format!("payload.{fault}")));
     }
-    let mut blob = None;
+    let (mut blob, mut default_domain) = (None, None);
     if let Some(input) = &draft.input {
-        check_domain(&mut tx, actor, input, &mut faults).await?;
+        default_domain = check_domain(&mut tx, actor, input, &mut faults).await?;
         if let Source::File { location, .. } = &input.source {
             match find_blob(&mut tx, actor, location, base).await? {
                 Ok(found) => blob = Some(found),
@@ -79,9 +82,14 @@ pub async fn submit(
             }
         }
     }
-    let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else {
-        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
-    };
+    let refuse = |errors| Err(ServiceError::Refused { code: Code::Invalid, errors });
+    let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else { return refuse(faults) };
+    request.default_domain = default_domain;
+    if let Some(template) = &draft.draft
+        && let Some(fault) = find_other_product(app, &mut tx, actor, &request, template).await?
+    {
+        return refuse(vec![fault]);
+    }
     accounts::lock(&mut tx, actor.account).await?;
     if jobs::count_open(&mut tx, actor.account).await? >= MAX_OPEN {
         let fault = format!("{MAX_OPEN} jobs are under way; wait until one has ended.");
@@ -98,27 +106,61 @@ pub async fn submit(
     Ok(id)
 }
 
+/// Checks the domain of short ids; gives the account's first where the input needs one and names none.
 async fn check_domain(
     tx: &mut Tx,
     actor: &Actor,
     input: &Input,
     faults: &mut Vec<String>,
-) -> Result<(), ServiceError> {
+) -> Result<Option<String>, ServiceError> {
     if input.content_type != ContentType::ShortIds {
-        return Ok(());
+        return Ok(None);
     }
     let domains = accounts::list_domains(tx, actor.account).await?;
+    let first = domains.first().map(|domain| domain.host.to_string());
     match &input.short_domain {
-        None if domains.is_empty() => {
+        None if first.is_none() => {
             faults.push("input.shortDomain: the account has no short domain.".to_owned());
         }
         Some(host) if !domains.iter().any(|domain| domain.host.as_str() == host) => {
             let host = shorten(host);
             faults.push(format!("input.shortDomain: {host} is not a short domain of this account."));
         }
-        None | Some(_) => {}
+        None => return Ok(first),
+        Some(_) => {}
     }
-    Ok(())
+    Ok(None)
+}
+
+/// A fault when the template names a product and a listed Thng is an instance of another one.
+///
+/// Entries of a file are looked at when they are carried out: such a one is a failed operation.
+async fn find_other_product(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    request: &JobRequest,
+    template: &ActionDraft,
+) -> Result<Option<String>, ServiceError> {
+    let Source::List { payload } = &request.input.source else { return Ok(None) };
+    if template.product.is_none() {
+        return Ok(None);
+    }
+    let product = alike::product_of(app, tx, actor, template).await?;
+    let entries: Vec<Entry> = payload.iter().cloned().map(Entry::Id).collect();
+    for (index, found) in
+        targets::resolve(tx, actor.account, request, &entries).await?.into_iter().enumerate()
+    {
+        let own = found.ok().and_then(|target| target.product);
+        if let (Some(named), Some(own)) = (product, own)
+            && named != own
+        {
+            let fault =
+                format!("payload.product: input.payload[{index}] is an instance of {own}, not of {named}.");
+            return Ok(Some(fault));
+        }
+    }
+    Ok(None)
 }
 
 /// The content of the file that a location names, or what is wrong with it.
@@ -244,6 +286,7 @@ fn actor_of(job: &Job) -> Actor {
         project: None,
         app: None,
         enterprise: true,
+        user_rights: UserRights::default(),
     }
 }
 

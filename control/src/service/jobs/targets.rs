@@ -11,7 +11,7 @@ use shared::{
 
 use crate::{
     domain::{
-        job_input::{ContentType, Input, Name},
+        job_input::{ContentType, JobRequest, Name},
         job_lines::Entry,
     },
     error::ServiceError,
@@ -28,9 +28,10 @@ use crate::{
 pub(super) async fn resolve(
     conn: &mut Conn,
     account: AccountId,
-    input: &Input,
+    request: &JobRequest,
     entries: &[Entry],
 ) -> Result<Vec<Result<Target, String>>, ServiceError> {
+    let input = &request.input;
     let named: Vec<Result<Name, String>> = entries
         .iter()
         .map(|entry| match entry {
@@ -41,7 +42,7 @@ pub(super) async fn resolve(
     let ids = match input.content_type {
         ContentType::PlatformIds | ContentType::EvrythngIds => of_ids(named),
         ContentType::ExternalIds => of_identifiers(conn, account, named).await?,
-        ContentType::ShortIds => of_short_ids(conn, account, input, named).await?,
+        ContentType::ShortIds => of_short_ids(conn, account, request, named).await?,
     };
     let wanted: HashSet<String> = ids.iter().flatten().map(ToString::to_string).collect();
     let wanted: Vec<String> = wanted.into_iter().collect();
@@ -103,13 +104,13 @@ async fn of_identifiers(
 async fn of_short_ids(
     conn: &mut Conn,
     account: AccountId,
-    input: &Input,
+    request: &JobRequest,
     named: Vec<Result<Name, String>>,
 ) -> Result<Ids, ServiceError> {
     let domains = accounts::list_domains(conn, account).await?;
-    let domain: Option<ShortDomain> = domains
-        .into_iter()
-        .find(|domain| input.short_domain.as_ref().is_none_or(|host| domain.host.as_str() == host));
+    let host = request.input.short_domain.as_ref().or(request.default_domain.as_ref());
+    let domain: Option<ShortDomain> =
+        domains.into_iter().find(|domain| host.is_none_or(|host| domain.host.as_str() == host));
     // It was there when the job was accepted.
     let Some(domain) = domain else {
         let gone = || Err("The short domain is not one of this account any more.".to_owned());

@@ -122,7 +122,7 @@ async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> R
         Ok(()) => tx.release_savepoint().await?,
         Err(ServiceError::Refused { .. }) => tx.rollback_to_savepoint().await?,
         // The whole turn is undone.
-        Err(ServiceError::Store(_) | ServiceError::Internal(_)) => {}
+        Err(ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_)) => {}
     }
     done
 }

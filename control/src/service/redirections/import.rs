@@ -19,8 +19,9 @@ use crate::{
     service::{
         App,
         access::require,
-        idempotency::{IdempotencyKey, keep, keep_on, replay},
+        idempotency::{CallersKey, IdempotencyKey, keep, keep_on, replay},
         scopes::project_in_reach,
+        user_rules::UserRules,
     },
     store::Tx,
 };
@@ -106,6 +107,31 @@ pub async fn create_many(
     Ok(Written { rev: done.rev, value: done.results })
 }
 
+/// Creates redirections of one domain within a transaction of the writer: all of them, or none.
+///
+/// # Errors
+/// One is refused, or the database failed: the transaction is to be given up.
+pub(in crate::service) async fn create_in(
+    tx: &mut Tx,
+    actor: &Actor,
+    drafts: Vec<Draft>,
+    candidates: Vec<[u8; 16]>,
+    at: UnixMillis,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Create, Redirections)?;
+    let choice =
+        DomainChoice { named: drafts.first().and_then(|draft| draft.short_domain.clone()), host: None };
+    let domain = resolve_domain(tx, actor.account, &choice, None).await?;
+    let items = drafts.into_iter().map(Ok).collect();
+    let planned = plan(tx, actor.account, &grant, &domain, items, candidates, at).await?;
+    let ready = planned
+        .into_iter()
+        .map(|item| item.map_err(|(code, errors)| ServiceError::Refused { code, errors }))
+        .collect::<Result<Vec<_>, _>>()?;
+    insert(tx, actor.account, &domain, &ready.iter().collect::<Vec<_>>(), at).await?;
+    Ok(())
+}
+
 /// What of an import is written.
 #[derive(Debug, Default)]
 struct Done {
@@ -122,7 +148,7 @@ struct Import {
     candidates: Vec<[u8; 16]>,
     choice: DomainChoice,
     project: Option<String>,
-    idempotency: Option<IdempotencyKey>,
+    idempotency: Option<CallersKey>,
     at: UnixMillis,
     pace: Arc<Pace>,
 }
@@ -140,6 +166,12 @@ impl Import {
         let from = done.results.len();
         if from >= self.items.len() {
             return Ok(done);
+        }
+        if let Some(rules) = UserRules::load(tx, &self.actor).await? {
+            let drafts = self.items.iter().enumerate();
+            let drafts =
+                drafts.filter_map(|(index, item)| Some((format!("[{index}]."), item.as_ref().ok()?)));
+            rules.check_drafts(drafts)?;
         }
         let begun = Instant::now();
         let to = self.items.len().min(from + self.pace.step());

@@ -20,13 +20,15 @@ use shared::{
 
 pub use self::by_resource::{newest, owner};
 pub(crate) use self::follow::follow_thng;
+pub(in crate::service) use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
-use self::plan::{Ready, check_chain, key_of, next_of, owners, plan};
+use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     App,
     access::require,
     idempotency::{IdempotencyKey, keep, replay},
     scopes::project_in_reach,
+    user_rules::UserRules,
 };
 use crate::{
     domain::{
@@ -39,7 +41,7 @@ use crate::{
     },
     error::ServiceError,
     publish::writer::Lane,
-    store::{Conn, Tx, accounts, events, log, redirections as table},
+    store::{Conn, Tx, accounts, events, log, redirections as table, tenants},
 };
 
 /// Most redirections that one urgent request changes: some 10 ms.
@@ -87,6 +89,9 @@ pub async fn create(
             async move {
                 if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
                     return Ok(Written { rev: kept.rev, value: kept });
+                }
+                if let Some(rules) = UserRules::load(tx, &actor).await? {
+                    rules.check_drafts([(String::new(), &draft)].into_iter())?;
                 }
                 let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
                 if let Some(text) = &project {
@@ -141,7 +146,7 @@ pub struct Listing {
 /// # Errors
 /// 400 for a domain that is not the account's.
 pub async fn list(app: &App, actor: &Actor, listing: &Listing) -> Result<Page<Redirection>, ServiceError> {
-    let grant = require(actor, Verb::Read, Redirections)?;
+    let grant = require(actor, Verb::List, Redirections)?;
     let mut conn = app.db.read().await?;
     let domain = match &listing.domain {
         None => None,
@@ -177,11 +182,15 @@ pub async fn replace(
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
     let grant = require(actor, Verb::Update, Redirections)?;
-    let (account, at) = (actor.account, app.clock.now());
+    let (account, at, actor) = (actor.account, app.clock.now(), actor.clone());
     app.writer
         .submit(lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                if let Some(rules) = UserRules::load(tx, &actor).await? {
+                    rules.check_target(&writable)?;
+                }
+                let hosts = tenants::find_target_hosts(tx, account).await?;
                 let domains = accounts::list_all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
                 let owners = owners(tx, account, &ids).await?;
@@ -198,7 +207,11 @@ pub async fn replace(
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
                     }
-                    check_chain(tx, &domains, &HashMap::new(), &key, next_of(&item.redirect)).await?;
+                    let next = next_of(&item.redirect);
+                    if let Some(fault) = target_fault(&hosts, &domains, &writable.target, &next) {
+                        return Err(ServiceError::refused(Code::Invalid, fault));
+                    }
+                    check_chain(tx, &domains, &HashMap::new(), &key, next).await?;
                     changed.push((key, item));
                 }
                 let rev = write_changed(tx, &mut changed, at).await?;

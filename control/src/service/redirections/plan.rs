@@ -16,12 +16,13 @@ use crate::{
     domain::{
         grant::{Grant, Limit},
         redirection::{Draft, MAX_CHAIN, Scopes},
+        target_hosts::TargetHosts,
     },
     error::ServiceError,
     store::{
         Conn, Tx, accounts, redirections as table,
         resources::{self, Resource},
-        scopes,
+        scopes, tenants,
     },
 };
 
@@ -79,6 +80,7 @@ pub(super) async fn plan(
         owners.retain(|id, _| grant.admits(id, scopes.get(id)));
     }
     let domains = accounts::list_all_domains(tx).await?;
+    let hosts = tenants::find_target_hosts(tx, account).await?;
     let next = |draft: &Draft, id: &ShortId| {
         let owner = owners.get(draft.platform_id.as_str());
         let (thng, product) = owner.map_or((None, None), |owner| (owner.thng, owner.product));
@@ -128,8 +130,10 @@ pub(super) async fn plan(
         if draft.short_domain.as_deref().is_some_and(|named| !is_same(named)) {
             faults.push(format!("shortDomain must be {} in this request.", domain.host));
         }
+        let next = next(&draft, &id);
+        faults.extend(target_fault(&hosts, &domains, &draft.writable.target, &next));
         let key = RedirectKey::new(domain.host.as_str(), &folded);
-        match check_chain(tx, &domains, &overlay, &key, next(&draft, &id)).await {
+        match check_chain(tx, &domains, &overlay, &key, next).await {
             Ok(()) => {}
             Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
             Err(error) => return Err(error),
@@ -148,6 +152,22 @@ pub(super) async fn plan(
         planned.push(Ok(Ready { folded, redirect, scopes }));
     }
     Ok(planned)
+}
+
+/// The fault of a target whose host the account does not allow.
+///
+/// Short domains of this service may have private addresses, as on a machine for development: where such a link
+/// leads in the end is checked for itself.
+pub(super) fn target_fault(
+    hosts: &TargetHosts,
+    domains: &[ShortDomain],
+    target: &Target,
+    next: &Next,
+) -> Option<String> {
+    let is_ours =
+        next.as_ref().is_some_and(|(host, _)| domains.iter().any(|domain| domain.host.as_str() == host));
+    let hosts = TargetHosts { private: hosts.private || is_ours, only: hosts.only.clone() };
+    hosts.fault(target).map(|fault| format!("defaultRedirectUrl {fault}."))
 }
 
 fn redirect(

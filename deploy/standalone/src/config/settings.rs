@@ -53,8 +53,14 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub admin_listen: Option<String>,
 
+    /// Base of the API as clients reach it, with scheme and host: those of every URL that
+    /// answers hold [default: the host that a request names if it is known, else WAYMARK_API_LISTEN]
+    #[arg(long, env = "WAYMARK_PUBLIC_URL", value_name = "URL")]
+    #[serde(deserialize_with = "text")]
+    pub public_url: Option<String>,
+
     /// Hosts of short URLs, separated by commas, as tn.gg or http://127.0.0.1:8081; without a scheme
-    /// they are https when the edge has TLS or a TLS proxy, else http [default: the edge's own address]
+    /// they are https, save for loopback addresses without TLS [default: the edge's own address]
     #[arg(long, env = "WAYMARK_SHORT_DOMAINS", value_name = "HOST,…")]
     #[serde(deserialize_with = "text")]
     pub short_domains: Option<String>,
@@ -99,16 +105,41 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub dev_tls: Option<String>,
 
+    /// Serve short URLs at this machine's address in its network, with --dev-tls, so that a phone can scan them:
+    /// at ADDRESS, or at the one found; its codes are for development only [default: off]
+    #[arg(
+        long,
+        env = "WAYMARK_LAN",
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto"
+    )]
+    #[serde(deserialize_with = "text")]
+    pub lan: Option<String>,
+
+    /// Let redirections of the first account lead to loopback, link-local and private addresses, or no longer
+    /// [default: as it was; not at first]
+    #[arg(long, env = "WAYMARK_PRIVATE_TARGETS", value_name = "BOOL")]
+    #[serde(deserialize_with = "text")]
+    pub private_targets: Option<String>,
+
     /// Let webhooks lead to loopback, also without TLS: for receivers on this machine [default: false]
     #[arg(long, env = "WAYMARK_WEBHOOKS_LOOPBACK", value_name = "BOOL")]
     #[serde(deserialize_with = "text")]
     pub webhooks_loopback: Option<String>,
 
-    /// Proxies whose Forwarded or X-Forwarded-For names the client, as addresses or networks separated by
+    /// Proxies that may name the client, as addresses or networks separated by
     /// commas, such as 127.0.0.1,10.0.0.0/8; for scans, actions and limits [default: none]
     #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
     #[serde(deserialize_with = "text")]
     pub trusted_proxies: Option<String>,
+
+    /// The one header in which trusted proxies name the client: X-Forwarded-For or Forwarded; the other one is
+    /// not looked at [default: X-Forwarded-For]
+    #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
+    #[serde(deserialize_with = "text")]
+    pub forwarded_header: Option<String>,
 
     /// Requests of one key a second, with bursts of twice as many; 0 is no limit [default: 2000]
     #[arg(long, env = "WAYMARK_REQUESTS_PER_KEY", value_name = "COUNT")]
@@ -125,6 +156,48 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
     #[serde(deserialize_with = "text")]
     pub logins_per_address: Option<String>,
+
+    /// Most connections of the API; those without a known key and those with public keys have parts of them
+    /// [default: a quarter of the descriptor limit, at most 1024]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub api_connections: Option<String>,
+
+    /// The same of MQTT [default: a quarter of the descriptor limit, at most 16384]
+    #[arg(long, env = "WAYMARK_MQTT_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub mqtt_connections: Option<String>,
+
+    /// Most connections to the API and to MQTT of one address that showed no secret key [default: 100]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub api_connections_per_address: Option<String>,
+
+    /// Most connections of one key to the API, and to MQTT [default: a quarter of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_KEY", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_key: Option<String>,
+
+    /// Most connections of one account to the API, and to MQTT [default: three quarters of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_ACCOUNT", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_account: Option<String>,
+
+    /// Longest time for the headers of a request to the API [default: 10]
+    #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
+    #[serde(deserialize_with = "text")]
+    pub header_seconds: Option<String>,
+
+    /// Most uploads of files at once, with 10 MiB each; an account has half of them, a key or an address a quarter
+    /// [default: 32]
+    #[arg(long, env = "WAYMARK_UPLOADS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub uploads: Option<String>,
+
+    /// Bytes a second that an upload has to bring, over half a minute [default: 8192]
+    #[arg(long, env = "WAYMARK_UPLOAD_BYTES_PER_SECOND", value_name = "BYTES")]
+    #[serde(deserialize_with = "text")]
+    pub upload_bytes_per_second: Option<String>,
 
     /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
     #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
@@ -197,6 +270,7 @@ impl Settings {
             edge_listen: or(self.edge_listen, file.edge_listen),
             edge_tls_listen: or(self.edge_tls_listen, file.edge_tls_listen),
             admin_listen: or(self.admin_listen, file.admin_listen),
+            public_url: or(self.public_url, file.public_url),
             short_domains: or(self.short_domains, file.short_domains),
             operator_key: or(self.operator_key, file.operator_key),
             api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
@@ -205,11 +279,25 @@ impl Settings {
             tls_dir: or(self.tls_dir, file.tls_dir),
             behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
             dev_tls: or(self.dev_tls, file.dev_tls),
+            lan: or(self.lan, file.lan),
+            private_targets: or(self.private_targets, file.private_targets),
             webhooks_loopback: or(self.webhooks_loopback, file.webhooks_loopback),
             trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
+            forwarded_header: or(self.forwarded_header, file.forwarded_header),
             requests_per_key: or(self.requests_per_key, file.requests_per_key),
             refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
             logins_per_address: or(self.logins_per_address, file.logins_per_address),
+            api_connections: or(self.api_connections, file.api_connections),
+            mqtt_connections: or(self.mqtt_connections, file.mqtt_connections),
+            api_connections_per_address: or(
+                self.api_connections_per_address,
+                file.api_connections_per_address,
+            ),
+            connections_per_key: or(self.connections_per_key, file.connections_per_key),
+            connections_per_account: or(self.connections_per_account, file.connections_per_account),
+            header_seconds: or(self.header_seconds, file.header_seconds),
+            uploads: or(self.uploads, file.uploads),
+            upload_bytes_per_second: or(self.upload_bytes_per_second, file.upload_bytes_per_second),
             jobs_kept_days: or(self.jobs_kept_days, file.jobs_kept_days),
             edge_replica: or(self.edge_replica, file.edge_replica),
             geoip_db: or(self.geoip_db, file.geoip_db),

@@ -3,13 +3,14 @@
 use std::{fs, net::IpAddr, path::Path, time::Duration};
 
 use reqwest::{
-    Certificate, RequestBuilder, Response, StatusCode, Url,
+    Certificate, Response, StatusCode, Url,
     header::{
-        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
+        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION,
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
+use super::patience::Patience;
 use crate::{config::ConfigError, failure::Failure};
 
 /// A connection that takes longer will not come.
@@ -20,12 +21,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The upload of a file: as long as the service waits for it.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-
-/// Tries of one request: with the pauses below, about two minutes of a service that is away.
-const TRIES: u32 = 16;
-
-/// Longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Where the API is and who calls.
 #[derive(Debug, Clone, clap::Args)]
@@ -62,6 +57,7 @@ pub enum RequestError {
 pub struct Client {
     http: reqwest::Client,
     base: Url,
+    patience: Patience,
 }
 
 impl Client {
@@ -78,8 +74,17 @@ impl Client {
         let mut value = HeaderValue::from_str(key)
             .map_err(|error| ConfigError::new("WAYMARK_OPERATOR_KEY", error.to_string()))?;
         value.set_sensitive(true);
-        let http = http_client(&base, args.ca.as_deref(), &HeaderMap::from_iter([(AUTHORIZATION, value)]))?;
-        Ok(Self { http, base })
+        // What the service does not know is a fault of the tool, or of a service of another release.
+        let strict = (HeaderName::from_static("prefer"), HeaderValue::from_static("handling=strict"));
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, value), strict]);
+        let http = http_client(&base, args.ca.as_deref(), &headers)?;
+        Ok(Self { http, base, patience: Patience::long() })
+    }
+
+    /// The same, for answers that somebody waits for: it gives up after some seconds.
+    #[must_use]
+    pub fn brief(self) -> Self {
+        Self { patience: Patience::brief(), ..self }
     }
 
     /// The base of the API.
@@ -93,7 +98,8 @@ impl Client {
     /// # Errors
     /// The service refused, or did not answer.
     pub async fn read<T: DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
-        let response = patient(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
+        let response =
+            self.patience.send(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
         json(response).await
     }
 
@@ -102,7 +108,8 @@ impl Client {
     /// # Errors
     /// The service refused, or did not answer.
     pub async fn read_page<T: DeserializeOwned>(&self, url: &Url) -> Result<(T, Option<Url>), RequestError> {
-        let response = patient(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
+        let response =
+            self.patience.send(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
         let next = response.headers().get(LINK).and_then(|link| next_page(&self.base, link.to_str().ok()?));
         Ok((json(response).await?, next))
     }
@@ -125,7 +132,7 @@ impl Client {
                 .header("idempotency-key", idempotency_key)
                 .body(body.clone())
         };
-        json(patient(request).await?).await
+        json(self.patience.send(request).await?).await
     }
 
     /// Posts a JSON document that is carried out once and later; gives where its progress can be read.
@@ -145,11 +152,19 @@ impl Client {
                 .header("idempotency-key", idempotency_key)
                 .body(body.clone())
         };
-        let response = patient(request).await?;
+        let response = self.patience.send(request).await?;
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         location
             .and_then(|text| self.on_base(text))
             .ok_or_else(|| RequestError::Unreachable("the answer has no Location".to_owned()))
+    }
+
+    /// Asks for something to be done to what a URL names, without a body.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn act(&self, url: &Url) -> Result<(), RequestError> {
+        self.patience.send(|| self.http.post(url.clone())).await.map(|_| ())
     }
 
     /// Puts a file to an upload URL, as it is read.
@@ -244,50 +259,8 @@ pub fn base_url(key: &'static str, text: &str) -> Result<Url, ConfigError> {
     if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(bad()) }
 }
 
-/// Sends a request until it is answered with anything but "later", with growing, jittered pauses.
-///
-/// # Errors
-/// The service refused, or did not answer within the tries.
-pub async fn patient(request: impl Fn() -> RequestBuilder) -> Result<Response, RequestError> {
-    let mut last = String::new();
-    for attempt in 0..TRIES {
-        let pause = match request().send().await {
-            Ok(response) if response.status().is_success() => return Ok(response),
-            Ok(response) if is_passing(response.status()) => {
-                last = format!("the service answers {}", response.status());
-                let named = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-                named.and_then(|value| value.parse().ok()).map(Duration::from_secs)
-            }
-            Ok(response) => return Err(refused(response).await),
-            Err(error) if error.is_builder() => return Err(RequestError::Unreachable(chain(&error))),
-            Err(error) => {
-                last = chain(&error);
-                None
-            }
-        };
-        let grown = Duration::from_millis(100) * 2u32.saturating_pow(attempt.min(10));
-        let pause = pause.unwrap_or(grown).min(MAX_PAUSE);
-        // Between half and all of it: clients that were refused together do not come back together.
-        let half = pause / 2;
-        tokio::time::sleep(half + half.mul_f64(fraction())).await;
-    }
-    Err(RequestError::Unreachable(format!("{last} ({TRIES} tries)")))
-}
-
-/// Whether a repeat may be answered otherwise.
-fn is_passing(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::REQUEST_TIMEOUT
-            | StatusCode::TOO_MANY_REQUESTS
-            | StatusCode::INTERNAL_SERVER_ERROR
-            | StatusCode::BAD_GATEWAY
-            | StatusCode::SERVICE_UNAVAILABLE
-            | StatusCode::GATEWAY_TIMEOUT
-    )
-}
-
-async fn refused(response: Response) -> RequestError {
+/// What the service says in a refusal.
+pub(super) async fn refused(response: Response) -> RequestError {
     #[derive(Deserialize)]
     struct Body {
         errors: Vec<String>,
@@ -334,11 +307,6 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-/// A random number from 0 to 1.
-fn fraction() -> f64 {
-    f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Csv(out) => {
                 let row: Row = serde_json::from_str(record.get())?;
-                out.serialize(row).map_err(io::Error::other)
+                out.serialize(row).map_err(io_error)
             }
             Self::Ndjson(out) => {
                 out.write_all(record.get().as_bytes())?;
@@ -86,6 +86,31 @@ impl<W: Write> Writer<W> {
     }
 }
 
+/// Why an export ended early.
+enum Stopped {
+    /// The API did not answer.
+    Input(Failure),
+    /// The output cannot be written.
+    Output(io::Error),
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Input(failure) => failure,
+            Stopped::Output(error) => Self::unfinished("the output", error),
+        }
+    }
+}
+
+/// What went wrong below the CSV: a closed pipe must be known as one.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -99,8 +124,11 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         });
     let format = args.format.or(by_name).unwrap_or(Format::Csv);
     let Some(path) = args.output else {
-        export(&client, args.domain.as_deref(), format, BufWriter::new(io::stdout())).await?;
-        return Ok(ExitCode::SUCCESS);
+        return match export(&client, args.domain.as_deref(), format, BufWriter::new(io::stdout())).await {
+            // Whoever read has enough.
+            Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            ended => ended.map(|_| ExitCode::SUCCESS).map_err(Failure::from),
+        };
     };
     let failed = |error: io::Error| Failure::unfinished(path.display(), error);
     let mut partial = path.clone().into_os_string();
@@ -118,8 +146,7 @@ async fn export(
     domain: Option<&str>,
     format: Format,
     out: impl Write,
-) -> Result<u64, Failure> {
-    let failed = |error: io::Error| Failure::unfinished("the output", error);
+) -> Result<u64, Stopped> {
     let mut out = match format {
         Format::Csv => Writer::Csv(Box::new(csv::Writer::from_writer(out))),
         Format::Ndjson => Writer::Ndjson(out),
@@ -130,16 +157,15 @@ async fn export(
     let mut next = Some(client.url(&["redirections"], query));
     let mut count = 0;
     while let Some(url) = next {
-        let (page, following) = client
-            .read_page::<Vec<Box<RawValue>>>(&url)
-            .await
-            .map_err(|error| Failure::unfinished(format!("after {count} redirections"), error))?;
+        let (page, following) = client.read_page::<Vec<Box<RawValue>>>(&url).await.map_err(|error| {
+            Stopped::Input(Failure::unfinished(format!("after {count} redirections"), error))
+        })?;
         for record in &page {
-            out.write(record).map_err(failed)?;
+            out.write(record).map_err(Stopped::Output)?;
         }
         count += page.len() as u64;
         next = following;
     }
-    out.flush().map_err(failed)?;
+    out.flush().map_err(Stopped::Output)?;
     Ok(count)
 }

@@ -1,4 +1,4 @@
-//! `waymark jobs submit`: uploads a file of ids, has actions created on its Thngs, and follows the job to its end.
+//! `waymark jobs`: lists, shows and cancels jobs; `submit` uploads a file of ids, has actions created on its Thngs, and follows the job to its end.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -15,6 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::client::{ApiArgs, Client, RequestError};
 use crate::{config::ConfigError, failure::Failure};
+
+mod manage;
 
 /// Time between two looks at a job.
 const LOOK: Duration = Duration::from_millis(300);
@@ -42,6 +44,14 @@ enum Command {
     /// submitted, 2 the job failed as a whole, was cancelled or could not be followed, 64 wrong arguments.
     /// Ctrl-C stops following; the job goes on.
     Submit(Box<Submit>),
+    /// List jobs, newest first.
+    List(manage::List),
+    /// Show one job; with --follow, until it has ended.
+    ///
+    /// Exit codes are those of submit; 0 for a job that has not ended.
+    Status(manage::Status),
+    /// Cancel a job; what it created stays.
+    Cancel(manage::Cancel),
 }
 
 /// What the lines of the file are.
@@ -115,6 +125,8 @@ struct File {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Job {
+    id: String,
+    created_at: i64,
     status: String,
     #[serde(default)]
     completed_at: Option<i64>,
@@ -144,6 +156,9 @@ struct LogEntry {
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Command::Submit(submit) => self::submit(*submit).await,
+        Command::List(args) => manage::list(args).await,
+        Command::Status(args) => manage::status(args).await,
+        Command::Cancel(args) => manage::cancel(args).await,
     }
 }
 
@@ -183,11 +198,16 @@ async fn submit(args: Submit) -> Result<ExitCode, Failure> {
     if let Some(message) = message {
         note(&message);
     }
-    Ok(match status.as_str() {
+    Ok(code(&status))
+}
+
+/// The exit code of a job that has ended so.
+fn code(status: &str) -> ExitCode {
+    match status {
         "COMPLETED" => ExitCode::SUCCESS,
         "COMPLETED_WITH_FAILURES" => ExitCode::from(SOME_FAILED),
         _ => ExitCode::from(NOT_DONE),
-    })
+    }
 }
 
 /// The template of the actions.
@@ -304,7 +324,9 @@ async fn print_failures(client: &Client, job: &Url, most: u64) -> Result<(), Req
                 break;
             }
             let id = ["id", "value", "shortId"].into_iter().find_map(|name| payload.get(name)?.as_str());
-            say(&format!("{}\t{message}", id.unwrap_or_default()));
+            if !say(&format!("{}\t{message}", id.unwrap_or_default())) {
+                return Ok(());
+            }
             printed += 1;
         }
         next = following;
@@ -312,9 +334,9 @@ async fn print_failures(client: &Client, job: &Url, most: u64) -> Result<(), Req
     Ok(())
 }
 
-fn say(line: &str) {
-    // A closed pipe is no fault.
-    let _ = writeln!(io::stdout().lock(), "{line}");
+/// Prints a line; gives whether anybody still reads.
+fn say(line: &str) -> bool {
+    writeln!(io::stdout().lock(), "{line}").is_ok()
 }
 
 fn note(text: &str) {

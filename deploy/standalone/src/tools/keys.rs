@@ -29,6 +29,13 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// List the operator's keys: when each was made, and whether it is valid; never the keys themselves.
+    ///
+    /// A key is named by the first 8 hexadecimal digits of its SHA-256.
+    List {
+        #[command(flatten)]
+        place: Place,
+    },
     /// Revoke one key, or all of the operator's.
     Revoke {
         #[command(flatten)]
@@ -40,7 +47,7 @@ enum Command {
 
 /// Where the database is, as for `waymark up`.
 #[derive(Debug, clap::Args)]
-struct Place {
+pub(super) struct Place {
     /// TOML file of `waymark up` [default: none]
     #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
     config: Option<String>,
@@ -52,18 +59,25 @@ struct Place {
     database_url: Option<String>,
 }
 
+impl Place {
+    /// The settings of `waymark up` that say where the database is.
+    pub(super) fn config(&self) -> Result<Config, ConfigError> {
+        Config::read(Settings {
+            config: self.config.clone(),
+            data_dir: self.data_dir.clone(),
+            database_url: self.database_url.clone(),
+            ..Settings::default()
+        })
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// There is no database, or it failed.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (Command::Create { place } | Command::Revoke { place, .. }) = &args.command;
-    let config = Config::read(Settings {
-        config: place.config.clone(),
-        data_dir: place.data_dir.clone(),
-        database_url: place.database_url.clone(),
-        ..Settings::default()
-    })?;
+    let (Command::Create { place } | Command::List { place } | Command::Revoke { place, .. }) = &args.command;
+    let config = place.config()?;
     if let Database::Sqlite(path) = &config.database
         && !path.is_file()
     {
@@ -73,6 +87,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let (db, _) = connect(&config.database).await?;
     let code = match args.command {
         Command::Create { .. } => cli::keys::create(&db).await.map(|()| ExitCode::SUCCESS)?,
+        Command::List { .. } => cli::keys::list(&db).await.map(|()| ExitCode::SUCCESS)?,
         Command::Revoke { which, .. } => cli::keys::revoke(&db, which, "waymark keys create").await?,
     };
     db.close().await;

@@ -1,9 +1,12 @@
 //! The operator's tools.
 
+pub mod backup;
 pub mod client;
 pub mod export;
 pub mod import;
 pub mod jobs;
 pub mod keys;
+pub mod manual;
+pub mod patience;
 pub mod qr;
 pub mod status;

@@ -1,9 +1,11 @@
 //! `waymark qr`: fetches the codes of short ids from the edge into files, and checks what came.
+//!
+//! What was fetched is listed beside the files (see `list`): a run that was cut off goes on from there.
 
 use std::{
     fs::{self, File},
     io::{self, BufRead as _, BufReader, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
 };
@@ -17,8 +19,18 @@ use reqwest::{
 use serde::Deserialize;
 use shared::short_id::ShortId;
 
-use super::client::{self, ApiArgs, Client};
+use self::{
+    list::{Entry, List},
+    shown::Shown,
+};
+use super::{
+    client::{self, ApiArgs, Client},
+    patience::Patience,
+};
 use crate::{config::ConfigError, data_dir::write_atomic, failure::Failure};
+
+mod list;
+mod shown;
 
 /// Form of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,15 +97,18 @@ pub struct Args {
     /// Error correction: L, M, Q or H
     #[arg(long)]
     ecl: Option<String>,
-    /// Side of one module in millimetres, for print
-    #[arg(long)]
+    /// Side of one module (the X-dimension) for print, such as 0.5mm; without a unit in millimetres
+    #[arg(long, value_name = "LENGTH", value_parser = millimetres)]
     x: Option<String>,
-    /// Side of the whole image with a unit, such as 20mm, for print
-    #[arg(long)]
+    /// Side of the whole image for print, such as 20mm, 2cm or 0.75in; without a unit in millimetres
+    #[arg(long, value_name = "LENGTH", value_parser = millimetres)]
     size: Option<String>,
     /// Dots per inch of the printer, for print
     #[arg(long)]
     dpi: Option<String>,
+    /// Fetch codes again whose files an earlier run wrote
+    #[arg(long)]
+    again: bool,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -105,6 +120,15 @@ struct Source {
     edge: Option<Url>,
     http: reqwest::Client,
     query: Vec<(&'static str, String)>,
+    patience: Patience,
+}
+
+/// What became of one short id.
+enum Fetched {
+    /// Its code was fetched now.
+    Now(Entry),
+    /// An earlier run fetched it.
+    Before(Entry),
 }
 
 /// Runs the command: 0 when every code is there, 1 when some are not.
@@ -112,33 +136,79 @@ struct Source {
 /// # Errors
 /// A setting or the folder cannot be used.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let ids = ids(&args)?;
-    let failed = |error: io::Error| Failure::unfinished(args.out.display(), error);
-    fs::create_dir_all(&args.out).map_err(failed)?;
+    let (total, ids) = (count(&args)?, ids(&args)?);
+    let folder = args.out.clone();
+    let failed = |error: io::Error| Failure::unfinished(folder.display(), error);
     let source = Arc::new(Source::new(args)?);
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let mut list = List::open(&folder).map_err(failed)?;
+    let before = Arc::new(list.take_known());
     let parallel = usize::from(source.args.parallel);
     let fetches = ids.map(|id| {
-        let source = source.clone();
+        let (source, before) = (source.clone(), before.clone());
         async move {
             let id = id.map_err(|error| ("FILE".to_owned(), error.to_string()))?;
-            source.fetch(&id).await.map_err(|reason| (id, reason))
+            if let Some(entry) = before.get(&id).filter(|entry| source.has(entry)) {
+                return Ok(Fetched::Before(entry.clone()));
+            }
+            source.fetch(&id).await.map(Fetched::Now).map_err(|reason| (id, reason))
         }
     });
     let mut results = futures_util::stream::iter(fetches).buffered(parallel);
-    let (mut written, mut missing) = (0u64, 0u64);
+    let mut shown = Shown::start(total);
     while let Some(result) = results.next().await {
         match result {
-            Ok(()) => written += 1,
-            Err((id, reason)) => {
-                missing += 1;
-                // A closed pipe is no fault.
-                let _ = writeln!(io::stderr().lock(), "qr: {id}: {reason}");
+            Ok(Fetched::Now(entry)) => {
+                list.add(&entry).map_err(failed)?;
+                shown.count(&entry, false);
             }
+            Ok(Fetched::Before(entry)) => shown.count(&entry, true),
+            Err((id, reason)) => shown.missing(&id, &reason),
         }
     }
-    let _ =
-        writeln!(io::stdout().lock(), "{written} files in {}, {missing} missing", source.args.out.display());
-    Ok(ExitCode::from(u8::from(missing > 0)))
+    shown.end();
+    // A closed pipe is no fault.
+    let _ = writeln!(io::stdout().lock(), "{}", shown.summary(&folder));
+    Ok(ExitCode::from(u8::from(shown.missing > 0)))
+}
+
+/// How many short ids there are, where that can be known: blank lines do not count.
+fn count(args: &Args) -> Result<Option<u64>, Failure> {
+    let listed = match &args.ids_file {
+        None => 0,
+        // What cannot be read twice is not counted.
+        Some(path) if !path.is_file() => return Ok(None),
+        Some(path) => {
+            let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+            let lines = BufReader::new(file).lines().map_while(Result::ok);
+            lines.filter(|line| !line.trim().is_empty()).count()
+        }
+    };
+    Ok(Some((listed + args.ids.len()) as u64))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
+    ConfigError::new("--ids-file", format!("{} cannot be read: {error}", path.display()))
+}
+
+/// A length as the edge takes it: decimal millimetres.
+fn millimetres(text: &str) -> Result<String, String> {
+    let number_of = |unit: &str| text.strip_suffix(unit).map(str::trim_end);
+    let bad = || format!("{text:?} is not a length such as 20mm, 2cm or 0.75in");
+    let in_unit = |number: &str, factor: f64| {
+        let length: f64 = number.parse().map_err(|_| bad())?;
+        let text = format!("{:.6}", length * factor);
+        Ok(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+    };
+    let number = match (number_of("mm"), number_of("cm"), number_of("in")) {
+        (Some(number), ..) => number,
+        (_, Some(number), _) => return in_unit(number, 10.0),
+        (.., Some(number)) => return in_unit(number, 25.4),
+        (None, None, None) => text,
+    };
+    // Which lengths there are is for the edge to say.
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_number { Ok(number.to_owned()) } else { Err(bad()) }
 }
 
 /// The short ids of the arguments and of the file, read as they are needed.
@@ -146,9 +216,7 @@ fn ids(args: &Args) -> Result<impl Iterator<Item = io::Result<String>> + use<>, 
     let file: Box<dyn io::BufRead> = match &args.ids_file {
         None => Box::new(io::empty()),
         Some(path) if path.as_os_str() == "-" => Box::new(BufReader::new(io::stdin())),
-        Some(path) => Box::new(BufReader::new(File::open(path).map_err(|error| {
-            ConfigError::new("--ids-file", format!("{} cannot be read: {error}", path.display()))
-        })?)),
+        Some(path) => Box::new(BufReader::new(File::open(path).map_err(|error| unreadable(path, &error))?)),
     };
     let lines = file.lines().map(|line| line.map(|line| line.trim().to_owned()));
     let lines = lines.filter(|line| line.as_ref().map_or(true, |line| !line.is_empty()));
@@ -178,21 +246,22 @@ impl Source {
             ("dpi", &args.dpi),
         ];
         let query = query.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
-        Ok(Self { args, api, edge, http, query })
+        Ok(Self { args, api, edge, http, query, patience: Patience::long() })
     }
 
     /// Fetches one code into its file; the error is the reason why it is not there.
-    async fn fetch(&self, id: &str) -> Result<(), String> {
+    async fn fetch(&self, id: &str) -> Result<Entry, String> {
         // The name of a file: nothing but a short id may become one.
         let id: ShortId = id.parse().map_err(|error| format!("{error}"))?;
         let url = self.url(&id).await?;
         let response =
-            client::patient(|| self.http.get(url.clone())).await.map_err(|error| error.to_string())?;
-        let header = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let etag = header(ETAG).map(str::to_owned).ok_or("the answer has no ETag")?;
-        let length: Option<usize> = header(CONTENT_LENGTH).and_then(|length| length.parse().ok());
+            self.patience.send(|| self.http.get(url.clone())).await.map_err(|error| error.to_string())?;
+        let headers = response.headers().clone();
+        let header = |name: &str| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let etag = header(ETAG.as_str()).ok_or("the answer has no ETag")?;
+        let length: Option<usize> = header(CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok());
         let expected = self.args.format.content_type();
-        if !header(CONTENT_TYPE).is_some_and(|found| found.starts_with(expected)) {
+        if !header(CONTENT_TYPE.as_str()).is_some_and(|found| found.starts_with(expected)) {
             return Err(format!("the answer is not {expected}"));
         }
         let bytes = response.bytes().await.map_err(|error| client::chain(&error))?;
@@ -200,8 +269,35 @@ impl Source {
             return Err(format!("{} bytes came of {length:?}", bytes.len()));
         }
         tracing::debug!(%id, etag, "fetched");
-        let path = self.args.out.join(format!("{id}.{}", self.args.format.ending()));
-        write_atomic(&path, &bytes, 0o644).map_err(|error| format!("{}: {error}", path.display()))
+        let file = format!("{id}.{}", self.args.format.ending());
+        let path = self.args.out.join(&file);
+        write_atomic(&path, &bytes, 0o644).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = |name| header(name).unwrap_or_default().to_owned();
+        Ok(Entry {
+            short_id: id.to_string(),
+            file,
+            bytes: bytes.len() as u64,
+            version: text("x-qr-version"),
+            modules: text("x-qr-modules"),
+            ecl: text("x-qr-ecl"),
+            x_dimension_mm: text("x-qr-x-dimension-mm"),
+            request: self.request(),
+        })
+    }
+
+    /// What was asked for, but for the short id: a file of another request is fetched again.
+    fn request(&self) -> String {
+        let mut text = url::form_urlencoded::Serializer::new(String::new());
+        text.append_pair("format", self.args.format.ending()).extend_pairs(&self.query);
+        let from = self.edge.as_ref().or(self.api.as_ref().map(Client::base)).map(Url::as_str);
+        text.append_pair("from", from.unwrap_or_default());
+        text.append_pair("domain", self.args.domain.as_deref().unwrap_or_default()).finish()
+    }
+
+    /// Whether a file that an earlier run wrote is what this run would write.
+    fn has(&self, entry: &Entry) -> bool {
+        let size = || fs::metadata(self.args.out.join(&entry.file)).map(|file| file.len()).ok();
+        !self.args.again && entry.request == self.request() && size() == Some(entry.bytes)
     }
 
     async fn url(&self, id: &ShortId) -> Result<Url, String> {
@@ -231,5 +327,27 @@ impl Source {
             url.query_pairs_mut().extend_pairs(&self.query);
         }
         Ok(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_have_units() {
+        for (text, expected) in [
+            ("20mm", Some("20")),
+            ("20 mm", Some("20")),
+            ("0.381", Some("0.381")),
+            ("2cm", Some("20")),
+            ("0.75in", Some("19.05")),
+            ("20px", None),
+            ("mm", None),
+            ("-1mm", None),
+            ("", None),
+        ] {
+            assert_eq!(millimetres(text).ok().as_deref(), expected, "{text}");
+        }
     }
 }

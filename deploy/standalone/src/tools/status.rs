@@ -63,7 +63,7 @@ struct Rates {
 /// # Errors
 /// The API did not answer.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let client = Client::new(&args.api)?;
+    let client = Client::new(&args.api)?.brief();
     let url = client.url(&["status"], []);
     let failed = |error| Failure::unfinished("the status", error);
     let begun = Instant::now();

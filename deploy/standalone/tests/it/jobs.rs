@@ -62,6 +62,18 @@ async fn a_file_is_submitted_and_its_failures_are_printed() {
     let (code, out, error) =
         service.run_tool(&["jobs", "submit", "good.csv", "--type", "shares", "--no-wait"]).await;
     assert!(code == 0 && out.trim().len() == 24, "{out}{error}");
+    let id = out.trim().to_owned();
+    let (code, out, error) = service.run_tool(&["jobs", "status", &id, "--follow"]).await;
+    assert!(code == 0 && out.contains("\tCOMPLETED\t2 of 2\t0 failed"), "{out}{error}");
+    let (code, out, error) = service.run_tool(&["jobs", "list"]).await;
+    assert!(code == 0 && out.starts_with(&id) && out.lines().count() == 5, "newest first: {out}{error}");
+    let (code, out, _) = service.run_tool(&["jobs", "list", "--status", "failed", "--limit", "1"]).await;
+    assert!(code == 0 && out.lines().count() == 1 && out.contains("\tFAILED\t"), "{out}");
+    let (code, _, error) = service.run_tool(&["jobs", "cancel", &id]).await;
+    assert!(code == 1 && error.contains("409"), "it has ended: {error}");
+    assert_eq!(service.run_tool(&["jobs", "cancel", "short"]).await.0, 64);
+    let (code, _, error) = service.run_tool(&["jobs", "status", &"U".repeat(24)]).await;
+    assert!(code == 1 && error.contains("404"), "{error}");
     let (_, scans) = service.call("GET", &format!("/thngs/{thng}/actions/scans"), None).await;
     assert_eq!(scans.as_array().map(Vec::len), Some(3), "{scans}");
     assert_eq!(scans[0]["tags"], json!(["batch 7"]), "{scans}");
@@ -100,8 +112,8 @@ async fn a_job_that_is_cancelled_meanwhile_is_not_done() {
             let job = jobs.as_array()?.first()?.clone();
             (job["status"] == "EXECUTING").then(|| job["id"].as_str().map(str::to_owned)).flatten()
         });
-        let (status, body) = service.call("POST", &format!("/jobs/actions/{}/cancel", job.await), None).await;
-        assert_eq!(status, 202, "{body}");
+        let (code, out, error) = service.run_tool(&["jobs", "cancel", &job.await]).await;
+        assert!(code == 0 && out.contains("is being cancelled"), "{out}{error}");
     };
     let args = ["jobs", "submit", "many.csv", "--type", "scans"];
     let ((code, out, error), ()) = tokio::join!(service.run_tool(&args), cancelled);

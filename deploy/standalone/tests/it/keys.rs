@@ -30,6 +30,11 @@ async fn keys_are_made_and_revoked_while_the_service_runs() {
     assert_eq!((code, access(&service, made).await), (0, 401), "a revoked key is unknown");
     assert_eq!(access(&service, &key()).await, 200, "the other keys stay");
     assert_eq!(keys(&["revoke", made]).await.0, 1, "it was valid no more");
+    let (code, listed, error) = keys(&["list"]).await;
+    let states: Vec<&str> = listed.lines().map(|line| line.rsplit('\t').next().unwrap()).collect();
+    assert!(code == 0 && states.len() == 2, "{listed}{error}");
+    assert!(states[0] == "valid" && states[1].starts_with("revoked 20"), "{listed}");
+    assert!(!listed.contains(made) && !listed.contains(&key()), "no key is shown");
     let (code, _, error) = keys(&["revoke", "short"]).await;
     assert_eq!((code, error.lines().count()), (64, 1), "{error}");
     assert_eq!(keys(&["revoke", "--all"]).await.0, 0);

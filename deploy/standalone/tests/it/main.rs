@@ -5,6 +5,7 @@
 mod config;
 mod harness;
 mod import;
+mod import_again;
 mod jobs;
 mod keys;
 mod tools;

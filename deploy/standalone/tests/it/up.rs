@@ -127,7 +127,7 @@ async fn short_domains_are_added_and_keep_their_scheme() {
 
     let https = domain(Some(Scheme::Https), "a.test");
     let service = Waymark::start_with(folder, with(vec![https, domain(None, "b.test")])).await;
-    assert_eq!(shown(&service), [own.clone(), "https://a.test".to_owned(), "http://b.test".to_owned()]);
+    assert_eq!(shown(&service), [own.clone(), "https://a.test".to_owned(), "https://b.test".to_owned()]);
     let thng = service.thng().await;
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://x.test/", "shortId": "B",
         "shortDomain": "b.test"});
@@ -136,9 +136,159 @@ async fn short_domains_are_added_and_keep_their_scheme() {
     assert_eq!(service.scan("c.test", "B").await.0, 421, "and no other");
     let folder = service.stop().await;
 
-    let service = Waymark::start_with(folder, with(vec![domain(Some(Scheme::Http), "a.test")])).await;
-    assert_eq!(shown(&service)[1], "https://a.test", "its codes may be printed");
+    let http = ["a.test", "b.test"].map(|host| domain(Some(Scheme::Http), host));
+    let service = Waymark::start_with(folder, with(http.to_vec())).await;
+    assert_eq!(shown(&service)[1], "http://a.test", "without a code it may be changed");
+    assert_eq!(shown(&service)[2], "https://b.test", "its codes may be printed");
+    let (_, record) = service.call("GET", "/redirections/B?domain=b.test", None).await;
+    assert_eq!(record["shortUrl"], "https://b.test/B");
     service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn targets_in_the_own_network_need_the_accounts_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let service = Waymark::start_with(folder, config(&data)).await;
+    let thng = service.thng().await;
+    let body =
+        |id: &str| json!({"platformId": thng, "defaultRedirectUrl": "http://0x7f.1:9/", "shortId": id});
+    let (status, refused) = service.call("POST", "/redirections", Some(body("ONE"))).await;
+    assert_eq!((status, refused["code"].as_u64()), (400, Some(40001)), "{refused}");
+    let account = format!("/accounts/{}", service.running.seeded.account);
+    for (change, status) in [
+        (json!({"privateTargets": true}), 201),
+        (json!({"targetHosts": ["example.com"]}), 400),
+        (json!({"targetHosts": [], "privateTargets": false}), 400),
+    ] {
+        assert_eq!(service.call("PUT", &account, Some(change.clone())).await.0, 200);
+        let found = service.call("POST", "/redirections", Some(body(&format!("S{status}")))).await;
+        assert_eq!(found.0, status, "{change}: {}", found.1);
+    }
+    let folder = service.stop().await;
+    let allowing = Config { private_targets: Some(true), ..config(&data) };
+    let service = Waymark::start_with(folder, allowing).await;
+    assert_eq!(service.call("POST", "/redirections", Some(body("TWO"))).await.0, 201);
+    assert_eq!(service.call("GET", &account, None).await.1["privateTargets"], true);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn urls_in_answers_never_name_a_strangers_host() {
+    let behind = |config: Config| Config { behind_tls_proxy: true, ..config };
+    let public =
+        |config: Config| Config { public_url: Some("https://api.test".to_owned()), ..behind(config) };
+    for (form, host, expected) in [
+        (None, "evil.example", None),
+        (None, DOMAIN, Some("http://")),
+        (Some(false), "evil.example", None),
+        (Some(false), DOMAIN, Some("https://")),
+        (Some(true), DOMAIN, Some("https://api.test/")),
+        (Some(true), "evil.example", Some("https://api.test/")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = config(&folder.path().join("data"));
+        let settings = match form {
+            None => settings,
+            Some(false) => behind(settings),
+            Some(true) => public(settings),
+        };
+        let service = Waymark::start_with(folder, settings).await;
+        let own = service.running.docs_url.trim_end_matches("docs").to_owned();
+        let scheme = if form.is_some() { "https://" } else { "http://" };
+        assert!(own.starts_with(scheme), "{own}");
+        let request = service.http.post(format!("{}/thngs", service.running.api_url));
+        let request = request.header("host", host).header("authorization", key()).json(&json!({"name": "x"}));
+        let answer = request.send().await.unwrap();
+        let location = answer.headers()["location"].to_str().unwrap().to_owned();
+        let expected = match expected {
+            None => own,
+            Some(scheme) if scheme.ends_with("://") => format!("{scheme}{DOMAIN}/"),
+            Some(base) => base.to_owned(),
+        };
+        assert!(location.starts_with(&expected), "{form:?} {host}: {location}");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+        assert_eq!(answer.headers()["referrer-policy"], "no-referrer");
+        service.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_in_the_network_opens_the_printed_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // Another address of loopback stands in for that of the network.
+    let lan = Config {
+        lan: "127.0.0.2".parse().ok(),
+        tls: Tls::Dev,
+        edge_tls_listen: "127.0.0.2:0".parse().ok(),
+        short_domains: Vec::new(),
+        ..config(&data)
+    };
+    let service = Waymark::start_with(folder, lan.clone()).await;
+    let printed = format!("https://{}", service.running.addresses.edge_tls.unwrap());
+    let mut banner = Vec::new();
+    standalone::banner::print(&mut banner, &service.running, &lan, false).unwrap();
+    let banner = String::from_utf8(banner).unwrap();
+    assert!(banner.contains(&printed) && banner.contains("for development: do not print"), "{banner}");
+    assert!(banner.contains("Phones in this network"), "{banner}");
+    let thng = service.thng().await;
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "LAN"});
+    let created = service.http.post(format!("{}/redirections", service.running.api_url));
+    let created = created.header("authorization", key()).header("accept", "image/png").json(&body);
+    let created = created.send().await.unwrap();
+    assert_eq!(created.headers()["x-waymark-development"], "true");
+    let domains = format!("/accounts/{}/domains", service.running.seeded.account);
+    assert_eq!(service.call("GET", &domains, None).await.1[0]["development"], true);
+    let ca = std::fs::read(service.running.dev_ca.as_ref().unwrap()).unwrap();
+    let phone = reqwest::Client::builder()
+        .tls_certs_only([reqwest::Certificate::from_pem(&ca).unwrap()])
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .unwrap();
+    let answer = phone.get(format!("{printed}/LAN")).send().await.unwrap();
+    assert_eq!(answer.status(), 307);
+    assert_eq!(answer.headers()["strict-transport-security"], "max-age=0", "a development certificate");
+    assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+    assert!(answer.headers().contains_key("referrer-policy"));
+    service.stop().await;
+}
+
+#[test]
+fn files_are_private_whatever_the_umask() {
+    fn check(folder: &std::path::Path) {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let metadata = entry.metadata().unwrap();
+            let expected = if metadata.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(metadata.permissions().mode() & 0o777, expected, "{}", entry.path().display());
+            if metadata.is_dir() {
+                check(&entry.path());
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let binary = waymark().get_program().to_owned();
+    let mut child = Command::new("sh")
+        .args(["-c", "umask 000; exec \"$0\" up --dev-tls"])
+        .arg(binary)
+        .env("WAYMARK_DATA_DIR", &data)
+        .envs(
+            ["API", "EDGE", "ADMIN", "API_TLS", "EDGE_TLS"]
+                .map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")),
+        )
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    assert!(out.lines().map_while(Result::ok).any(|line| line.starts_with("Ctrl-C")));
+    assert_eq!(std::fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700);
+    check(&data);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,14 +377,18 @@ async fn trusted_proxies_name_the_client_on_both_sides() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_postgres_url_that_nothing_answers_is_one_line() {
+async fn the_start_waits_for_postgres_until_it_is_told_to_stop() {
     let folder = tempfile::tempdir().unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("postgres://waymark:secret@{closed}/x");
     let with = Config { database: Database::Postgres(url), ..config(&folder.path().join("data")) };
-    let Err(error) = standalone::up(with, CancellationToken::new()).await else { panic!("it started") };
-    let text = error.to_string();
-    assert!(text.starts_with("DATABASE_URL: ") && !text.contains("secret"), "{text}");
+    let shutdown = CancellationToken::new();
+    let mut starting = Box::pin(standalone::up(with, shutdown.clone()));
+    let first = tokio::time::timeout(std::time::Duration::from_millis(300), &mut starting).await;
+    assert!(first.is_err(), "Postgres may still come");
+    shutdown.cancel();
+    let Err(error) = starting.await else { panic!("it started") };
+    assert_eq!(error.to_string(), "stopped before Postgres answered");
 }
 
 fn spawn(data: &std::path::Path) -> (Child, Vec<String>) {

@@ -142,6 +142,7 @@ impl Internal {
         let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         std::fs::write(&ca, certified.cert.pem()).unwrap();
         std::fs::write(&key, "KEY1\n").unwrap();
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let secret =
             rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());

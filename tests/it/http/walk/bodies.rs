@@ -7,6 +7,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /products/{id}/properties", PROPERTIES),
     ("PUT /products/{id}/properties", PROPERTIES),
     ("PUT /thngs/{id}/location", "[]"),
+    // Neither a product nor a link of its own: users with own rights may not say either.
+    ("POST /thngs", r#"{"name": "walk"}"#),
     ("POST /authentication", TRIGGER),
     ("POST /authentication/replay", r#"{"thng": "UKXAGyEf8SQ5eTDmVgGpHqAa"}"#),
     ("POST /thngs/{id}/actions/commissions", STEP),
@@ -14,6 +16,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /thngs/commissionStateList", "[]"),
     ("PUT /collections/{id}/thngs", "[]"),
     ("PUT /collections/{id}/collections", "[]"),
+    ("POST /collections/{id}/collections", "[]"),
+    ("POST /batches/{id}/tasks", TASK),
     ("POST /actions", r#"{"name": "_walk"}"#),
     ("POST /jobs/actions", JOB),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
@@ -28,6 +32,9 @@ const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": 
     "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
 pub(super) const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
     "input": {"type": "LIST", "contentType": "EXTERNAL_IDS", "payload": ["a:b"]}}"#;
+
+pub(super) const TASK: &str = r#"{"type": "POPULATING", "inputParameters": {"type": "FIXED_AMOUNT",
+    "generateThngs": true, "thngTemplate": {"name": "x"}, "quantity": 1}}"#;
 
 const TRIGGER: &str = r#"{"id": "UKXAGyEf8SQ5eTDmVgGpHqAa", "type": "scans", "locationSource": "unknown", "location":
     {"latitude": 2, "longitude": 1, "position": {"type": "Point", "coordinates": [1, 2]}}}"#;

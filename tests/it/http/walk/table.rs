@@ -3,7 +3,7 @@
 /// What each kind of key gets: `y` it may; `n` it may, and there is nothing for it (404); `-` it may not (403);
 /// `x` the path is not for it (403 or 404).
 ///
-/// The columns are: operator, trusted application, application, user, Thng.
+/// The columns are: operator, trusted application, application, user under `open` rights, Thng.
 pub(super) const TABLE: &[(&str, &str)] = &[
     ("GET /access", "yyyyy"),
     ("GET /accounts", "y----"),
@@ -35,6 +35,8 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("GET /projects/{project}/applications/{id}/secretKey", "y----"),
     ("GET /applications/me", "nyyyn"),
     ("POST /auth/evrythng/thngs", "y----"),
+    ("GET /auth/evrythng/thngs/{id}", "y----"),
+    ("DELETE /auth/evrythng/thngs/{id}", "y----"),
     // Users: an operator has no application to make them by.
     ("POST /auth/evrythng/users", "-yy--"),
     ("POST /auth/evrythng/users/{id}/validate", "-yy--"),
@@ -46,6 +48,18 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("PUT /users/{id}", "y--y-"),
     ("DELETE /users/{id}", "y----"),
     // Things.
+    ("PUT /projects", "y----"),
+    ("DELETE /projects", "y----"),
+    ("PUT /products", "yy-y-"),
+    ("DELETE /products", "yy---"),
+    ("PUT /thngs", "yy-yy"),
+    ("DELETE /thngs", "yy---"),
+    ("PUT /places", "yy---"),
+    ("DELETE /places", "yy---"),
+    ("PUT /collections", "yy-y-"),
+    ("DELETE /collections", "yy---"),
+    ("PUT /files", "y----"),
+    ("DELETE /files", "y----"),
     ("GET /products", "yyyy-"),
     ("POST /products", "yy-y-"),
     ("GET /products/{id}", "yyyy-"),
@@ -76,6 +90,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("DELETE /collections/{id}/thngs/{thngId}", "yy-y-"),
     ("GET /collections/{id}/collections", "yy-y-"),
     ("PUT /collections/{id}/collections", "yy-y-"),
+    ("POST /collections/{id}/collections", "yy-y-"),
     ("DELETE /collections/{id}/collections", "yy-y-"),
     ("DELETE /collections/{id}/collections/{collectionId}", "yy-y-"),
     // Files; a private one.
@@ -86,6 +101,17 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("DELETE /files/{id}", "y----"),
     ("GET /files/{id}/content", "y----"),
     ("PUT /files/{id}/content", "y----"),
+    // Batches and tasks.
+    ("GET /batches", "y----"),
+    ("POST /batches", "y----"),
+    ("PUT /batches", "y----"),
+    ("DELETE /batches", "y----"),
+    ("GET /batches/{id}", "y----"),
+    ("PUT /batches/{id}", "y----"),
+    ("DELETE /batches/{id}", "y----"),
+    ("GET /batches/{id}/tasks", "y----"),
+    ("POST /batches/{id}/tasks", "y----"),
+    ("GET /batches/{id}/tasks/{taskId}", "y----"),
     // Jobs.
     ("GET /jobs/actions", "y----"),
     ("POST /jobs/actions", "y----"),
@@ -185,3 +211,6 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("PUT /products/{id}/redirector", "yy-y-"),
     ("DELETE /products/{id}/redirector", "yy---"),
 ];
+
+/// What users under `own` rights may not do of what those under `open` rights may.
+pub(super) const NOT_WITH_OWN_RIGHTS: &[&str] = &["POST /products", "PUT /products", "PUT /products/{id}"];

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use control::{
     domain::{
         access::{Actor, ActorKind, hash_key},
-        assessment::trigger::Request,
+        assessment::trigger::Asked,
         commissioning_body::CommissionDraft,
         context::Origin,
         resource::{Product, ProductDetails, Stamp, Thng, ThngDetails},
@@ -227,7 +227,7 @@ impl Bench {
         for step in made.chunks(1_000) {
             let mut tx = self.made.app.db.begin().await?;
             actions::insert(&mut tx, UnixMillis(1), step).await?;
-            assessment::observe::record(&mut tx, self.made.account, step).await?;
+            assessment::observe::record(&mut tx, self.made.account, UnixMillis(1), step).await?;
             tx.commit().await?;
         }
         Ok((thng, 1_000 + count as i64 * 3_600_000))
@@ -238,7 +238,7 @@ impl Bench {
         let body = json!({"timestamp": at, "id": ActionId::new(1, random16()?), "type": "scans", "locationSource": "sensor",
             "thng": thng, "location": {"latitude": 46.9, "longitude": 7.4,
                 "position": {"type": "Point", "coordinates": [7.4, 46.9]}}});
-        let request = Request::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+        let request = Asked::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
         let begun = Instant::now();
         let found =
             assessment::authenticate(&self.made.app, &self.actor, &request, Origin::default()).await?;

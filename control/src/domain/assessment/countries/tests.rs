@@ -22,8 +22,6 @@ fn three_hundred_cities_are_in_their_countries() {
         let found = at(latitude.parse().unwrap(), longitude.parse().unwrap());
         count += 1;
         decided += usize::from(found.all.len() == 1);
-        // Natural Earth draws the line where it is controlled: the west of Western Sahara is in Morocco.
-        let country = if country == "EH" { "MA" } else { country };
         if !names(&found).contains(&country.to_owned()) {
             wrong.push(format!("{name} in {country}: {found:?}"));
         }
@@ -56,6 +54,20 @@ fn borders_coasts_enclaves_and_seas() {
         (0.0, -30.0, vec![], "the Atlantic"),
         (90.0, 0.0, vec![], "the North Pole"),
         (0.0, 180.0, vec![], "the Pacific"),
+        (
+            42.36,
+            -71.06,
+            vec!["US"],
+            "Boston, opposite to a meridian that borders of China and Mongolia cross",
+        ),
+        (59.33, 18.06, vec!["SE"], "Stockholm"),
+        (10.35, 107.08, vec!["VN"], "Vung Tau"),
+        (35.889, -5.32, vec!["ES"], "Ceuta, an exclave"),
+        (35.294, -2.938, vec!["ES"], "Melilla"),
+        (35.85, -5.36, vec!["ES", "MA"], "Fnideq, beside Ceuta"),
+        (36.141, -5.354, vec!["GI"], "Gibraltar"),
+        (27.14, -13.19, vec!["EH", "MA"], "Laayoune, which two claim"),
+        (44.957, 34.11, vec!["RU", "UA"], "Simferopol"),
     ] {
         let found = at(latitude, longitude);
         assert_eq!(names(&found), expected, "{what}: {found:?}");
@@ -74,4 +86,77 @@ fn the_packed_form_is_whole() {
     for end in [0, 31, 32, 100, bytes.len() - 1] {
         assert!(World::read(&bytes[..end]).is_none(), "{end}");
     }
+}
+
+/// The rings of a country as polygons that run on over the date line, for another program to look at.
+fn polygons(rings: &[Ring]) -> Vec<geo::Polygon> {
+    rings.iter().map(|ring| geo::Polygon::new(ring.points.clone().into(), vec![])).collect()
+}
+
+/// `geo` over the same outlines: the point on each turn of the globe, the parity over all rings.
+fn is_inside(polygons: &[geo::Polygon], latitude: f64, longitude: f64) -> bool {
+    use geo::Contains;
+    let holds = |polygon: &&geo::Polygon| {
+        [-360.0, 0.0, 360.0].iter().any(|turn| polygon.contains(&geo::Point::new(longitude + turn, latitude)))
+    };
+    polygons.iter().filter(holds).count() % 2 == 1
+}
+
+/// Distance to the nearest of many points of the lines, along the great circle.
+fn km_to(rings: &[Ring], latitude: f64, longitude: f64) -> f64 {
+    let from = Coordinates::new(latitude, longitude).unwrap();
+    let mut nearest = f64::INFINITY;
+    for ((x1, y1), (x2, y2)) in rings.iter().flat_map(Ring::lines) {
+        if y1.min(y2) - latitude > 0.2 || latitude - y1.max(y2) > 0.2 {
+            continue;
+        }
+        let steps = ((x2 - x1).hypot(y2 - y1) / 0.01).ceil().max(1.0) as usize;
+        for step in 0..=steps {
+            let share = step as f64 / steps as f64;
+            let (x, y) = (x1 + share * (x2 - x1), y1 + share * (y2 - y1));
+            let x = (x + 540.0).rem_euclid(360.0) - 180.0;
+            let to = Coordinates::new(y, x).unwrap();
+            nearest = nearest.min(crate::domain::geo::distance_km(from, to));
+        }
+    }
+    nearest
+}
+
+/// An independent point-in-polygon agrees on points everywhere, at the date line, the poles and opposite to cities.
+#[test]
+fn random_points_are_where_another_program_says() {
+    let polygons: Vec<_> = WORLD.0.iter().map(|(country, rings)| (country, polygons(rings), rings)).collect();
+    let mut state = 7_u64;
+    let mut unit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let mut points: Vec<(f64, f64)> = vec![(90.0, 0.0), (-90.0, 0.0), (-90.0, 180.0), (-89.99, -179.99)];
+    for _ in 0..150 {
+        points.push(((2.0 * unit() - 1.0).asin().to_degrees(), unit() * 360.0 - 180.0));
+        // Around the date line, and around the poles.
+        points.push((unit() * 160.0 - 80.0, 180.0_f64.copysign(unit() - 0.5) * (1.0 - unit() * 0.01)));
+        points.push((90.0_f64.copysign(unit() - 0.5) * (1.0 - unit() * 0.2), unit() * 360.0 - 180.0));
+    }
+    for line in include_str!("../../../../data/cities.csv").lines().skip(1).step_by(6) {
+        let mut fields = line.split(',').skip(1).map(|field| field.parse::<f64>().unwrap_or_default());
+        let (latitude, longitude) = (fields.next().unwrap(), fields.next().unwrap());
+        points.push((latitude, longitude));
+        points.push((-latitude, if longitude > 0.0 { longitude - 180.0 } else { longitude + 180.0 }));
+        points.push((latitude, if longitude > 0.0 { longitude - 180.0 } else { longitude + 180.0 }));
+    }
+    let mut on_land = 0;
+    for (latitude, longitude) in points {
+        let found = WORLD.find(latitude, longitude);
+        for (country, shapes, rings) in &polygons {
+            let (inside, near) = (is_inside(shapes, latitude, longitude), found.all.contains(country));
+            on_land += usize::from(inside);
+            assert!(near || !inside, "{latitude} {longitude} is in {country}: {found:?}");
+            if near && !inside {
+                let km = km_to(rings, latitude, longitude);
+                assert!(km <= BORDER_KM * 1.1, "{latitude} {longitude} is {km} km from {country}: {found:?}");
+            }
+        }
+    }
+    assert!(on_land > 100, "{on_land}");
 }

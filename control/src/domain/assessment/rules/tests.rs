@@ -109,10 +109,10 @@ fn what_one_device_saw_inside_and_outside_travels_with_its_owner() {
         Spread { previous_agents, agent: agent(own), ..before(countries) }
     };
     for (countries, agents, own, expected, word) in [
-        (vec!["DE", "FR", "FR"], vec![1, 2, 2], 2, Risk::Confirmed, "1 sessions inside"),
-        (vec!["DE", "FR", "FR"], vec![1, 2, 2], 1, Risk::Suspected, "a device outside saw it inside, too"),
-        (vec!["DE", "FR", "FR"], vec![1, 1, 2], 2, Risk::Suspected, "a device outside saw it inside, too"),
-        (vec!["DE", "FR", "FR"], vec![0, 0, 0], 0, Risk::Confirmed, "1 sessions inside"),
+        (vec!["FR", "DE", "FR"], vec![2, 1, 2], 2, Risk::Confirmed, "1 sessions inside"),
+        (vec!["FR", "DE", "FR"], vec![2, 1, 2], 1, Risk::Suspected, "a device outside saw it inside, too"),
+        (vec!["FR", "DE", "FR"], vec![1, 1, 2], 2, Risk::Suspected, "a device outside saw it inside, too"),
+        (vec!["FR", "DE", "FR"], vec![0, 0, 0], 0, Risk::Confirmed, "1 sessions inside"),
         (vec!["", "FR", "FR"], vec![1, 1, 1], 1, Risk::Confirmed, "0 sessions inside"),
         (vec!["FR", "FR"], vec![1, 1], 1, Risk::Confirmed, "0 sessions inside"),
     ] {
@@ -144,7 +144,17 @@ fn diversion_by_market_home_and_place() {
             "border of DE, FR",
         ),
         (&known, vec!["DE"], City, false, vec![], Profile, Match::False, Risk::None, "permitted"),
-        (&known, vec!["DE", "AT"], Sensor, false, vec![], Profile, Match::False, Risk::None, "permitted"),
+        (
+            &known,
+            vec!["DE", "AT"],
+            Sensor,
+            false,
+            vec![],
+            Profile,
+            Match::Unknown,
+            Risk::Unknown,
+            "border of DE, AT",
+        ),
         (&known, vec!["DE"], City, false, vec!["FR", "FR"], Trigger, Match::False, Risk::None, "permitted"),
         (
             &known,
@@ -164,9 +174,9 @@ fn diversion_by_market_home_and_place() {
             false,
             vec![],
             Profile,
-            Match::True,
-            Risk::Confirmed,
-            "seen in FR, CH",
+            Match::Unknown,
+            Risk::Unknown,
+            "border of FR, CH",
         ),
         (&known, vec!["FR"], City, true, vec![], Profile, Match::True, Risk::Confirmed, "OUTSIDE_MARKET"),
         (
@@ -191,7 +201,7 @@ fn diversion_by_market_home_and_place() {
             Risk::Suspected,
             "FIRST_OUTSIDE_SCAN",
         ),
-        // At home: two inside, or one and not more outside.
+        // At home: inside before outside, and not more than four times as often outside.
         (
             &known,
             vec!["FR"],
@@ -230,11 +240,22 @@ fn diversion_by_market_home_and_place() {
             vec!["FR"],
             City,
             false,
-            vec!["DE", "FR", "IT"],
+            vec!["FR", "DE", "IT"],
             Profile,
             Match::True,
             Risk::Confirmed,
             "1 sessions inside",
+        ),
+        (
+            &known,
+            vec!["FR"],
+            City,
+            false,
+            vec!["DE", "FR", "FR", "FR", "FR", "FR"],
+            Profile,
+            Match::True,
+            Risk::Confirmed,
+            "1 sessions inside before, 5 outside",
         ),
         (
             &known,
@@ -439,4 +460,29 @@ fn evidence_of_inspectors() {
     check(&markings(&known, Some(&marked(&["c", "b", "a"]))).unwrap(), Match::False, "Every");
     check(&markings(&known, Some(&marked(&["a"]))).unwrap(), Match::True, "MARKING_MISSING: b");
     check(&markings(&known, Some(&marked(&[]))).unwrap(), Match::True, "MARKING_MISSING: a, b");
+}
+
+/// One scan inside does not undo 39 outside, whichever device made it.
+#[test]
+fn one_scan_inside_does_not_undo_many_outside() {
+    let known = Known { markets: codes(&["DE"]), ..Known::default() };
+    let place = Place { countries: &codes(&["FR"]), precision: Precision::GeoIpCity, is_professional: false };
+    for inside_at in [0, 20, 39] {
+        let mut countries = vec!["FR"; 39];
+        countries.insert(inside_at, "DE");
+        let all_alike = vec![Some(AgentHash(1)); 40];
+        let spread = Spread { previous_agents: all_alike, agent: Some(AgentHash(1)), ..before(&countries) };
+        let (finding, found) = diversion(&known, place, &spread, DiversionMode::Profile);
+        assert_eq!(found, Risk::Confirmed, "{finding:?}");
+    }
+}
+
+#[test]
+fn what_was_worse_before_is_remembered() {
+    let now = Finding::new(Match::False, "No duplicate: 1 of 10 points.");
+    let scan = shared::id::ActionId::new(1, [1; 16]);
+    let peak = |level| Peak { points: 12, level, scan, at: UnixMillis(1_700_000_000_000) };
+    let found = remembered(&now, &peak(Level::Duplicate));
+    check(&found, Match::True, "of 2023-11-14, with 12 points. Now: No duplicate");
+    check(&remembered(&now, &peak(Level::Suspected)), Match::False, "It may be a DUPLICATE since the scan");
 }

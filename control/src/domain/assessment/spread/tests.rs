@@ -2,7 +2,7 @@ use geo::{Distance, Haversine, HaversineMeasure};
 use proptest::prelude::*;
 
 use super::{super::profile::tests::scans, *};
-use crate::domain::assessment::profile::Observation;
+use crate::domain::assessment::{profile::Observation, source::Source};
 
 const HOUR: i64 = 3_600_000;
 const BERN: (f64, f64) = (46.95, 7.45);
@@ -24,7 +24,13 @@ fn sensor(point: (f64, f64), country: &str) -> Spot {
 }
 
 fn seen(hours: i64, agent: u64, spot: Spot) -> Observation {
-    Observation { at: UnixMillis(hours * HOUR), agent: Some(AgentHash(agent)), spot, is_implicit: true }
+    Observation {
+        at: UnixMillis(hours * HOUR),
+        agent: Some(AgentHash(agent)),
+        spot,
+        is_implicit: true,
+        source: Source::Edge,
+    }
 }
 
 fn trigger(hours: i64, agent: u64, spot: Spot) -> Trigger {
@@ -332,7 +338,7 @@ proptest! {
     #[test]
     fn phones_alike_are_a_set_that_only_grows(scans in prop::collection::vec(scans(), 0..40), more in scans()) {
         // Another scan of a session that is there may tell better where it was.
-        prop_assume!(!Profile::of(&scans).holds(SessionKey::of(more.at, more.agent)));
+        prop_assume!(!Profile::of(&scans).holds(more.source, SessionKey::of(more.at, more.agent)));
         let judged = trigger(25, 7, city(BERN, "CH"));
         let before = spread(&scans, &judged);
         let mut after = scans.clone();

@@ -92,7 +92,7 @@ fn reaction(is_create: bool) -> Value {
     body.may("types", json!({"type": "array", "maxItems": webhook::LIMITS.0, "items": kind}))
         .may("match", formatted("event-match", "A filter of events."))
         .may("status", json!({"type": "string", "enum": ["active", "disabled"]}))
-        .like("types", json!(["action.scans"]))
+        .like("types", json!(["action.implicitScans"]))
         .like("match", "context.countryCode=DE")
         .like("effect", json!({"type": "property", "key": "last_city", "from": "context.city"}))
         .done()
@@ -111,7 +111,7 @@ fn webhook(is_create: bool) -> Value {
         .may("ordered", boolean())
         .may("status", json!({"type": "string", "enum": ["active", "paused", "disabled"]}))
         .like("url", "https://example.com/hooks/waymark")
-        .like("types", json!(["action.scans", "job"]))
+        .like("types", json!(["action.implicitScans", "job"]))
         .like("match", "context.countryCode=DE")
         .done()
 }

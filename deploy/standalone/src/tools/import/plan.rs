@@ -1,15 +1,18 @@
 //! What an import has to do: its form, its place in the file, its earlier runs.
 
 use std::{
-    fs::File,
+    fs::{File, TryLockError},
     io::{self, BufRead, BufReader, Seek as _, SeekFrom},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{
     Args, MAX_CHUNK_ROWS,
+    encoding::{self, Encoding},
+    progress::note,
     records::{Layout, Records},
-    rows::Rows,
+    rows::{self, Rows},
     state::{self, State, Subject, beside},
 };
 use crate::{
@@ -18,31 +21,45 @@ use crate::{
     tools::{client::Client, export::Format},
 };
 
+/// Time after which what an import sent before it was cut off is done or given up by the service.
+const SETTLING: Duration = Duration::from_secs(5);
+
 /// What is to be done, from the file's content and what an earlier run left.
 pub(super) struct Plan {
     pub(super) state: State,
+    /// Where the state is kept; stdin and dry runs have none.
     pub(super) state_path: Option<PathBuf>,
     pub(super) rejects_path: PathBuf,
     pub(super) layout: Layout,
     pub(super) size: Option<u64>,
     pub(super) rows: Rows,
     pub(super) input: Records<Box<dyn BufRead + Send>>,
+    /// The first chunk that `input` gives.
+    pub(super) first_read: u64,
+    /// Whether no earlier run is gone on with.
+    pub(super) is_new: bool,
+    /// How long what an earlier run sent may still be under way.
+    pub(super) settling: Duration,
+    /// Keeps other imports of the file away.
+    pub(super) lock: Option<File>,
 }
 
 impl Plan {
-    /// Reads the file once for its hash, then what an earlier run left.
+    /// Reads the file once for its hash, then what an earlier run left; writes nothing.
     pub(super) fn make(args: &Args, client: &Client) -> Result<Self, Failure> {
         let name = args.file.display();
         let bad = |error: io::Error| ConfigError::new("FILE", format!("{name} cannot be read: {error}"));
         let stdin = args.file.as_os_str() == "-";
+        let lock = if stdin || args.dry_run { None } else { lock(&args.file).map_err(bad)? };
+        if lock.is_none() && !stdin && !args.dry_run {
+            return Err(Failure::Unfinished(format!("another import of {name} is running")));
+        }
         let ends = args.file.extension().and_then(|end| end.to_str());
-        let layout = match (args.format, ends) {
-            (Some(Format::Ndjson), _) | (None, Some("ndjson" | "jsonl")) => Layout::Ndjson,
-            (Some(Format::Csv), _) | (None, _) => Layout::Csv,
-        };
-        let (format, ending) = match layout {
-            Layout::Csv => ("csv", ".rejects.csv"),
-            Layout::Ndjson => ("ndjson", ".rejects.ndjson"),
+        let (is_json, format, ending) = match (args.format, ends) {
+            (Some(Format::Ndjson), _) | (None, Some("ndjson" | "jsonl")) => {
+                (true, "ndjson", ".rejects.ndjson")
+            }
+            (Some(Format::Csv), _) | (None, _) => (false, "csv", ".rejects.csv"),
         };
         let (content, size) = if stdin {
             (String::new(), None)
@@ -57,68 +74,115 @@ impl Plan {
             platform_id: args.platform_id.clone(),
             format: format.to_owned(),
             chunk_rows: usize::from(args.chunk).min(MAX_CHUNK_ROWS),
-        };
-        let state_path = (!stdin).then(|| beside(&args.file, ".waymark-import.json"));
-        let state = match &state_path {
-            Some(path) => find_state(path, subject, args.restart)?,
-            None => State::new(subject).map_err(|error| Failure::unfinished("the import", error))?,
+            again: args.again,
         };
         let base = if stdin { Path::new("waymark-import") } else { &args.file };
         let rejects_path = args.rejects.clone().unwrap_or_else(|| beside(base, ending));
-        let (rows, input) = open(args, layout, &state)?;
-        Ok(Self { state, state_path, rejects_path, layout, size, rows, input })
+        let Opened { layout, rows, input, encoding } = open(args, is_json)?;
+        let state_path = (!stdin && !args.dry_run).then(|| beside(&args.file, ".waymark-import.json"));
+        let (state, is_new, settling) = match &state_path {
+            Some(path) => find_state(path, subject, args.restart)?,
+            None => {
+                let state = State::new(subject).map_err(|error| Failure::unfinished("the import", error))?;
+                (state, true, Duration::ZERO)
+            }
+        };
+        // Without anything to compare with, and where bytes are places, what is settled is not read again.
+        let skips = state.chunks > 0 && state.until.is_none() && encoding == Encoding::Utf8;
+        let (input, first_read) = if skips {
+            let rest: Box<dyn BufRead + Send> = Box::new(file(&args.file, state.offset).map_err(bad)?);
+            (Records::at(rest, layout, (state.offset, state.line)), state.chunks)
+        } else {
+            (input, 0)
+        };
+        Ok(Self {
+            state,
+            state_path,
+            rejects_path,
+            layout,
+            size,
+            rows,
+            input,
+            first_read,
+            is_new,
+            settling,
+            lock,
+        })
     }
 }
 
-/// The state to go on from; the state of something else is not overwritten without being asked.
-fn find_state(path: &Path, subject: Subject, restart: bool) -> Result<State, Failure> {
+/// Locks a file for this process; `None` where another one has it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = File::open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => {
+            // Some file systems know no locks.
+            note(&format!("{} cannot be locked: {error}", path.display()));
+            Ok(Some(file))
+        }
+    }
+}
+
+/// The state to go on from, whether it is a new one, and how long requests of an import that is not gone on with may be under way.
+fn find_state(path: &Path, subject: Subject, restart: bool) -> Result<(State, bool, Duration), Failure> {
     let failed = |error: io::Error| Failure::unfinished(path.display(), error);
-    let found = if restart { None } else { State::find(path).map_err(failed)? };
-    match found {
-        Some(state) if state.subject == subject => Ok(state),
+    let found = match State::find(path) {
+        Ok(found) => found,
+        // It is written anew.
+        Err(_) if restart => None,
+        Err(error) => return Err(failed(error)),
+    };
+    let settling = match found {
+        Some(state) if state.subject == subject && !state.done && !restart => {
+            return Ok((state, false, Duration::ZERO));
+        }
         Some(state) if !state.done => {
-            let reason = format!(
-                "{} is of an import with other content or options that is not finished: finish it, or give \
-                 --restart to import all lines",
-                path.display()
-            );
-            Err(ConfigError::new("FILE", reason).into())
+            let written = path.metadata().and_then(|metadata| metadata.modified());
+            let age = written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
+            SETTLING.saturating_sub(age)
         }
-        Some(_) | None => {
-            let state = State::new(subject).map_err(failed)?;
-            // Before the first request: its key must be the same after any stop.
-            state.save(path).map_err(failed)?;
-            Ok(state)
-        }
-    }
+        Some(_) | None => Duration::ZERO,
+    };
+    Ok((State::new(subject).map_err(failed)?, true, settling))
 }
 
-/// Opens the input behind what is settled; the header is read in any case.
-fn open(
-    args: &Args,
+struct Opened {
     layout: Layout,
-    state: &State,
-) -> Result<(Rows, Records<Box<dyn BufRead + Send>>), Failure> {
+    rows: Rows,
+    input: Records<Box<dyn BufRead + Send>>,
+    encoding: Encoding,
+}
+
+/// Opens the input and reads the header.
+fn open(args: &Args, is_json: bool) -> Result<Opened, Failure> {
     let name = args.file.display();
     let bad = |error: io::Error| ConfigError::new("FILE", format!("{name} cannot be read: {error}"));
-    let stdin = args.file.as_os_str() == "-";
-    let source = || -> io::Result<Box<dyn BufRead + Send>> {
-        if stdin { Ok(Box::new(BufReader::new(io::stdin()))) } else { Ok(Box::new(file(&args.file, 0)?)) }
+    let source: Box<dyn BufRead + Send> = if args.file.as_os_str() == "-" {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        Box::new(file(&args.file, 0).map_err(bad)?)
     };
-    let mut records = Records::new(source().map_err(bad)?, layout).map_err(bad)?;
+    let (mut source, encoding) = encoding::decoded(source).map_err(bad)?;
+    let layout = if is_json {
+        Layout::Ndjson
+    } else {
+        let start = source.fill_buf().map_err(bad)?;
+        let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        Layout::Csv(rows::delimiter(line))
+    };
+    let mut input = Records::new(source, layout).map_err(bad)?;
     let rows = match layout {
         Layout::Ndjson => Rows::ndjson(args.platform_id.clone()),
-        Layout::Csv => {
-            let header = records.next().map_err(bad)?;
-            Rows::csv(header, args.platform_id.clone())
+        Layout::Csv(delimiter) => {
+            let header = input.next().map_err(bad)?;
+            Rows::csv(header, delimiter, args.platform_id.clone())
                 .map_err(|reason| ConfigError::new("FILE", format!("{name}: {reason}")))?
         }
     };
-    if state.chunks > 0 {
-        let input: Box<dyn BufRead + Send> = Box::new(file(&args.file, state.offset).map_err(bad)?);
-        records = Records::at(input, layout, (state.offset, state.line));
-    }
-    Ok((rows, records))
+    Ok(Opened { layout, rows, input, encoding })
 }
 
 fn file(path: &Path, offset: u64) -> io::Result<BufReader<File>> {

@@ -40,14 +40,14 @@ impl Progress {
             bar
         });
         let now = Instant::now();
-        Self { bar, size, begun: now, before: state.created + state.rejected, shown: Cell::new(now) }
+        Self { bar, size, begun: now, before: state.rows(), shown: Cell::new(now) }
     }
 
     /// Shows how far it is.
     pub(super) fn show(&self, state: &State) {
-        let rows = state.created + state.rejected - self.before;
+        let rows = state.rows().saturating_sub(self.before);
         let rate = rows as f64 / self.begun.elapsed().as_secs_f64().max(0.001);
-        let text = format!("{} created, {} rejected, {rate:.0} rows/s", state.created, state.rejected);
+        let text = format!("{}, {rate:.0} rows/s", state.counts());
         if let Some(bar) = &self.bar {
             bar.set_message(text);
             bar.set_position(state.offset);
@@ -68,7 +68,8 @@ impl Progress {
     }
 }
 
-fn note(text: &str) {
+/// Says something on stderr.
+pub(super) fn note(text: &str) {
     // A closed pipe is no fault.
     let _ = writeln!(io::stderr().lock(), "import: {text}");
 }

@@ -15,8 +15,8 @@ pub(super) const MAX_RECORD: usize = 16 << 10;
 /// How records end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// At a line's end that is not inside quotes.
-    Csv,
+    /// At a line's end that is not inside quotes; fields are separated by this byte.
+    Csv(u8),
     /// At every line's end.
     Ndjson,
 }
@@ -92,17 +92,17 @@ impl<R: BufRead> Records<R> {
             }
             let content = match self.layout {
                 Layout::Ndjson => Ok(first.bytes),
-                Layout::Csv => self.close_quotes(first.bytes)?,
+                Layout::Csv(delimiter) => self.close_quotes(first.bytes, delimiter)?,
             };
             return Ok(Some(Record { line, content }));
         }
     }
 
     /// Adds lines to `record` until its quotes are closed.
-    fn close_quotes(&mut self, mut record: Vec<u8>) -> io::Result<Result<Vec<u8>, Fault>> {
+    fn close_quotes(&mut self, mut record: Vec<u8>, delimiter: u8) -> io::Result<Result<Vec<u8>, Fault>> {
         let first_len = record.len();
         let mut quotes = Quotes::default();
-        quotes.read(&record);
+        quotes.read(&record, delimiter);
         let mut taken = Vec::new();
         while quotes.open() {
             let next = match self.ahead.pop_front() {
@@ -125,8 +125,8 @@ impl<R: BufRead> Records<R> {
             if let Some(line) = next {
                 record.push(b'\n');
                 record.extend_from_slice(&line.bytes);
-                quotes.read(b"\n");
-                quotes.read(&line.bytes);
+                quotes.read(b"\n", delimiter);
+                quotes.read(&line.bytes, delimiter);
                 taken.push(line);
             }
         }
@@ -202,12 +202,16 @@ enum Quotes {
 }
 
 impl Quotes {
-    fn read(&mut self, bytes: &[u8]) {
+    fn read(&mut self, bytes: &[u8], delimiter: u8) {
         for byte in bytes {
             *self = match (*self, byte) {
                 (Self::Quoted, b'"') => Self::Closing,
                 (Self::Quoted, _) | (Self::FieldStart | Self::Closing, b'"') => Self::Quoted,
-                (Self::FieldStart | Self::Plain | Self::Closing, b',' | b'\n') => Self::FieldStart,
+                (Self::FieldStart | Self::Plain | Self::Closing, byte)
+                    if *byte == delimiter || *byte == b'\n' =>
+                {
+                    Self::FieldStart
+                }
                 (Self::FieldStart | Self::Plain | Self::Closing, _) => Self::Plain,
             };
         }
@@ -253,7 +257,7 @@ mod tests {
                 "an open quote costs one line",
             ),
         ] {
-            assert_eq!(lines(text, Layout::Csv), expected, "{why}: {text:?}");
+            assert_eq!(lines(text, Layout::Csv(b',')), expected, "{why}: {text:?}");
         }
         assert_eq!(lines("{\"a\":\n", Layout::Ndjson), [ok(1, "{\"a\":")], "JSON lines know no quotes");
     }
@@ -261,7 +265,7 @@ mod tests {
     #[test]
     fn a_long_line_costs_itself_alone() {
         let text = format!("a\n{}\n\"{}\nb\n", "x".repeat(MAX_RECORD * 5), "y\n".repeat(MAX_RECORD));
-        let records = read_all(text.as_bytes(), Layout::Csv);
+        let records = read_all(text.as_bytes(), Layout::Csv(b','));
         assert!(records[1].content.is_err() && records[2].content.is_err());
         assert_eq!(records[3].content.as_deref(), Ok(&b"y"[..]));
         assert_eq!(records.last().unwrap().content.as_deref(), Ok(&b"b"[..]));
@@ -271,13 +275,13 @@ mod tests {
     proptest! {
         #[test]
         fn reading_goes_on_from_every_place(text in "([ab\",\r\n]|\"a\nb\"){0,60}") {
-            let whole = read_all(text.as_bytes(), Layout::Csv);
-            let mut records = Records::new(text.as_bytes(), Layout::Csv).unwrap();
+            let whole = read_all(text.as_bytes(), Layout::Csv(b','));
+            let mut records = Records::new(text.as_bytes(), Layout::Csv(b',')).unwrap();
             let mut seen = 0;
             loop {
                 let (offset, line) = records.place();
                 let rest = &text.as_bytes()[usize::try_from(offset).unwrap()..];
-                let mut again = Records::at(rest, Layout::Csv, (offset, line));
+                let mut again = Records::at(rest, Layout::Csv(b','), (offset, line));
                 let following: Vec<Record> = std::iter::from_fn(|| again.next().unwrap()).collect();
                 prop_assert_eq!(&following[..], &whole[seen..]);
                 if records.next().unwrap().is_none() {
@@ -297,7 +301,7 @@ mod tests {
                 writer.write_record(std::iter::once("k").chain(row.iter().map(String::as_str))).unwrap();
             }
             let text = writer.into_inner().unwrap();
-            let found = read_all(&text, Layout::Csv);
+            let found = read_all(&text, Layout::Csv(b','));
             prop_assert_eq!(found.len(), rows.len());
         }
     }

@@ -60,14 +60,15 @@ impl Rejects {
         let mut text = Vec::new();
         let fresh = self.file.is_none();
         match self.layout {
-            Layout::Csv => {
-                let mut out = csv::WriterBuilder::new().flexible(true).from_writer(&mut text);
+            Layout::Csv(delimiter) => {
+                let mut out =
+                    csv::WriterBuilder::new().flexible(true).delimiter(delimiter).from_writer(&mut text);
                 if fresh {
                     let names = ["line", "reason"].into_iter().chain(self.own_columns());
                     out.write_record(names).map_err(io::Error::other)?;
                 }
                 for reject in rejects {
-                    let fields = rows::fields(&reject.record)
+                    let fields = rows::fields(&reject.record, delimiter)
                         .unwrap_or_else(|_| vec![String::from_utf8_lossy(&reject.record).into_owned()]);
                     let (line, reason) = (reject.line.to_string(), reject.reason.as_str());
                     // A file of rejects that is imported again has the two columns already.

@@ -1,17 +1,34 @@
-//! From records to the elements of a bulk create.
+//! From records to what they ask for: an element of a bulk create, and the Thing it may need.
 
 use std::io;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::records::{Layout, Record};
+use super::{
+    records::{Layout, Record},
+    things::{Named, SERIAL},
+};
 
 /// Columns that an import reads; others are ignored.
-const COLUMNS: [&str; 7] =
-    ["shortId", "platformId", "evrythngId", "defaultRedirectUrl", "forwardQuery", "shortDomain", "type"];
+const COLUMNS: [&str; 11] = [
+    "shortId",
+    "platformId",
+    "evrythngId",
+    "defaultRedirectUrl",
+    "target",
+    "forwardQuery",
+    "shortDomain",
+    "type",
+    // Of a Thing that is to be made; nothing where no column has serials.
+    SERIAL,
+    "name",
+    "product",
+];
 
-/// Turns records into JSON elements.
+/// Delimiters of CSV: of those that make equally many columns known, the first.
+const DELIMITERS: [u8; 3] = *b",;\t";
+
+/// Turns records into what they ask for.
 #[derive(Debug)]
 pub(super) struct Rows {
     layout: Layout,
@@ -23,22 +40,35 @@ pub(super) struct Rows {
     platform_id: Option<String>,
 }
 
-/// An element of the array that a chunk posts.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Element<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    short_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    platform_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    default_redirect_url: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    forward_query: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    short_domain: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    r#type: Option<&'a str>,
+/// What a row asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Item {
+    /// The element of the array that a chunk posts.
+    pub(super) body: Map<String, Value>,
+    /// The Thing whose id is to be its `platformId`.
+    pub(super) thing: Option<Named>,
+}
+
+impl Item {
+    /// Bytes of the element, with room for the id of its Thing.
+    pub(super) fn size(&self) -> usize {
+        const PLATFORM_ID: usize = 40;
+        serde_json::to_vec(&self.body).map_or(0, |text| text.len() + PLATFORM_ID)
+    }
+}
+
+/// The delimiter by which most columns of a header are known.
+pub(super) fn delimiter(header: &[u8]) -> u8 {
+    let known = |delimiter: u8| {
+        let names = fields(header, delimiter).unwrap_or_default();
+        names.iter().filter(|name| column(name).is_some()).count()
+    };
+    // Of equals `max_by_key` takes the last.
+    DELIMITERS.into_iter().rev().max_by_key(|delimiter| known(*delimiter)).unwrap_or(b',')
+}
+
+fn column(name: &str) -> Option<&'static str> {
+    COLUMNS.into_iter().find(|column| column.eq_ignore_ascii_case(name))
 }
 
 impl Rows {
@@ -48,7 +78,11 @@ impl Rows {
     }
 
     /// Rows of a CSV file with this header; the error says which column is missing.
-    pub(super) fn csv(header: Option<Record>, platform_id: Option<String>) -> Result<Self, String> {
+    pub(super) fn csv(
+        header: Option<Record>,
+        delimiter: u8,
+        platform_id: Option<String>,
+    ) -> Result<Self, String> {
         let bytes = match header.map(|header| header.content) {
             None => return Err("the file is empty: its first line must name the columns".to_owned()),
             Some(Err(fault)) => {
@@ -56,19 +90,26 @@ impl Rows {
             }
             Some(Ok(bytes)) => bytes,
         };
-        let header = fields(&bytes).map_err(|reason| format!("the first line: {reason}"))?;
-        let columns: Vec<_> = header
-            .iter()
-            .map(|name| COLUMNS.into_iter().find(|column| column.eq_ignore_ascii_case(name)))
-            .collect();
-        let has = |name| columns.contains(&Some(name));
-        if !has("defaultRedirectUrl") {
-            return Err("the first line names no column defaultRedirectUrl".to_owned());
+        let header = fields(&bytes, delimiter).map_err(|reason| format!("the first line: {reason}"))?;
+        let mut columns: Vec<_> = header.iter().map(|name| column(name)).collect();
+        let has = |columns: &[Option<&str>], name| columns.contains(&Some(name));
+        let makes_things = has(&columns, SERIAL);
+        if !makes_things {
+            drop_columns(&mut columns, &["name", "product"]);
         }
-        if platform_id.is_none() && !has("platformId") && !has("evrythngId") {
-            return Err("the first line names no column platformId: add it, or give --platform-id".to_owned());
+        if has(&columns, "defaultRedirectUrl") {
+            drop_columns(&mut columns, &["target"]);
+        } else if !has(&columns, "target") {
+            return Err("the first line names no column defaultRedirectUrl (or target)".to_owned());
         }
-        Ok(Self { layout: Layout::Csv, header, columns, platform_id })
+        let names_owner = has(&columns, "platformId") || has(&columns, "evrythngId") || makes_things;
+        if platform_id.is_none() && !names_owner {
+            return Err(format!(
+                "the first line names no column platformId: add it, or give --platform-id, or add the column \
+                 {SERIAL} for Things that are to be made"
+            ));
+        }
+        Ok(Self { layout: Layout::Csv(delimiter), header, columns, platform_id })
     }
 
     /// Columns of the file that the import does not read.
@@ -82,53 +123,86 @@ impl Rows {
             .collect()
     }
 
-    /// Appends the element of a record to `out`; the error is the reason why it is none.
-    pub(super) fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    /// What a record asks for; the error is the reason why it is nothing.
+    pub(super) fn parse(&self, record: &[u8]) -> Result<Item, String> {
         match self.layout {
-            Layout::Csv => self.write_csv(record, out),
-            Layout::Ndjson => self.write_json(record, out),
+            Layout::Csv(delimiter) => self.parse_csv(record, delimiter),
+            Layout::Ndjson => self.parse_json(record),
         }
     }
 
-    fn write_csv(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-        let values = fields(record)?;
+    fn parse_csv(&self, record: &[u8], delimiter: u8) -> Result<Item, String> {
+        let values = fields(record, delimiter)?;
         if values.len() != self.header.len() {
             return Err(format!("the line has {} fields, the header {}", values.len(), self.header.len()));
         }
-        let mut element = Element { platform_id: self.platform_id.as_deref(), ..Element::default() };
-        for (column, value) in self.columns.iter().zip(&values) {
-            let value = Some(value.as_str()).filter(|value| !value.is_empty());
-            let (Some(column), Some(text)) = (*column, value) else { continue };
-            match column {
-                "shortId" => element.short_id = value,
-                "platformId" | "evrythngId" => element.platform_id = value,
-                "defaultRedirectUrl" => element.default_redirect_url = value,
-                "shortDomain" => element.short_domain = value,
-                "type" => element.r#type = value,
-                _ => element.forward_query = Some(truth(text)?),
-            }
+        let mut body = Map::new();
+        for (column, text) in self.columns.iter().zip(&values) {
+            let Some(column) = column.filter(|_| !text.is_empty()) else { continue };
+            let value = if column == "forwardQuery" { truth(text)?.into() } else { text.as_str().into() };
+            body.insert(column.to_owned(), value);
         }
-        serde_json::to_writer(out, &element).map_err(|error| error.to_string())
+        self.item(body)
     }
 
-    fn write_json(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-        let mut object: Map<String, Value> = serde_json::from_slice(record)
+    fn parse_json(&self, record: &[u8]) -> Result<Item, String> {
+        let object = serde_json::from_slice(record)
             .map_err(|error| format!("the line is not a JSON object: {error}"))?;
-        if let Some(platform_id) = &self.platform_id
-            && !object.contains_key("platformId")
-            && !object.contains_key("evrythngId")
+        self.item(object)
+    }
+
+    /// Names members as the API does, and takes those of a Thing out.
+    fn item(&self, mut body: Map<String, Value>) -> Result<Item, String> {
+        if !body.contains_key("platformId")
+            && let Some(alias) = body.remove("evrythngId")
         {
-            object.insert("platformId".to_owned(), Value::String(platform_id.clone()));
+            body.insert("platformId".to_owned(), alias);
         }
-        serde_json::to_writer(out, &object).map_err(|error| error.to_string())
+        if let Some(alias) = body.remove("target") {
+            body.entry("defaultRedirectUrl").or_insert(alias);
+        }
+        let serial = text_of(&mut body, SERIAL)?;
+        let (name, product) = match &serial {
+            Some(_) => (text_of(&mut body, "name")?, text_of(&mut body, "product")?),
+            None => {
+                body.remove("name");
+                body.remove("product");
+                (None, None)
+            }
+        };
+        if body.contains_key("platformId") {
+            return Ok(Item { body, thing: None });
+        }
+        let thing = serial.map(|serial| Named { serial, product, name });
+        if let (None, Some(platform_id)) = (&thing, &self.platform_id) {
+            body.insert("platformId".to_owned(), platform_id.as_str().into());
+        }
+        Ok(Item { body, thing })
+    }
+}
+
+/// Columns that have no meaning beside the others.
+fn drop_columns(columns: &mut [Option<&'static str>], names: &[&str]) {
+    for column in columns {
+        *column = column.filter(|column| !names.contains(column));
+    }
+}
+
+/// Takes a text out of a row.
+fn text_of(body: &mut Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+    match body.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("{name} must be a text")),
     }
 }
 
 /// The fields of one CSV record, without blanks around them.
-pub(super) fn fields(record: &[u8]) -> Result<Vec<String>, String> {
+pub(super) fn fields(record: &[u8], delimiter: u8) -> Result<Vec<String>, String> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
+        .delimiter(delimiter)
         .trim(csv::Trim::All)
         .buffer_capacity(record.len().max(1))
         .from_reader(record);
@@ -152,35 +226,69 @@ fn truth(text: &str) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn header(text: &str, platform_id: Option<&str>) -> Result<Rows, String> {
         let record = Record { line: 1, content: Ok(text.as_bytes().to_vec()) };
-        Rows::csv(Some(record), platform_id.map(str::to_owned))
+        Rows::csv(Some(record), delimiter(text.as_bytes()), platform_id.map(str::to_owned))
     }
 
-    fn element(rows: &Rows, record: &[u8]) -> Result<String, String> {
-        let mut out = Vec::new();
-        rows.write(record, &mut out).map(|()| String::from_utf8(out).unwrap())
+    fn body(rows: &Rows, record: &[u8]) -> Result<Value, String> {
+        rows.parse(record).map(|item| Value::Object(item.body))
     }
 
     #[test]
     fn lines_become_elements() {
         let rows = header("shortId, EvrythngId,defaultRedirectUrl,forwardQuery,note", None).unwrap();
         assert_eq!(rows.ignored(), ["note"]);
-        let whole = r#"{"shortId":"A1","platformId":"U","defaultRedirectUrl":"https://a/?b=\"c\"","forwardQuery":true}"#;
+        let whole = json!({"shortId": "A1", "platformId": "U", "defaultRedirectUrl": "https://a/?b=\"c\"",
+            "forwardQuery": true});
+        let blanks = json!({"platformId": "U", "defaultRedirectUrl": "https://a"});
         for (line, expected, why) in [
             (&b"A1,U,\"https://a/?b=\"\"c\"\"\",1,x"[..], Ok(whole), "all columns"),
-            (
-                b" ,U,https://a,,",
-                Ok(r#"{"platformId":"U","defaultRedirectUrl":"https://a"}"#),
-                "blanks are absent",
-            ),
+            (b" ,U,https://a,,", Ok(blanks), "blanks are absent"),
             (b"A1,U,https://a,maybe,", Err("forwardQuery is neither true nor false"), "a truth value"),
             (b"A1,U,https://a", Err("the line has 3 fields, the header 5"), "too few"),
             (b"A1,\xff,https://a,,", Err("the line is not UTF-8"), "Latin-1"),
         ] {
-            assert_eq!(element(&rows, line), expected.map(str::to_owned).map_err(str::to_owned), "{why}");
+            assert_eq!(body(&rows, line), expected.map_err(str::to_owned), "{why}");
+        }
+    }
+
+    #[test]
+    fn rows_with_a_serial_name_a_thing() {
+        let rows = header("name;product;gs1:21;target;platformId", Some("P")).unwrap();
+        let named = |name: Option<&str>| {
+            let (serial, product) = ("S1".to_owned(), Some("gs1:01:9".to_owned()));
+            Some(Named { serial, product, name: name.map(str::to_owned) })
+        };
+        for (line, thing, platform_id, why) in [
+            ("Bag;gs1:01:9;S1;https://a;", named(Some("Bag")), None, "the Thing is found or made"),
+            (";gs1:01:9;S1;https://a;", named(None), None, "the serial is its name"),
+            ("Bag;gs1:01:9;S1;https://a;U", None, Some("U"), "the row says whose it is"),
+            ("Bag;gs1:01:9;;https://a;", None, Some("P"), "without a serial there is no Thing"),
+        ] {
+            let item = rows.parse(line.as_bytes()).unwrap();
+            assert_eq!(item.thing, thing, "{why}");
+            assert_eq!(item.body.get("platformId").and_then(Value::as_str), platform_id, "{why}");
+            assert_eq!(item.body["defaultRedirectUrl"], "https://a", "{why}");
+        }
+        let rows = header("platformId,name,defaultRedirectUrl,target", None).unwrap();
+        assert_eq!(rows.ignored(), ["name", "target"], "without serials no Thing is made");
+    }
+
+    #[test]
+    fn delimiters_are_told_by_the_columns_that_are_known() {
+        for (text, expected) in [
+            ("platformId,defaultRedirectUrl", b','),
+            ("platformId;defaultRedirectUrl;note, more, and more", b';'),
+            ("platformId\tdefaultRedirectUrl", b'\t'),
+            ("\"platformId\";\"target\"", b';'),
+            ("nothing;known", b','),
+        ] {
+            assert_eq!(delimiter(text.as_bytes()), expected, "{text}");
         }
     }
 
@@ -189,6 +297,7 @@ mod tests {
         for (line, platform_id, fault) in [
             ("defaultRedirectUrl,platformId", None, None),
             ("defaultRedirectUrl", Some("U"), None),
+            ("target;gs1:21", None, None),
             ("defaultRedirectUrl", None, Some("platformId")),
             ("platformId,url", None, Some("defaultRedirectUrl")),
         ] {
@@ -196,19 +305,22 @@ mod tests {
             assert_eq!(found.is_some(), fault.is_some(), "{line}: {found:?}");
             assert!(found.unwrap_or_default().contains(fault.unwrap_or_default()), "{line}");
         }
-        assert!(Rows::csv(None, None).unwrap_err().contains("empty"));
+        assert!(Rows::csv(None, b',', None).unwrap_err().contains("empty"));
     }
 
     #[test]
     fn json_lines_get_the_default_resource() {
         let rows = Rows::ndjson(Some("U".to_owned()));
         for (line, expected) in [
-            (&br#"{"defaultRedirectUrl":"x"}"#[..], Some(r#"{"defaultRedirectUrl":"x","platformId":"U"}"#)),
-            (br#"{"evrythngId":"V"}"#, Some(r#"{"evrythngId":"V"}"#)),
+            (
+                &br#"{"defaultRedirectUrl":"x"}"#[..],
+                Some(json!({"defaultRedirectUrl": "x", "platformId": "U"})),
+            ),
+            (br#"{"evrythngId":"V"}"#, Some(json!({"platformId": "V"}))),
             (b"[]", None),
             (b"{", None),
         ] {
-            assert_eq!(element(&rows, line).ok().as_deref(), expected, "{}", String::from_utf8_lossy(line));
+            assert_eq!(body(&rows, line).ok(), expected, "{}", String::from_utf8_lossy(line));
         }
     }
 }

@@ -32,6 +32,9 @@ pub(super) struct Subject {
     pub(super) format: String,
     /// Rows of a chunk.
     pub(super) chunk_rows: usize,
+    /// Whether rows are created though they are there.
+    #[serde(default)]
+    pub(super) again: bool,
 }
 
 /// How far an import is: everything before `offset` is settled.
@@ -49,12 +52,25 @@ pub(super) struct State {
     pub(super) offset: u64,
     /// Lines of the file that are settled.
     pub(super) line: u64,
+    /// Creation time of the newest redirection before the import, where there was one: what is not newer is
+    /// there already.
+    #[serde(default)]
+    pub(super) until: Option<i64>,
     /// Rows that were created.
     pub(super) created: u64,
+    /// Rows that had been created before.
+    #[serde(default)]
+    pub(super) there: u64,
+    /// Things that were made.
+    #[serde(default)]
+    pub(super) things: u64,
     /// Rows that were rejected.
     pub(super) rejected: u64,
     /// Bytes of the rejects file that are settled.
     pub(super) rejects_bytes: u64,
+    /// Bytes of the results file that are settled.
+    #[serde(default)]
+    pub(super) results_bytes: u64,
     /// Whether the whole file is settled.
     pub(super) done: bool,
 }
@@ -69,11 +85,33 @@ impl State {
             chunks: 0,
             offset: 0,
             line: 0,
+            until: None,
             created: 0,
+            there: 0,
+            things: 0,
             rejected: 0,
             rejects_bytes: 0,
+            results_bytes: 0,
             done: false,
         })
+    }
+
+    /// Rows that are settled.
+    pub(super) fn rows(&self) -> u64 {
+        self.created + self.there + self.rejected
+    }
+
+    /// How many rows had which end, for people.
+    pub(super) fn counts(&self) -> String {
+        let mut text = format!("{} created, ", self.created);
+        if self.there > 0 {
+            text.push_str(&format!("{} already there, ", self.there));
+        }
+        text.push_str(&format!("{} rejected", self.rejected));
+        if self.things > 0 {
+            text.push_str(&format!(", {} Things made", self.things));
+        }
+        text
     }
 
     /// Reads the state that an earlier run left, if there is one.
@@ -87,7 +125,7 @@ impl State {
 
     /// Writes the state, whole or not at all, and onto the disk.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
-        write_atomic(path, &serde_json::to_vec_pretty(self)?, 0o644)
+        write_atomic(path, &serde_json::to_vec_pretty(self)?, 0o600)
     }
 
     /// The idempotency key of a chunk: the same whenever this import sends it.

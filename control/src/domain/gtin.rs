@@ -1,0 +1,73 @@
+//! GTINs: what products are called in `gs1:01` (decisions 9).
+
+/// Digits of a GTIN as it is kept: shorter ones begin with zeros.
+const LENGTH: usize = 14;
+
+/// Whether a text is a GTIN of 8, 12, 13 or 14 digits that ends with its check digit.
+#[must_use]
+pub fn is_valid(gtin: &str) -> bool {
+    let digits: Option<Vec<u32>> = gtin.chars().map(|c| c.to_digit(10)).collect();
+    let Some(digits) = digits.filter(|digits| [8, 12, 13, 14].contains(&digits.len())) else { return false };
+    let weighted = digits.iter().rev().zip([1, 3].iter().cycle());
+    weighted.map(|(digit, weight)| digit * weight).sum::<u32>() % 10 == 0
+}
+
+/// A GTIN as it is kept, with 14 digits; a text that is none stays as it is.
+#[must_use]
+pub fn canonical(gtin: &str) -> String {
+    if is_valid(gtin) { format!("{gtin:0>LENGTH$}") } else { gtin.to_owned() }
+}
+
+/// The texts under which products may have a GTIN: as it is kept, and as older releases kept what they were given.
+#[must_use]
+pub fn spellings(gtin: &str) -> Vec<String> {
+    let kept = canonical(gtin);
+    let mut all = vec![kept.clone()];
+    if is_valid(gtin) {
+        let shorter = [13, 12, 8].into_iter().filter_map(|length| {
+            let (zeros, rest) = kept.split_at_checked(LENGTH - length)?;
+            zeros.bytes().all(|digit| digit == b'0').then(|| rest.to_owned())
+        });
+        all.extend(shorter);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_digits_of_gtins() {
+        for (gtin, expected) in [
+            ("09521234543213", true),
+            ("9521234543213", true),
+            ("09521234543214", false),
+            ("96385074", true),
+            ("036000291452", true),
+            ("", false),
+            ("1", false),
+            ("0952123454321X", false),
+        ] {
+            assert_eq!(is_valid(gtin), expected, "{gtin}");
+        }
+    }
+
+    #[test]
+    fn a_gtin_is_kept_with_14_digits() {
+        for (gtin, kept, spellings_) in [
+            ("9521234543213", "09521234543213", vec!["09521234543213", "9521234543213"]),
+            ("09521234543213", "09521234543213", vec!["09521234543213", "9521234543213"]),
+            (
+                "96385074",
+                "00000096385074",
+                vec!["00000096385074", "0000096385074", "000096385074", "96385074"],
+            ),
+            ("036000291452", "00036000291452", vec!["00036000291452", "0036000291452", "036000291452"]),
+            ("sku-1", "sku-1", vec!["sku-1"]),
+        ] {
+            assert_eq!(canonical(gtin), kept);
+            assert_eq!(spellings(gtin), spellings_, "{gtin}");
+        }
+    }
+}

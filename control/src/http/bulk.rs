@@ -1,0 +1,130 @@
+//! Many named resources by one request: bulk `PUT` and `DELETE` with `?ids=`, and arrays on `POST`.
+//!
+//! Spec gap: what these answer is not shown. The vendor's Java client insists on 204 for the `PUT`, on 200 for the
+//! `DELETE`, and reads the number of resources from `x-result-count`.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde_json::Value;
+use shared::problem::Code;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    batches::BatchDocument,
+    collections::CollectionDocument,
+    extract::{JsonBody, Query},
+    files::FileDocument,
+    listing::{RESULT_COUNT, parse_ids},
+    places::PlaceDocument,
+    products::ProductDocument,
+    projects::ProjectDocument,
+    thngs::ThngDocument,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        batch::{Batch, BatchChange},
+        collection::{Collection, CollectionChange},
+        file::{File, FileChange},
+        place::{Place, PlaceChange},
+        project::{Project, ProjectChange},
+        resource::{Product, ProductChange, Thng, ThngChange},
+        resource_body::Purpose,
+    },
+    service::{
+        App,
+        bulk::{self as service, CreateEach},
+    },
+};
+
+/// The bulk operations of one kind of resource: in a module, as those of another kind have the same names.
+macro_rules! bulk {
+    ($module:ident, $resource:ident, $change:ident, $document:ident, $path:literal, $tag:literal, $name:literal) => {
+        pub(super) mod $module {
+            use super::*;
+
+            #[doc = concat!("Changes the members given of several ", $name, ": of all of them, or none.")]
+            #[utoipa::path(put, path = $path, tag = $tag, operation_id = concat!("update-", $name),
+                summary = concat!("Changes the members given of several ", $name, ": of all of them, or none."),
+                params(("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
+                request_body(content = $document, description = "The members to change; the others may be left out"),
+                responses((status = 204, description = "Changed; `x-result-count` says how many")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn update(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                query: Query,
+                JsonBody(body): JsonBody,
+            ) -> Result<Response, ApiError> {
+                let ids = ids(&query)?;
+                let change = $change::parse(&body, Purpose::Update)
+                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                service::update::<$resource>(&app, &actor, &ids, change).await?;
+                Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
+            }
+
+            #[doc = concat!("Removes several ", $name, ": all of them, or none.")]
+            #[utoipa::path(delete, path = $path, tag = $tag, operation_id = concat!("delete-", $name),
+                summary = concat!("Removes several ", $name, ": all of them, or none."),
+                params(("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
+                responses((status = 200, description = "Removed; the body is empty, `x-result-count` says how many")),
+                extensions(("x-maturity" = json!("General Availability"))))]
+            pub(in crate::http) async fn delete(
+                State(app): State<Arc<App>>,
+                Caller(actor): Caller,
+                query: Query,
+            ) -> Result<Response, ApiError> {
+                let ids = ids(&query)?;
+                service::delete::<$resource>(&app, &actor, &ids).await?;
+                Ok([(RESULT_COUNT, ids.len())].into_response())
+            }
+        }
+    };
+}
+
+bulk!(thngs, Thng, ThngChange, ThngDocument, "/thngs", "Thngs", "thngs");
+bulk!(products, Product, ProductChange, ProductDocument, "/products", "Products", "products");
+bulk!(places, Place, PlaceChange, PlaceDocument, "/places", "Places", "places");
+bulk!(
+    collections,
+    Collection,
+    CollectionChange,
+    CollectionDocument,
+    "/collections",
+    "Collections",
+    "collections"
+);
+bulk!(files, File, FileChange, FileDocument, "/files", "Files", "files");
+bulk!(projects, Project, ProjectChange, ProjectDocument, "/projects", "Projects", "projects");
+bulk!(batches, Batch, BatchChange, BatchDocument, "/batches", "Batches", "batches");
+
+/// The ids of a bulk operation; without any it would be about everything.
+fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
+    let text = query.find("ids").filter(|text| !text.trim().is_empty());
+    let refuse = |fault: String| ApiError::refused(Code::InvalidParameter, fault);
+    let text = text.ok_or_else(|| refuse("ids must name what is meant, comma-separated.".to_owned()))?;
+    parse_ids(text).map_err(refuse)
+}
+
+/// Creates what an array holds: one result for each item, in its order.
+pub(super) async fn create_each<D: CreateEach>(
+    app: &App,
+    actor: &Actor,
+    items: &[Value],
+    project: Option<&str>,
+    parse: impl Fn(&Value) -> Result<D::Change, Vec<String>>,
+) -> Result<Response, ApiError> {
+    if items.len() > service::MAX_CREATED {
+        let fault = format!("The array must hold 1 to {} items, not {}.", service::MAX_CREATED, items.len());
+        return Err(ApiError::refused(Code::Invalid, fault));
+    }
+    let items = items.iter().map(parse).collect();
+    Ok(Json(service::create_each::<D>(app, actor, items, project).await?).into_response())
+}

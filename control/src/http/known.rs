@@ -1,0 +1,254 @@
+//! What each operation knows: query parameters and members of its body, as the OpenAPI document declares them.
+//!
+//! The document is the one declaration: handlers are given only what it names. The rest is named in `X-Ignored`,
+//! or refused where the client asks for it by `Prefer: handling=strict` (RFC 7240).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+
+use axum::{
+    extract::{MatchedPath, Request},
+    http::{HeaderMap, HeaderName, HeaderValue, Method},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use serde_json::Value;
+use shared::problem::Code;
+
+use super::{access::TOKEN_PARAMETER, api_error::ApiError, extract::pairs};
+use crate::domain::{
+    known_members::{BodySchema, Unknown, encode},
+    topic::{ActionScope, Topic},
+};
+
+/// Names what of a request was ignored.
+pub(super) const IGNORED: HeaderName = HeaderName::from_static("x-ignored");
+
+/// Says which preference of the request was followed.
+pub(super) const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    parameters: BTreeSet<String>,
+    body: Option<Value>,
+    answer: Option<Value>,
+}
+
+/// Every operation, by method and path as the route table writes it.
+#[derive(Debug)]
+struct Operations {
+    by_route: BTreeMap<(String, String), Operation>,
+    document: Value,
+}
+
+static OPERATIONS: LazyLock<Operations> = LazyLock::new(|| Operations::of(super::router::document()));
+
+impl Operations {
+    fn of(document: Value) -> Self {
+        let mut by_route = BTreeMap::new();
+        for (path, item) in document["paths"].as_object().into_iter().flatten() {
+            for (method, operation) in item.as_object().into_iter().flatten() {
+                // An answer without a body: what may be read at the same path is read-only all the same.
+                let answer = answer(operation).or_else(|| answer(item.get("get")?));
+                by_route
+                    .insert((method.to_ascii_uppercase(), path.clone()), Operation::of(operation, answer));
+            }
+        }
+        Self { by_route, document }
+    }
+}
+
+impl Operation {
+    fn of(operation: &Value, answer: Option<&Value>) -> Self {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let in_query = parameters.filter(|parameter| parameter["in"] == "query");
+        Self {
+            parameters: in_query
+                .filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned()))
+                .collect(),
+            body: operation.get("requestBody").and_then(schema).cloned(),
+            answer: answer.cloned(),
+        }
+    }
+
+    /// Whether a query parameter is one of the operation; a key may stand in every query.
+    pub(super) fn has_parameter(&self, name: &str) -> bool {
+        name == TOKEN_PARAMETER || self.parameters.contains(name)
+    }
+
+    fn remove_unknown(&self, body: &mut Value) -> Unknown {
+        let Some(request) = &self.body else { return Unknown::default() };
+        let document = &OPERATIONS.document;
+        BodySchema { request, answer: self.answer.as_ref(), document }.remove_unknown(body)
+    }
+}
+
+fn answer(operation: &Value) -> Option<&Value> {
+    ["201", "200"].iter().find_map(|status| schema(operation["responses"].get(*status)?))
+}
+
+fn schema(content: &Value) -> Option<&Value> {
+    content.pointer("/content/application~1json/schema")
+}
+
+/// The operation of a route, by its method and its path as the route table writes it: `/thngs/{id}`.
+pub(super) fn operation(method: &Method, path: &str) -> Option<&'static Operation> {
+    let method = if *method == Method::HEAD { Method::GET } else { method.clone() };
+    OPERATIONS.by_route.get(&(method.to_string(), path.to_owned()))
+}
+
+/// Removes from a message what the request that it stands for does not know.
+pub(crate) fn remove_unknown(topic: &Topic, message: &mut Value) -> Unknown {
+    let (method, path) = match topic {
+        Topic::Properties(owner, _) => (Method::PUT, format!("/{}s/{{id}}/properties", owner.as_str())),
+        Topic::Property(owner, ..) => {
+            (Method::PUT, format!("/{}s/{{id}}/properties/{{key}}", owner.as_str()))
+        }
+        Topic::Actions(ActionScope::Account, _) => (Method::POST, "/actions/{type}".to_owned()),
+        Topic::Actions(ActionScope::Thng(_), _) => (Method::POST, "/thngs/{id}/actions/{type}".to_owned()),
+        Topic::Actions(ActionScope::Product(_), _) => {
+            (Method::POST, "/products/{id}/actions/{type}".to_owned())
+        }
+        Topic::Actions(ActionScope::Collection(_), _) => {
+            (Method::POST, "/collections/{id}/actions/{type}".to_owned())
+        }
+        Topic::Redirections(_) | Topic::Jobs(_) => return Unknown::default(),
+    };
+    operation(&method, &path).map(|found| found.remove_unknown(message)).unwrap_or_default()
+}
+
+/// What one request says that its operation does not know; the extractors fill it, the layer writes it.
+#[derive(Debug, Clone)]
+pub(super) struct Ignored {
+    operation: &'static Operation,
+    is_strict: bool,
+    names: Arc<Mutex<Unknown>>,
+}
+
+impl Ignored {
+    /// Whether a query parameter is one of the operation.
+    pub(super) fn has_parameter(&self, name: &str) -> bool {
+        self.operation.has_parameter(name)
+    }
+
+    /// Takes from a body what the operation does not know; refuses it if the client wants that.
+    pub(super) fn check(&self, body: &mut Value) -> Result<(), ApiError> {
+        let unknown = self.operation.remove_unknown(body);
+        if self.is_strict && !unknown.is_empty() {
+            let faults = unknown.faults("member");
+            self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(unknown);
+            return Err(ApiError::faults(Code::Invalid, faults));
+        }
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(unknown);
+        Ok(())
+    }
+}
+
+/// The layer: finds unknown parameters before the operation runs, and names in the answer what was ignored.
+pub(super) async fn name_unknown(mut request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>();
+    let Some(operation) = path.and_then(|path| operation(request.method(), path.as_str())) else {
+        return next.run(request).await;
+    };
+    let handling = handling(request.headers());
+    let mut unknown = Unknown::default();
+    let mut seen = BTreeSet::new();
+    for (name, _) in pairs(request.uri().query().unwrap_or_default()) {
+        if !operation.has_parameter(&name) && seen.insert(name.clone()) {
+            unknown.push(encode(&name));
+        }
+    }
+    let is_strict = handling == Some(Handling::Strict);
+    // A DELETE that ignored `?from=` would remove what was to be kept, and a list more than was asked for.
+    let is_selection = *request.method() == Method::DELETE || seen.contains("filter");
+    let is_refused = (is_strict || is_selection) && !unknown.is_empty();
+    let faults = if is_refused { unknown.faults("parameter") } else { Vec::new() };
+    let ignored = Ignored { operation, is_strict, names: Arc::new(Mutex::new(unknown)) };
+    request.extensions_mut().insert(ignored.clone());
+    let mut response = if is_refused {
+        ApiError::faults(Code::InvalidParameter, faults).into_response()
+    } else {
+        next.run(request).await
+    };
+    let headers = response.headers_mut();
+    let names = ignored.names.lock().unwrap_or_else(PoisonError::into_inner);
+    if !names.is_empty()
+        && let Ok(value) = HeaderValue::from_str(&names.header())
+    {
+        headers.insert(IGNORED, value);
+    }
+    if let Some(handling) = handling {
+        headers.insert(APPLIED, HeaderValue::from_static(handling.as_str()));
+    }
+    response
+}
+
+/// What a client wants of what is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handling {
+    Strict,
+    Lenient,
+}
+
+impl Handling {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "handling=strict",
+            Self::Lenient => "handling=lenient",
+        }
+    }
+}
+
+/// The first `handling` among the preferences of a request.
+fn handling(headers: &HeaderMap) -> Option<Handling> {
+    let lines = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| line.split(',')).find_map(|preference| {
+        let (name, value) = preference.split(';').next()?.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        match name.trim().eq_ignore_ascii_case("handling") {
+            true if value.eq_ignore_ascii_case("strict") => Some(Handling::Strict),
+            true if value.eq_ignore_ascii_case("lenient") => Some(Handling::Lenient),
+            true | false => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preferences_are_read_as_rfc_7240_writes_them() {
+        for (lines, expected) in [
+            (&["handling=strict"][..], Some(Handling::Strict)),
+            (&["respond-async, Handling = \"strict\"; x=1"], Some(Handling::Strict)),
+            (&["return=minimal", "handling=lenient, handling=strict"], Some(Handling::Lenient)),
+            (&["handling"], None),
+            (&["handling=other"], None),
+            (&[], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(PREFER, HeaderValue::from_static(line));
+            }
+            assert_eq!(handling(&headers), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn every_route_has_its_parameters_and_its_schema() {
+        let find = |method: Method, path: &str| operation(&method, path).unwrap();
+        assert!(OPERATIONS.by_route.len() > 100);
+        assert!(find(Method::HEAD, "/thngs").has_parameter("perPage"));
+        assert!(!find(Method::POST, "/thngs").has_parameter("perPage"));
+        for ((method, path), operation) in &OPERATIONS.by_route {
+            assert!(operation.has_parameter(TOKEN_PARAMETER), "{method} {path}");
+            assert!(operation.body.is_none() || method == "POST" || method == "PUT", "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Parameters that several operations share and that no handler writes out: those of codes, waits and domains.
+
+use serde_json::{Value, json};
+use shared::qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
+
+/// What an operation takes beside what it says itself.
+pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
+    let has = |name: &str| own.iter().any(|parameter| parameter["name"] == name);
+    let mut found = Vec::new();
+    if draws(operation) {
+        found.extend(qr());
+    }
+    // The first generation: what `/redirections` takes, too.
+    let of_resource = operation.ends_with("-redirector") || operation.ends_with("-redirector-qr");
+    if of_resource {
+        found.push(query("domain", "Short domain", json!({})));
+        if !operation.starts_with("read-") {
+            found.push(query("wait", "`edges`: answer when every edge has the change", json!({})));
+        }
+        if operation.starts_with("create-") {
+            found.push(query("project", "Scope what is made to this project", json!({})));
+        }
+    }
+    found.retain(|parameter| parameter["name"].as_str().is_none_or(|name| !has(name)));
+    let waits = has("wait") || found.iter().any(|parameter| parameter["name"] == "wait");
+    if waits && !has("timeout") {
+        let text = "Longest wait, such as `500ms` or `2s` (default), at most `20s`";
+        found.push(query("timeout", text, json!({})));
+    }
+    if operation == "listRedirections" {
+        let schema = json!({"type": "string", "pattern": super::parts::ID});
+        found.push(query("evrythngId", "The same as `platformId`, under its older name", schema));
+    }
+    found
+}
+
+/// Whether an operation answers a code as an image, at least where `Accept` names none but images.
+pub(super) fn draws(operation: &str) -> bool {
+    let is_old_create = operation.starts_with("create-") && operation.ends_with("-redirector");
+    ["createRedirection", "readRedirection"].contains(&operation)
+        || is_old_create
+        || operation.ends_with("-redirector-qr")
+}
+
+/// The parameters of an image of a code (contract: QR query parameters).
+fn qr() -> [Value; 13] {
+    let whole = |range: &std::ops::RangeInclusive<u32>| json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
+    let millimetres = |range: &std::ops::RangeInclusive<u32>| {
+        let [low, high] = [range.start(), range.end()].map(|length| f64::from(*length) / 1e6);
+        json!({"type": "number", "minimum": low, "maximum": high})
+    };
+    let word = |words: &[&str]| json!({"type": "string", "enum": words});
+    let levels = Ecl::ALL.map(Ecl::as_str);
+    [
+        query("w", "Width in pixels; alone also the height. 256 without both", whole(&SIDE_RANGE)),
+        query("h", "Height in pixels; alone also the width", whole(&SIDE_RANGE)),
+        query("x", "Width of a module in millimetres, of at most 6 decimals", millimetres(&X_RANGE_NM)),
+        query(
+            "size",
+            "Edge of the code with its quiet zone in millimetres; not with `x`",
+            millimetres(&SIZE_RANGE_NM),
+        ),
+        query("dpi", "Dots per inch of a PNG in millimetres; 300 if left out", whole(&DPI_RANGE)),
+        query(
+            "xmin",
+            "Least width of a module in millimetres, beside `x` or `size`",
+            millimetres(&X_RANGE_NM),
+        ),
+        query(
+            "xmax",
+            "Greatest width of a module in millimetres, beside `x` or `size`",
+            millimetres(&X_RANGE_NM),
+        ),
+        query("qz", "Modules of white around the code; 4 if left out", whole(&QUIET_ZONE_RANGE)),
+        query("ecl", "Level of error correction; `Q` if left out", word(&levels)),
+        query(
+            "tpl",
+            "`default-shortid` draws the short id under the code",
+            word(&["default", "default-shortid"]),
+        ),
+        query("hri", "`shortid` is `tpl=default-shortid`", word(&["none", "shortid"])),
+        query(
+            "version",
+            "Least version of the code",
+            json!({"type": "integer", "minimum": 1, "maximum": 40}),
+        ),
+        query("payload", "What the code holds: the short URL", word(&["short"])),
+    ]
+}
+
+fn query(name: &str, text: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "required": false, "description": text, "schema": schema})
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::qr::{Format, QrRequest};
+
+    use super::*;
+
+    #[test]
+    fn parameters_of_codes_are_those_that_are_read_with_their_ranges() {
+        for parameter in qr() {
+            let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+            let beside = if ["dpi", "xmin", "xmax"].contains(&name) { Some(("x", "5")) } else { None };
+            let parse =
+                |value: &str| QrRequest::parse(Format::Png, [(name, value)].into_iter().chain(beside));
+            let fault = parse("neither").unwrap_err();
+            assert!(fault.iter().any(|fault| fault.parameter == name), "{name} is not read");
+            if name == "xmin" || name == "xmax" {
+                continue;
+            }
+            for bound in ["minimum", "maximum"].into_iter().filter_map(|bound| schema[bound].as_f64()) {
+                assert!(parse(&bound.to_string()).is_ok(), "{name}={bound}");
+            }
+            for out in
+                [schema["minimum"].as_f64().map(|v| v - 0.05), schema["maximum"].as_f64().map(|v| v + 1.0)]
+            {
+                assert!(out.is_none_or(|out| parse(&out.to_string()).is_err()), "{name}={out:?}");
+            }
+            for word in schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                assert!(parse(word).is_ok(), "{name}={word}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Tasks of batches over HTTP.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::problem::Code;
+use utoipa::ToSchema;
+
+use super::{
+    access::Caller,
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    middleware::RequestInfo,
+    openapi::{ListParams, PageParams},
+};
+use crate::{
+    domain::{
+        listing::TASKS,
+        task::{self, Task},
+    },
+    service::{App, tasks},
+};
+
+/// How far a task is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct TaskProgressDocument {
+    /// Thngs to make.
+    amount_requested: u32,
+    /// Thngs that are made.
+    amount_completed: u32,
+}
+
+/// A task of a batch.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskDocument {
+    /// Its id.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    /// When it was accepted, in milliseconds since 1970.
+    #[schema(read_only, example = 1_767_225_600_000_i64)]
+    created_at: i64,
+    /// When it last moved on.
+    #[schema(read_only, example = 1_767_225_600_000_i64)]
+    updated_at: i64,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    completed_at: Option<i64>,
+    /// Id of its batch.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    batch: String,
+    /// `POPULATING`.
+    #[serde(rename = "type")]
+    #[schema(example = "POPULATING")]
+    kind: String,
+    /// `EXECUTING`, `COMPLETED` or `FAILED`.
+    #[schema(read_only, example = "COMPLETED")]
+    status: &'static str,
+    /// How far it is.
+    #[schema(read_only)]
+    progress: TaskProgressDocument,
+    /// Why it failed; what was made until then stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    message: Option<String>,
+    /// What it was asked for with, as it was sent.
+    #[schema(value_type = Object)]
+    input_parameters: Map<String, Value>,
+}
+
+impl From<Task> for TaskDocument {
+    fn from(task: Task) -> Self {
+        let details = task.details;
+        Self {
+            id: task.id.to_string(),
+            created_at: task.stamp.created_at.0,
+            updated_at: task.stamp.updated_at.0,
+            completed_at: details.completed_at.map(|at| at.0),
+            batch: task.batch.to_string(),
+            kind: task.kind,
+            status: task.status.as_str(),
+            progress: TaskProgressDocument {
+                amount_requested: details.quantity,
+                amount_completed: details.done,
+            },
+            message: details.message,
+            input_parameters: details.input_parameters,
+        }
+    }
+}
+
+/// Lists the tasks of a batch, newest first.
+#[utoipa::path(get, path = "/batches/{id}/tasks", tag = "Batches", operation_id = "listTasks",
+    params(PageParams, ListParams, ("id" = String, Path, description = "Id of the batch, or `<key>:<value>`")),
+    responses((status = 200, description = "One page", body = [TaskDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(batch): Path<String>,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&app, &actor, info, &query, &TASKS)?;
+    let page = tasks::list(&app, &actor, &batch, &listing.request).await?;
+    Ok(listing.answer(&app, page, TaskDocument::from))
+}
+
+/// Makes Thngs, and short URLs for them, in the background.
+#[utoipa::path(post, path = "/batches/{id}/tasks", tag = "Batches", operation_id = "createTask",
+    params(("id" = String, Path, description = "Id of the batch, or `<key>:<value>`")),
+    request_body = TaskDocument,
+    responses((status = 202, description = "Accepted; the body is empty, `Location` is the task's")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(batch): Path<String>,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let (population, sent) = task::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let task = tasks::create(&app, &actor, &batch, &population, sent).await?;
+    let location = format!("{}{}/{}", info.base, info.original_path, task.id);
+    tokio::spawn(tasks::run(app, actor.account, task.id));
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
+}
+
+/// Reads a task of a batch.
+#[utoipa::path(get, path = "/batches/{id}/tasks/{taskId}", tag = "Batches", operation_id = "readTask",
+    params(("id" = String, Path, description = "Id of the batch, or `<key>:<value>`"),
+        ("taskId" = String, Path, description = "Id of the task")),
+    responses((status = 200, description = "The task", body = TaskDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((batch, id)): Path<(String, String)>,
+) -> Result<Json<TaskDocument>, ApiError> {
+    Ok(Json(tasks::read(&app, &actor, &batch, &id).await?.into()))
+}

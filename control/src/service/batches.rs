@@ -1,0 +1,133 @@
+//! Batches.
+
+use shared::id::BatchId;
+use tracing::instrument;
+
+use super::{
+    App,
+    access::require,
+    bulk::{AfterCommit, Bulk},
+    named,
+    scopes::scopes_for,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        batch::{Batch, BatchChange},
+        grant::Grant,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Batches, Verb},
+        resource::Stamp,
+    },
+    error::ServiceError,
+    store::{Tx, documents, tasks},
+};
+
+/// Makes a batch, in a project if `project` names one.
+///
+/// # Errors
+/// The key may not, the name is missing, there is no such project, or the database failed.
+#[instrument(skip_all)]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    mut change: BatchChange,
+    project: Option<&str>,
+) -> Result<Batch, ServiceError> {
+    let grant = require(actor, Verb::Create, Batches)?;
+    let now = app.clock.now();
+    let id = BatchId::new(now.0, app.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let mut tx = app.db.begin().await?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    let new = Batch { id, stamp: Stamp::new(now), name, details: change.details };
+    let batch = documents::insert(&mut tx, actor.account, new).await?;
+    tx.commit().await?;
+    Ok(batch)
+}
+
+/// Reads a batch by id or `<key>:<value>`.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Batch, ServiceError> {
+    named::read(app, actor, reference).await
+}
+
+/// Lists batches.
+///
+/// # Errors
+/// The key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Batch>, ServiceError> {
+    named::list(app, actor, request).await
+}
+
+/// Merges the members given into a batch.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    reference: &str,
+    change: BatchChange,
+) -> Result<Batch, ServiceError> {
+    let grant = require(actor, Verb::Update, Batches)?;
+    let mut tx = app.db.begin().await?;
+    let (batch, after) = Batch::update_in(app, &mut tx, actor, &grant, reference, change).await?;
+    tx.commit().await?;
+    after.run(app).await;
+    Ok(batch)
+}
+
+/// Removes a batch with its tasks; what they made stays.
+///
+/// # Errors
+/// It is not there, the identifier is ambiguous, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Batches)?;
+    let mut tx = app.db.begin().await?;
+    let after = Batch::delete_in(app, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(app).await;
+    Ok(())
+}
+
+impl Bulk for Batch {
+    type Change = BatchChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: BatchChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        let batch = stored.apply(change, app.clock.now());
+        documents::update(tx, actor.account, &batch).await?;
+        Ok((batch, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        tasks::delete_of_batch(tx, actor.account, id).await?;
+        Ok(AfterCommit::default())
+    }
+}

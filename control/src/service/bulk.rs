@@ -1,0 +1,230 @@
+//! Many named resources by one request: changed or removed together, or created one by one from an array.
+
+use std::future::Future;
+
+use serde::Serialize;
+use shared::problem::Code;
+use tracing::instrument;
+
+use super::{App, access::require, files, properties};
+use crate::{
+    domain::{access::Actor, grant::Grant, permission::Verb},
+    error::ServiceError,
+    store::{Tx, documents::Document},
+};
+
+/// Most resources that one array creates.
+pub const MAX_CREATED: usize = 1_000;
+
+/// What is left to do once changes are committed.
+#[derive(Debug, Default)]
+pub struct AfterCommit {
+    /// Redirections changed with it: edges are to know.
+    pub wakes_edges: bool,
+    /// Keys were revoked.
+    pub revokes_keys: bool,
+    /// Properties are left behind that nothing has any more.
+    pub sweeps_properties: bool,
+    /// Content that no file has any more.
+    pub blobs: Vec<String>,
+}
+
+impl AfterCommit {
+    fn join(&mut self, other: Self) {
+        self.wakes_edges |= other.wakes_edges;
+        self.revokes_keys |= other.revokes_keys;
+        self.sweeps_properties |= other.sweeps_properties;
+        self.blobs.extend(other.blobs);
+    }
+
+    /// Does it.
+    pub(super) async fn run(self, app: &App) {
+        if self.revokes_keys {
+            app.key_lookups.revoked();
+        }
+        if self.wakes_edges {
+            app.hub.wake();
+        }
+        if self.sweeps_properties {
+            properties::sweep_once(app).await;
+        }
+        for blob in self.blobs {
+            files::discard(app, &blob).await;
+        }
+    }
+}
+
+/// A named resource of which one request may change or remove many.
+pub trait Bulk: Document {
+    /// What a change says.
+    type Change: Clone + Send + Sync;
+
+    /// Merges the members given into one, within a transaction.
+    fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        change: Self::Change,
+    ) -> impl Future<Output = Result<(Self, AfterCommit), ServiceError>> + Send;
+
+    /// Removes one, within a transaction.
+    fn delete_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> impl Future<Output = Result<AfterCommit, ServiceError>> + Send;
+}
+
+/// A named resource that an array may create many of.
+pub trait CreateEach: Document {
+    /// What a create says.
+    type Change: Send;
+
+    /// Creates one, within a transaction.
+    fn create_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        change: Self::Change,
+        project: Option<&str>,
+    ) -> impl Future<Output = Result<Self, ServiceError>> + Send;
+}
+
+/// Merges the members given into each of some resources: into all of them, or none.
+///
+/// # Errors
+/// 404 that names every absent one, what a change of one is refused for, or the database failed.
+#[instrument(skip_all)]
+pub async fn update<D: Bulk>(
+    app: &App,
+    actor: &Actor,
+    ids: &[String],
+    change: D::Change,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, D::SUBJECT)?;
+    let mut tx = app.db.begin().await?;
+    let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
+    for id in in_order(ids) {
+        match D::update_in(app, &mut tx, actor, &grant, id, change.clone()).await {
+            Ok((_, left)) => after.join(left),
+            Err(error) => absent.extend(absence(error)?),
+        }
+    }
+    finish(app, tx, absent, after).await
+}
+
+/// Removes each of some resources: all of them, or none.
+///
+/// # Errors
+/// 404 that names every absent one, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete<D: Bulk>(app: &App, actor: &Actor, ids: &[String]) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, D::SUBJECT)?;
+    let mut tx = app.db.begin().await?;
+    let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
+    for id in in_order(ids) {
+        match D::delete_in(app, &mut tx, actor, &grant, id).await {
+            Ok(left) => after.join(left),
+            Err(error) => absent.extend(absence(error)?),
+        }
+    }
+    finish(app, tx, absent, after).await
+}
+
+/// Rows are locked in one order by all, so that two requests never wait for each other.
+fn in_order(ids: &[String]) -> Vec<&str> {
+    let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// The faults of a resource that is not there; any other error ends the request.
+fn absence(error: ServiceError) -> Result<Vec<String>, ServiceError> {
+    match error {
+        ServiceError::Refused { code: Code::NotFound, errors } => Ok(errors),
+        error => Err(error),
+    }
+}
+
+async fn finish(app: &App, tx: Tx, absent: Vec<String>, after: AfterCommit) -> Result<(), ServiceError> {
+    if !absent.is_empty() {
+        return Err(ServiceError::Refused { code: Code::NotFound, errors: absent });
+    }
+    tx.commit().await?;
+    after.run(app).await;
+    Ok(())
+}
+
+/// What became of one item of an array.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ItemResult {
+    /// It was created.
+    Created {
+        /// 201.
+        status: u16,
+        /// Its id.
+        id: String,
+    },
+    /// It was refused; the others are not touched by it.
+    Refused {
+        /// Such as 400 or 409.
+        status: u16,
+        /// Every fault found.
+        errors: Vec<String>,
+        /// A number of the table of codes.
+        code: u32,
+    },
+}
+
+/// Creates up to [`MAX_CREATED`] resources in one transaction; each item stands or falls by itself.
+///
+/// `items` are the changes, or the faults found while reading them; the answer is in their order.
+///
+/// # Errors
+/// The key may not, a wrong count, or the database failed: then nothing was created.
+#[instrument(skip_all)]
+pub async fn create_each<D: CreateEach>(
+    app: &App,
+    actor: &Actor,
+    items: Vec<Result<D::Change, Vec<String>>>,
+    project: Option<&str>,
+) -> Result<Vec<ItemResult>, ServiceError> {
+    let _ = require(actor, Verb::Create, D::SUBJECT)?;
+    if items.is_empty() || items.len() > MAX_CREATED {
+        let fault = format!("The array must hold 1 to {MAX_CREATED} items, not {}.", items.len());
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
+    let mut tx = app.db.begin().await?;
+    let mut results = Vec::with_capacity(items.len());
+    for item in items {
+        let refused =
+            |code: Code, errors| ItemResult::Refused { status: code.status(), errors, code: code as u32 };
+        let change = match item {
+            Ok(change) => change,
+            Err(faults) => {
+                results.push(refused(Code::Invalid, faults));
+                continue;
+            }
+        };
+        tx.savepoint().await?;
+        match D::create_in(app, &mut tx, actor, change, project).await {
+            Ok(made) => {
+                tx.release_savepoint().await?;
+                results.push(ItemResult::Created { status: 201, id: made.id().to_string() });
+            }
+            Err(ServiceError::Refused { code, errors }) => {
+                tx.rollback_to_savepoint().await?;
+                results.push(refused(code, errors));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    tx.commit().await?;
+    Ok(results)
+}

@@ -1,0 +1,349 @@
+//! Places that all share: connections, uploads, streams, work that waits. Each owner has a share of its own, so that a
+//! stranger, an application or a tenant shuts nobody else out.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use platform::{Bounds, Full, Permits, Refused, Share, Shares, TimeLimits};
+use shared::{
+    client_address::network,
+    id::{AccountId, FileId},
+    problem::Code,
+};
+
+use crate::{
+    domain::access::{Actor, ActorKind},
+    error::ServiceError,
+};
+
+/// Most connections of the API: those of browsers, programs and WebSockets.
+const API_CONNECTIONS: usize = 1_024;
+
+/// Most connections of the listeners of MQTT, and of those of edges: streams and requests of 5,000 edges.
+const MANY_CONNECTIONS: usize = 16_384;
+
+/// Most connections that showed no key: more would take long to search for one that makes room.
+const MOST_NEWCOMERS: usize = 1_024;
+
+/// Most streams and exports of a process: each holds a task and a connection.
+const STREAMS: usize = 1_000;
+
+/// Most streams and exports of an account.
+const STREAMS_PER_ACCOUNT: usize = 50;
+
+/// Most of them that applications of an account may have together: operators keep the rest.
+const STREAMS_PER_APPLICATIONS: usize = 25;
+
+/// Most of them of one actor.
+const STREAMS_PER_ACTOR: usize = 20;
+
+/// Most of them of one address.
+const STREAMS_PER_ADDRESS: usize = 40;
+
+/// Passwords that are hashed or wait for it: at some 20 ms each, a second's work for two threads.
+const PASSWORDS: usize = 100;
+
+/// Test events of webhooks that are on their way at once; each takes 15 s at most.
+const PINGS: usize = 16;
+
+/// Single reads of edges at once: half of the connections to the database, so that misses of a fleet leave room.
+const LOOKUPS: usize = 8;
+
+/// How many connections and uploads there may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapacityLimits {
+    /// Connections of the API's listeners; `None`: a quarter of the descriptors, at most 1,024.
+    pub api_connections: Option<usize>,
+    /// Connections of MQTT's listeners; `None`: a quarter of the descriptors, at most 16,384.
+    pub mqtt_connections: Option<usize>,
+    /// Connections of one address (IPv6: one /64) that showed no secret key.
+    ///
+    /// A page takes six of a browser; loopback and trusted proxies are exempt, as they bring those of others.
+    pub connections_per_address: usize,
+    /// Connections of one key; `None`: a quarter of the listener's.
+    pub connections_per_key: Option<usize>,
+    /// Connections of one account; `None`: three quarters of the listener's.
+    pub connections_per_account: Option<usize>,
+    /// Time limits of a connection.
+    pub times: TimeLimits,
+    /// Uploads at once: with two parts of 5 MiB each, 32 take 320 MiB of memory.
+    pub uploads: usize,
+    /// Bytes a second that an upload brings at least, over [`Self::upload_window`].
+    pub upload_rate: u64,
+    /// The time over which the rate of an upload is taken.
+    pub upload_window: Duration,
+}
+
+impl Default for CapacityLimits {
+    fn default() -> Self {
+        Self {
+            api_connections: None,
+            mqtt_connections: None,
+            connections_per_address: 100,
+            connections_per_key: None,
+            connections_per_account: None,
+            times: TimeLimits::default(),
+            uploads: 32,
+            upload_rate: 8 << 10,
+            upload_window: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Who has a share of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// An account.
+    Account(AccountId),
+    /// The applications of an account, their users and Things: everybody but its operators.
+    Applications(AccountId),
+    /// One actor of an account.
+    Actor(AccountId, ActorKind, String),
+    /// An address (IPv6: one /64).
+    Address(IpAddr),
+    /// A file, whose signed URL stands in for a key.
+    File(FileId),
+    /// An edge.
+    Edge(Arc<str>),
+}
+
+/// A place of a pool.
+pub(crate) type Place = Share<Owner>;
+
+/// The places of a process.
+#[derive(Debug)]
+pub struct Capacity {
+    /// The limits.
+    pub limits: CapacityLimits,
+    /// Connections of the API.
+    pub api: Arc<Permits>,
+    /// Connections of MQTT.
+    pub mqtt: Arc<Permits>,
+    /// Connections of edges.
+    pub internal: Arc<Permits>,
+    pub(crate) uploads: Shares<Owner>,
+    pub(crate) streams: Shares<Owner>,
+    pub(crate) passwords: Shares<Owner>,
+    pub(crate) pings: Shares<Owner>,
+    pub(crate) lookups: Shares<Owner>,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self::new(CapacityLimits::default())
+    }
+}
+
+impl Capacity {
+    /// Places within limits.
+    #[must_use]
+    pub fn new(limits: CapacityLimits) -> Self {
+        let quarter = (platform::descriptors() / 4).max(64);
+        let permits = |most: usize, newcomers: usize| {
+            let share = |set: Option<usize>, default: usize| set.unwrap_or(default).max(1);
+            Permits::new(Bounds {
+                most,
+                newcomers: Some(newcomers.max(1)),
+                public: (most / 2).max(1),
+                per_address: limits.connections_per_address,
+                per_key: share(limits.connections_per_key, most / 4),
+                per_account: share(limits.connections_per_account, most - most / 4),
+            })
+        };
+        let api = limits.api_connections.unwrap_or_else(|| quarter.min(API_CONNECTIONS));
+        let mqtt = limits.mqtt_connections.unwrap_or_else(|| quarter.min(MANY_CONNECTIONS));
+        let edges = quarter.min(MANY_CONNECTIONS);
+        let internal = Bounds {
+            newcomers: Some(edges / 2),
+            per_address: edges,
+            per_key: edges,
+            per_account: edges,
+            ..Bounds::plain(edges, edges)
+        };
+        Self {
+            api: permits(api, (api / 4).min(MOST_NEWCOMERS)),
+            mqtt: permits(mqtt, (mqtt / 4).min(MOST_NEWCOMERS)),
+            internal: Permits::new(internal),
+            uploads: Shares::new(limits.uploads),
+            streams: Shares::new(STREAMS),
+            passwords: Shares::new(PASSWORDS),
+            pings: Shares::new(PINGS),
+            lookups: Shares::new(LOOKUPS),
+            limits,
+        }
+    }
+
+    /// A place for an upload of an account's file; `actor` is missing where a signed URL stands in for a key.
+    ///
+    /// A half of all is an account's, a quarter an actor's, a file's or an address's.
+    pub(crate) fn upload(
+        &self,
+        account: AccountId,
+        actor: Option<&Actor>,
+        file: FileId,
+        client: Option<IpAddr>,
+    ) -> Result<Place, ServiceError> {
+        let part = |of: usize| (self.uploads.most() / of).max(1);
+        let owner = actor.map_or(Owner::File(file), actor_of);
+        let owners = [(Owner::Account(account), part(2)), (owner, part(4))];
+        take(&self.uploads, owners.into_iter().chain(address(client, part(4))), "uploads")
+    }
+
+    /// A place for a stream of events or an export.
+    pub(crate) fn stream(&self, actor: &Actor, client: Option<IpAddr>) -> Result<Place, ServiceError> {
+        let applications = (actor.kind != ActorKind::Operator)
+            .then_some((Owner::Applications(actor.account), STREAMS_PER_APPLICATIONS));
+        let owners =
+            [(Owner::Account(actor.account), STREAMS_PER_ACCOUNT), (actor_of(actor), STREAMS_PER_ACTOR)];
+        let owners = owners.into_iter().chain(applications).chain(address(client, STREAMS_PER_ADDRESS));
+        take(&self.streams, owners, "streams and exports")
+    }
+
+    /// A place for a password that is hashed, for users of an application.
+    pub(crate) fn password(&self, actor: &Actor) -> Result<Place, ServiceError> {
+        let owners = [(Owner::Account(actor.account), PASSWORDS / 2), (actor_of(actor), PASSWORDS / 4)];
+        take(&self.passwords, owners, "logins")
+    }
+
+    /// A place for a test event of a webhook.
+    pub(crate) fn ping(&self, actor: &Actor) -> Result<Place, ServiceError> {
+        let owners = [(Owner::Account(actor.account), PINGS / 2), (actor_of(actor), PINGS / 4)];
+        take(&self.pings, owners, "test events")
+    }
+
+    /// A place for a single read of an edge; nobody waits for one.
+    pub(crate) fn lookup(&self, edge: &Arc<str>) -> Result<Place, ServiceError> {
+        self.lookups
+            .take([(Owner::Edge(edge.clone()), LOOKUPS * 3 / 4)])
+            .map_err(|_| ServiceError::Full("look-ups of edges"))
+    }
+}
+
+fn actor_of(actor: &Actor) -> Owner {
+    Owner::Actor(actor.account, actor.kind, actor.id.clone())
+}
+
+fn address(client: Option<IpAddr>, most: usize) -> Option<(Owner, usize)> {
+    client.map(|ip| (Owner::Address(network(ip.to_canonical())), most))
+}
+
+fn take(
+    pool: &Shares<Owner>,
+    owners: impl IntoIterator<Item = (Owner, usize)>,
+    what: &'static str,
+) -> Result<Place, ServiceError> {
+    pool.take(owners).map_err(|full| match full {
+        Full::Pool => ServiceError::Full(what),
+        Full::Owner(owner) => {
+            let whose = match owner {
+                Owner::Account(_) => "this account",
+                Owner::Applications(_) => "the applications of this account",
+                Owner::Actor(..) => "this key's owner",
+                Owner::Address(_) => "this address",
+                Owner::File(_) => "this file",
+                Owner::Edge(_) => "this edge",
+            };
+            let text = format!("Too many {what} of {whose} at once; end one of them, or try again later.");
+            ServiceError::refused(Code::TooManyRequests, text)
+        }
+    })
+}
+
+/// What the holder of a connection hears when a share is used up.
+pub(crate) fn refusal(reason: Refused) -> ServiceError {
+    let whose = match reason {
+        Refused::Key => "with this key",
+        Refused::Account => "of this account",
+        Refused::Address => "from this address",
+        Refused::Public => "with keys of applications and their users",
+        Refused::Full | Refused::Displaced | Refused::HeadersLate | Refused::Idle | Refused::SlowReader => {
+            "without a known key"
+        }
+    };
+    let text = format!("Too many connections {whose} are open; close some of them, or try again later.");
+    ServiceError::refused(Code::TooManyRequests, text)
+}
+
+/// How a connection is held by who showed a key.
+pub(crate) fn holder(actor: &Actor, key: [u8; 32]) -> platform::Holder {
+    let rank = match actor.kind {
+        ActorKind::Operator | ActorKind::TrustedApp | ActorKind::Thng => platform::Rank::Trusted,
+        // They lie in public pages, or are made by whoever has one of these.
+        ActorKind::App | ActorKind::User => platform::Rank::Public,
+    };
+    platform::Holder { rank, key, account: actor.account.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::access::UserRights;
+
+    fn actor(account: u8, kind: ActorKind, id: &str) -> Actor {
+        let account = AccountId::new(1, [account; 16]);
+        Actor {
+            account,
+            kind,
+            id: id.to_owned(),
+            project: None,
+            app: None,
+            enterprise: true,
+            user_rights: UserRights::default(),
+        }
+    }
+
+    /// Places of those who ask until they are refused, in turn.
+    fn taken(mut take: impl FnMut(usize) -> Result<Place, ServiceError>) -> (Vec<Place>, Code) {
+        let mut places = Vec::new();
+        loop {
+            match take(places.len()) {
+                Ok(place) => places.push(place),
+                Err(error) => return (places, error.code()),
+            }
+        }
+    }
+
+    #[test]
+    fn applications_leave_streams_to_operators_and_tenants_to_others() {
+        let capacity = Capacity::default();
+        let app = |n: usize| actor(1, ActorKind::TrustedApp, &n.to_string());
+        let (one, code) = taken(|_| capacity.stream(&app(0), None));
+        assert_eq!((one.len(), code), (20, Code::TooManyRequests));
+        let (apps, _) = taken(|n| capacity.stream(&app(1 + n), None));
+        assert_eq!(apps.len(), 5, "all applications of the account");
+        let operator = |n: usize| actor(1, ActorKind::Operator, &n.to_string());
+        let (operators, _) = taken(|n| capacity.stream(&operator(n), None));
+        assert_eq!(operators.len(), 25);
+        let client = "198.51.100.1".parse().ok();
+        let (other, _) = taken(|n| capacity.stream(&actor(2, ActorKind::Operator, &n.to_string()), client));
+        assert_eq!(other.len(), 40, "of one address");
+    }
+
+    #[test]
+    fn uploads_of_one_url_key_or_tenant_leave_places_to_others() {
+        let capacity = Capacity::default();
+        let account = |n: u8| AccountId::new(1, [n; 16]);
+        let file = |n: usize| FileId::new(1, [u8::try_from(n).unwrap(); 16]);
+        let (signed, code) = taken(|_| capacity.upload(account(1), None, file(0), None));
+        assert_eq!((signed.len(), code), (8, Code::TooManyRequests));
+        let (rest, _) = taken(|n| capacity.upload(account(1), None, file(1 + n), None));
+        assert_eq!(rest.len(), 8, "of the account");
+        let operator = actor(2, ActorKind::Operator, "o");
+        let (keyed, _) = taken(|n| capacity.upload(account(2), Some(&operator), file(n), None));
+        assert_eq!(keyed.len(), 8);
+        let (last, code) =
+            taken(|n| capacity.upload(account(3 + u8::try_from(n).unwrap()), None, file(100 + n), None));
+        assert_eq!((last.len(), code), (8, Code::Unavailable), "the pool is full");
+    }
+
+    #[test]
+    fn logins_test_events_and_look_ups_have_shares() {
+        let capacity = Capacity::default();
+        let app = actor(1, ActorKind::App, "a");
+        assert_eq!(taken(|_| capacity.password(&app)).0.len(), 25);
+        assert_eq!(taken(|_| capacity.ping(&actor(1, ActorKind::Operator, "o"))).0.len(), 4);
+        let (edge, other) = ("e1".into(), "e2".into());
+        let (held, code) = taken(|_| capacity.lookup(&edge));
+        assert_eq!((held.len(), code), (6, Code::Unavailable));
+        assert!(capacity.lookup(&other).is_ok(), "another edge is answered");
+    }
+}

@@ -1,0 +1,146 @@
+//! What holders of public keys may make and change, as far as the table of permissions cannot say it: what an
+//! application lets its users do, and what of a resource is not theirs to write.
+
+use shared::{identifier::Identifier, problem::Code};
+
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        named::Named,
+        permission::Subject,
+        project::ApplicationDetails,
+        public_write::{changes_identifiers, keep_authority, refusal},
+        redirection::{Draft, Writable},
+        resource::Common,
+    },
+    error::ServiceError,
+    store::{Conn, Tx, accounts, applications, identifiers},
+};
+
+/// What an application lets its users do.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UserRules(ApplicationDetails);
+
+impl UserRules {
+    /// The rules for a caller; `None` for everybody but users that are confined to their own.
+    pub(super) async fn load(conn: &mut Conn, actor: &Actor) -> Result<Option<Self>, ServiceError> {
+        if !actor.is_confined_user() {
+            return Ok(None);
+        }
+        let found = match actor.project.zip(actor.app) {
+            Some((project, app)) => applications::find(conn, actor.account, project, app).await?,
+            None => None,
+        };
+        Ok(Some(Self(found.map(|found| found.details).unwrap_or_default())))
+    }
+
+    /// The types of actions that the application lists.
+    pub(super) fn action_types(&self) -> Option<&[String]> {
+        self.0.user_action_types.as_deref()
+    }
+
+    /// What is wrong with a redirection's target.
+    fn target_fault(&self, writable: &Writable) -> Option<String> {
+        let host = writable.target.host().unwrap_or_default();
+        let hosts = self.0.redirect_hosts.as_deref().unwrap_or_default();
+        (!hosts.contains(&host))
+            .then(|| format!("defaultRedirectUrl: the application's users may not link to the host {host}."))
+    }
+
+    /// Refuses to make redirections that the application does not allow; all of a request are looked at.
+    pub(super) fn check_drafts<'a>(
+        &self,
+        drafts: impl Iterator<Item = (String, &'a Draft)>,
+    ) -> Result<(), ServiceError> {
+        self.check_links()?;
+        let mut faults = Vec::new();
+        for (prefix, draft) in drafts {
+            if draft.short_id.is_some() {
+                faults.push(format!("{prefix}shortId: the application's users may not choose it."));
+            }
+            faults.extend(self.target_fault(&draft.writable).map(|fault| format!("{prefix}{fault}")));
+        }
+        forbid(faults)
+    }
+
+    /// Refuses a target that the application does not allow.
+    pub(super) fn check_target(&self, writable: &Writable) -> Result<(), ServiceError> {
+        self.check_links()?;
+        forbid(self.target_fault(writable).into_iter().collect())
+    }
+
+    fn check_links(&self) -> Result<(), ServiceError> {
+        if self.0.redirect_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty()) {
+            return Ok(());
+        }
+        forbid(vec!["The application lists no redirectHosts: its users have no redirections.".to_owned()])
+    }
+}
+
+/// Refuses a user whose application does not let its users make Things and collections.
+pub(super) async fn check_creation(conn: &mut Conn, actor: &Actor) -> Result<(), ServiceError> {
+    match UserRules::load(conn, actor).await? {
+        Some(UserRules(details)) if details.users_may_create != Some(true) => {
+            let fault = "The application does not let its users make this: see usersMayCreate.";
+            forbid(vec![fault.to_owned()])
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks what a caller writes into a new or stored resource; what verdicts go by stays as it is.
+///
+/// # Errors
+/// The key may not (403), another resource has an identifier (409), or the database failed.
+pub(super) async fn check_write<D: Named>(
+    tx: &mut Tx,
+    actor: &Actor,
+    stored: Option<&D>,
+    change: &mut Common,
+) -> Result<(), ServiceError> {
+    if !actor.kind.is_public() {
+        return Ok(());
+    }
+    let known = stored.map(D::common);
+    let is_judged = matches!(D::SUBJECT, Subject::Thngs | Subject::Products);
+    let mut faults = if is_judged { keep_authority(known, change) } else { Vec::new() };
+    let is_renamed = changes_identifiers(known, change);
+    if is_renamed && actor.is_confined_user() {
+        faults.push(refusal("identifiers"));
+    }
+    forbid(faults)?;
+    if is_renamed && actor.kind == ActorKind::User {
+        let id = stored.map(|stored| stored.id().to_string()).unwrap_or_default();
+        check_free::<D>(tx, actor, &id, change).await?;
+    }
+    Ok(())
+}
+
+/// Refuses identifiers that another resource of the kind has.
+async fn check_free<D: Named>(
+    tx: &mut Tx,
+    actor: &Actor,
+    id: &str,
+    change: &Common,
+) -> Result<(), ServiceError> {
+    // Of two users at once the second sees what the first one wrote.
+    accounts::lock(tx, actor.account).await?;
+    for (key, value) in change.identifiers.iter().flatten() {
+        let identifier = Identifier { key: key.clone(), value: value.clone() };
+        let found = identifiers::find_other(tx, actor.account, D::KIND, &identifier, id).await?;
+        if let Some(other) = found {
+            let fault = format!("identifiers: {identifier} belongs to the {} {other} already.", D::KIND);
+            return Err(ServiceError::refused(Code::Conflict, fault));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses with these faults, if there are any.
+pub(super) fn forbid(faults: Vec<String>) -> Result<(), ServiceError> {
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Refused { code: Code::Forbidden, errors: faults })
+    }
+}

@@ -1,0 +1,171 @@
+//! The schema of the database, and which releases may use it.
+//!
+//! A release knows its own migrations alone. What a newer one left beside them says from which schema on it can be used:
+//! so old and new run side by side while a fleet is upgraded.
+
+use sqlx::migrate::Migrator;
+
+use super::{Conn, Db, Raw, StoreError, Tx, facets, on_db};
+
+const PG_IS_MIGRATED: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
+const SQLITE_IS_MIGRATED: &str =
+    "SELECT COUNT(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = '_sqlx_migrations'";
+const NEWEST: &str = "SELECT MAX(version) FROM _sqlx_migrations";
+const COMPATIBLE_FROM: &str = "SELECT compatible_from FROM schema_versions WHERE version = $1";
+const SAY_COMPATIBLE_FROM: &str = "INSERT INTO schema_versions (version, compatible_from) VALUES ($1, $2) \
+     ON CONFLICT (version) DO UPDATE SET compatible_from = excluded.compatible_from";
+
+/// Why a schema cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// A newer release made it, and this one does not know how to use it.
+    #[error(
+        "the database has schema {found} of a newer release, which can be used from schema {} on; this release has \
+         {known}: start the newer release, or restore a backup of this one", .compatible_from.map_or(*.found, |from| from)
+    )]
+    Newer {
+        /// The schema of the database.
+        found: i64,
+        /// The newest schema that this release knows.
+        known: i64,
+        /// The oldest schema whose releases can use it, if it says so.
+        compatible_from: Option<i64>,
+    },
+    /// A migration failed.
+    #[error(transparent)]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Db {
+    fn migrator(&self) -> sqlx::migrate::Migrator {
+        match self {
+            Self::Pg(_) => sqlx::migrate!("migrations/postgres"),
+            Self::Sqlite { .. } => sqlx::migrate!("migrations/sqlite"),
+        }
+    }
+
+    /// Looks whether this release can use the schema, without changing anything.
+    ///
+    /// # Errors
+    /// [`SchemaError::Newer`] when a newer release made it and this one cannot use it.
+    pub async fn check_schema(&self) -> Result<(), SchemaError> {
+        check(self, &self.migrator()).await.map(|_| ())
+    }
+
+    /// Brings the schema up to date; safe to run twice and from several processes. One of a newer release stays as it
+    /// is, if this one can use it.
+    ///
+    /// # Errors
+    /// A migration failed, or the database is newer than what this build can use.
+    pub async fn migrate(&self) -> Result<(), SchemaError> {
+        let mut migrator = self.migrator();
+        let standing = check(self, &migrator).await?;
+        if standing == Standing::Newer {
+            tracing::warn!("the schema is of a newer release, which this one can use");
+            migrator.set_ignore_missing(true);
+        }
+        match self {
+            Self::Pg(pool) => {
+                // An index over millions of rows takes longer than any request may, and so does the wait for
+                // another process that makes it.
+                let mut conn = pool.acquire().await.map_err(StoreError::from)?.detach();
+                sqlx::query("SET statement_timeout = 0")
+                    .execute(&mut conn)
+                    .await
+                    .map_err(StoreError::from)?;
+                let migrated = migrator.run(&mut conn).await;
+                // What it was opened for is done, however the parting goes.
+                let _ = sqlx::Connection::close(conn).await;
+                migrated?;
+            }
+            Self::Sqlite { write, .. } => migrator.run(write).await?,
+        }
+        if standing == Standing::Own {
+            let mut tx = self.begin().await?;
+            say_compatible_from(&mut tx, newest_known(&migrator)).await?;
+            tx.commit().await?;
+        }
+        Ok(facets::fill_missing(self).await?)
+    }
+}
+
+/// How the schema of a database stands to this release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is this release's own, or older, or there is none yet.
+    Own,
+    /// It is of a newer release, and this one can use it.
+    Newer,
+}
+
+/// The newest migration that this release knows.
+fn newest_known(migrator: &Migrator) -> i64 {
+    migrator.iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
+/// The oldest schema whose releases can use that of this release.
+fn compatible_from(newest: i64) -> i64 {
+    // Comments, and one number.
+    let text = include_str!("../../migrations/compatible_from");
+    let number = text.lines().find_map(|line| line.trim().parse().ok());
+    // A file without a number allows nobody but this release.
+    number.unwrap_or(newest)
+}
+
+/// Looks whether this release can use a database.
+async fn check(db: &Db, migrator: &Migrator) -> Result<Standing, SchemaError> {
+    let known = newest_known(migrator);
+    let mut conn = db.read().await?;
+    let Some(found) = find_newest(&mut conn).await?.filter(|found| *found > known) else {
+        return Ok(Standing::Own);
+    };
+    let row: Option<i64> =
+        on_db!(&mut conn, |c| sqlx::query_scalar(COMPATIBLE_FROM).bind(found).fetch_optional(c).await)
+            // A schema from before the table was there says nothing.
+            .unwrap_or_default();
+    match row {
+        Some(from) if from <= known => Ok(Standing::Newer),
+        compatible_from => Err(SchemaError::Newer { found, known, compatible_from }),
+    }
+}
+
+/// The newest migration of a database, if it has any.
+async fn find_newest(conn: &mut Conn) -> Result<Option<i64>, StoreError> {
+    let is_migrated: bool = match conn.raw() {
+        Raw::Pg(c) => sqlx::query_scalar(PG_IS_MIGRATED).fetch_one(c).await?,
+        Raw::Sqlite(c) => sqlx::query_scalar(SQLITE_IS_MIGRATED).fetch_one(c).await?,
+    };
+    if !is_migrated {
+        return Ok(None);
+    }
+    Ok(on_db!(conn, |c| sqlx::query_scalar(NEWEST).fetch_one(c).await)?)
+}
+
+/// Says in the database from which schema on that of this release can be used.
+async fn say_compatible_from(tx: &mut Tx, newest: i64) -> Result<(), StoreError> {
+    let from = compatible_from(newest);
+    on_db!(&mut **tx, |c| sqlx::query(SAY_COMPATIBLE_FROM)
+        .bind(newest)
+        .bind(from)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_beside_the_migrations_is_one_of_them() {
+        for migrator in [sqlx::migrate!("migrations/sqlite"), sqlx::migrate!("migrations/postgres")] {
+            let newest = newest_known(&migrator);
+            let from = compatible_from(i64::MIN);
+            assert!(migrator.version_exists(from) && from <= newest, "{from} of {newest}");
+        }
+    }
+}

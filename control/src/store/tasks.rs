@@ -1,0 +1,98 @@
+//! The table of tasks of batches; `name` is the type.
+
+use shared::{
+    id::{AccountId, BatchId, TaskId},
+    time::UnixMillis,
+};
+
+use super::{
+    Conn, StoreError, Tx,
+    documents::{Base, Cell, Document, Statements, statements},
+    listing::{Column, Table},
+    on_db, parse,
+};
+use crate::domain::{resource::Stamp, task::Task};
+
+macro_rules! columns {
+    () => {
+        "SELECT t.id, t.seq, t.name, t.batch_id, t.status, t.doc, t.created_at, t.updated_at"
+    };
+}
+
+const STATEMENTS: Statements =
+    statements!("tasks", columns!(), ", batch_id, status", ", $6, $7", ", batch_id = $6, status = $7", LIST);
+const LIST: Table = Table {
+    select: concat!(columns!(), " FROM tasks t"),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("type", Column::Text("t.name")),
+        ("status", Column::Text("t.status")),
+        ("batch", Column::Text("t.batch_id")),
+        // A task is scoped to no project.
+        ("scopes.projects", Column::Text("t.id")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
+const COUNT_OPEN: &str = "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'EXECUTING'";
+const LIST_STALE: &str = "SELECT account_id, id FROM tasks WHERE status = 'EXECUTING' AND updated_at < $1 \
+    ORDER BY updated_at LIMIT 100";
+const DELETE_OF_BATCH: &str = "DELETE FROM tasks WHERE account_id = $1 AND batch_id = $2";
+
+/// The columns that only tasks have.
+#[derive(sqlx::FromRow)]
+pub struct Own {
+    batch_id: String,
+    status: String,
+}
+
+impl Document for Task {
+    type Own = Own;
+
+    const TABLE: &'static Statements = &STATEMENTS;
+
+    fn build(id: TaskId, stamp: Stamp, row: Base<Self>, own: Own) -> Result<Self, StoreError> {
+        let batch = parse("batch_id", &own.batch_id)?;
+        let status = parse("status", &own.status)?;
+        Ok(Self { id, stamp, kind: row.name, batch, status, details: row.details })
+    }
+
+    fn own(&self) -> Vec<Cell> {
+        vec![Cell::Text(Some(self.batch.to_string())), Cell::Text(Some(self.status.as_str().to_owned()))]
+    }
+}
+
+/// How many tasks of an account have not ended.
+///
+/// # Errors
+/// The database failed.
+pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(count.unsigned_abs())
+}
+
+/// Tasks of all accounts that have not ended and did not move since a time, at most 100.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_stale(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(AccountId, TaskId)>, StoreError> {
+    let rows: Vec<(String, String)> =
+        on_db!(conn, |c| sqlx::query_as(LIST_STALE).bind(before.0).fetch_all(c).await)?;
+    rows.iter().map(|(account, id)| Ok((parse("account_id", account)?, parse("id", id)?))).collect()
+}
+
+/// Removes the tasks of a batch.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete_of_batch(tx: &mut Tx, account: AccountId, batch: BatchId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_BATCH)
+        .bind(account.as_str())
+        .bind(batch.as_str())
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}

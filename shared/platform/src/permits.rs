@@ -1,0 +1,360 @@
+//! Permits of a listener's connections: how many there are, who holds them, and who makes room for whom.
+//!
+//! A connection begins as a newcomer, of which there are few permits: when these are used up, a newcomer of the address
+//! that has most of them makes room for the next. Who shows a key is no newcomer any more. Holders of public keys
+//! have a share, and so have each address, key and account: what is left is for those who can be trusted.
+
+use std::{
+    collections::{HashMap, hash_map::RandomState},
+    hash::BuildHasher,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicU64, AtomicUsize,
+            Ordering::{Relaxed, SeqCst},
+        },
+    },
+};
+
+use shared::client_address::network;
+
+mod handle;
+#[cfg(test)]
+mod tests;
+
+use self::handle::Shared;
+pub use self::handle::{Busy, Handle, Permit};
+
+/// Who holds a connection, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Nobody showed a known key yet.
+    Newcomer,
+    /// A key that lies in a public page, or that anybody gets for one.
+    Public,
+    /// A key that is kept secret.
+    Trusted,
+}
+
+/// Why a connection is refused or ended; a closed set, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// All permits are taken.
+    Full,
+    /// The address has as many as it may.
+    Address,
+    /// The key has as many as it may.
+    Key,
+    /// The account has as many as it may.
+    Account,
+    /// Holders of public keys have as many as they may.
+    Public,
+    /// It had shown no key and made room for the next.
+    Displaced,
+    /// The headers of a request did not come in time.
+    HeadersLate,
+    /// There was no request for too long.
+    Idle,
+    /// The client does not read what it is sent, or too slowly.
+    SlowReader,
+}
+
+impl Refused {
+    /// Every reason.
+    pub const ALL: [Self; 9] = [
+        Self::Full,
+        Self::Address,
+        Self::Key,
+        Self::Account,
+        Self::Public,
+        Self::Displaced,
+        Self::HeadersLate,
+        Self::Idle,
+        Self::SlowReader,
+    ];
+
+    /// The reason as a label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Address => "address",
+            Self::Key => "key",
+            Self::Account => "account",
+            Self::Public => "public",
+            Self::Displaced => "displaced",
+            Self::HeadersLate => "headers_late",
+            Self::Idle => "idle",
+            Self::SlowReader => "slow_reader",
+        }
+    }
+}
+
+/// How many connections there may be at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// In all.
+    pub most: usize,
+    /// Of those that showed no key; one of them makes room for the next. `None`: nobody makes room.
+    pub newcomers: Option<usize>,
+    /// Of holders of public keys.
+    pub public: usize,
+    /// Of one address (IPv6: one /64) whose connections showed no secret key.
+    pub per_address: usize,
+    /// Of one key.
+    pub per_key: usize,
+    /// Of one account.
+    pub per_account: usize,
+}
+
+impl Bounds {
+    /// Bounds without keys: so many in all and of one address; nobody makes room.
+    #[must_use]
+    pub const fn plain(most: usize, per_address: usize) -> Self {
+        Self { most, newcomers: None, public: most, per_address, per_key: most, per_account: most }
+    }
+}
+
+/// Whose key a connection showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// What kind of key it is.
+    pub rank: Rank,
+    /// The key's hash.
+    pub key: [u8; 32],
+    /// The account.
+    pub account: String,
+}
+
+/// The permits of one listener, or of several that share them.
+#[derive(Debug)]
+pub struct Permits {
+    bounds: Bounds,
+    state: Mutex<State>,
+    taken: AtomicUsize,
+    refused: [AtomicU64; Refused::ALL.len()],
+    hasher: RandomState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Owner {
+    Address(IpAddr),
+    Key([u8; 32]),
+    Account(String),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next_id: u64,
+    displaced: u64,
+    all: usize,
+    public: usize,
+    owners: HashMap<Owner, usize>,
+    /// Those that may have to make room, where somebody may have to.
+    newcomers: HashMap<u64, Newcomer>,
+}
+
+#[derive(Debug)]
+struct Newcomer {
+    address: IpAddr,
+    shared: Arc<Shared>,
+}
+
+impl State {
+    fn count(&self, owner: &Owner) -> usize {
+        self.owners.get(owner).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, owner: Owner) {
+        *self.owners.entry(owner).or_default() += 1;
+    }
+
+    fn remove(&mut self, owner: &Owner) {
+        if let Some(count) = self.owners.get_mut(owner) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.owners.remove(owner);
+            }
+        }
+    }
+}
+
+impl Permits {
+    /// Permits within bounds.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Arc<Self> {
+        Arc::new(Self {
+            bounds,
+            state: Mutex::default(),
+            taken: AtomicUsize::new(0),
+            refused: std::array::from_fn(|_| AtomicU64::new(0)),
+            hasher: RandomState::new(),
+        })
+    }
+
+    /// The bounds.
+    #[must_use]
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// Connections that are open.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
+
+    /// How many were refused or ended for this reason.
+    #[must_use]
+    pub fn refused(&self, reason: Refused) -> u64 {
+        self.refused.get(reason as usize).map_or(0, |count| count.load(Relaxed))
+    }
+
+    /// Counts a connection that was refused or ended.
+    pub fn note(&self, reason: Refused) {
+        if let Some(count) = self.refused.get(reason as usize) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A permit for a connection that was just accepted; `is_exempt` frees it from the bound of its address.
+    ///
+    /// # Errors
+    /// There is none, which was counted.
+    pub fn enter(self: &Arc<Self>, ip: IpAddr, is_exempt: bool) -> Result<Permit, Refused> {
+        let address = network(ip.to_canonical());
+        let mut state = self.lock();
+        let counted = !is_exempt || self.bounds.newcomers.is_some();
+        if !is_exempt && state.count(&Owner::Address(address)) >= self.bounds.per_address {
+            drop(state);
+            return Err(self.refuse(Refused::Address));
+        }
+        let is_crowded = self.bounds.newcomers.is_some_and(|most| state.newcomers.len() >= most);
+        if (is_crowded || state.all >= self.bounds.most) && !self.make_room(&mut state) {
+            drop(state);
+            return Err(self.refuse(Refused::Full));
+        }
+        state.next_id += 1;
+        let id = state.next_id;
+        state.all += 1;
+        self.taken.store(state.all, Relaxed);
+        if counted {
+            state.add(Owner::Address(address));
+        }
+        let shared = Arc::new(Shared::new(self.clone(), id, counted.then_some(address)));
+        if self.bounds.newcomers.is_some() {
+            state.newcomers.insert(id, Newcomer { address, shared: shared.clone() });
+        }
+        Ok(Permit(shared))
+    }
+
+    /// Ends a newcomer: one that waits rather than one with a request under way, of the address that has most; among
+    /// equals by chance, so that nobody is safe for having come early, or late.
+    fn make_room(&self, state: &mut State) -> bool {
+        let round = state.displaced;
+        let last = state.newcomers.iter().min_by_key(|(id, newcomer)| {
+            let crowd = state.count(&Owner::Address(newcomer.address));
+            (newcomer.shared.is_busy(), usize::MAX - crowd, self.hasher.hash_one((round, **id)))
+        });
+        let Some((&id, _)) = last else { return false };
+        let Some(newcomer) = state.newcomers.remove(&id) else { return false };
+        state.displaced += 1;
+        self.leave(state, &newcomer.shared);
+        newcomer.shared.displace();
+        self.note(Refused::Displaced);
+        true
+    }
+
+    /// Gives back everything that a permit holds; once.
+    fn leave(&self, state: &mut State, shared: &Shared) {
+        let mut held = shared.held();
+        if held.is_gone {
+            return;
+        }
+        held.is_gone = true;
+        state.all = state.all.saturating_sub(1);
+        self.taken.store(state.all, Relaxed);
+        state.newcomers.remove(&shared.id);
+        if let Some(address) = held.address.take() {
+            state.remove(&Owner::Address(address));
+        }
+        if held.rank == Rank::Public {
+            state.public = state.public.saturating_sub(1);
+        }
+        if let Some((key, account)) = held.holder.take() {
+            state.remove(&Owner::Key(key));
+            state.remove(&Owner::Account(account));
+        }
+    }
+
+    /// Gives a permit to who showed a key, if its shares have room. `is_counted`: against those of key and account.
+    fn promote(
+        &self,
+        shared: &Shared,
+        holder: &Holder,
+        is_counted: bool,
+        client: Option<IpAddr>,
+    ) -> Result<(), Refused> {
+        let mut state = self.lock();
+        let mut held = shared.held();
+        if held.is_gone {
+            return Err(Refused::Displaced);
+        }
+        let (key, account) = (Owner::Key(holder.key), Owner::Account(holder.account.clone()));
+        let is_new = is_counted && held.holder.is_none();
+        let address = client.map(|ip| network(ip.to_canonical())).filter(|_| held.address.is_none());
+        let rises = holder.rank > held.rank;
+        let refused = if is_new && state.count(&key) >= self.bounds.per_key {
+            Some(Refused::Key)
+        } else if is_new && state.count(&account) >= self.bounds.per_account {
+            Some(Refused::Account)
+        } else if rises && holder.rank == Rank::Public && state.public >= self.bounds.public {
+            Some(Refused::Public)
+        } else if holder.rank != Rank::Trusted
+            && address.is_some_and(|ip| state.count(&Owner::Address(ip)) >= self.bounds.per_address)
+        {
+            Some(Refused::Address)
+        } else {
+            None
+        };
+        if let Some(reason) = refused {
+            return Err(reason);
+        }
+        if is_new {
+            state.add(key);
+            state.add(account);
+            held.holder = Some((holder.key, holder.account.clone()));
+        }
+        if rises {
+            state.newcomers.remove(&shared.id);
+            state.public += usize::from(holder.rank == Rank::Public);
+            state.public -= usize::from(held.rank == Rank::Public);
+            held.rank = holder.rank;
+        }
+        match (holder.rank, address) {
+            // Colleagues behind one address are not bounded by it once they showed who they are.
+            (Rank::Trusted, _) => {
+                if let Some(address) = held.address.take() {
+                    state.remove(&Owner::Address(address));
+                }
+            }
+            (Rank::Newcomer | Rank::Public, Some(address)) => {
+                state.add(Owner::Address(address));
+                held.address = Some(address);
+            }
+            (Rank::Newcomer | Rank::Public, None) => {}
+        }
+        shared.rank.store(held.rank as usize, SeqCst);
+        Ok(())
+    }
+
+    fn refuse(&self, reason: Refused) -> Refused {
+        self.note(reason);
+        reason
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,222 @@
+//! What existing clients send, though the contract does not show it.
+
+use anyhow::{Context, Result, ensure};
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use serde_json::{Value, json};
+use tests::db::Engine;
+
+use super::Api;
+
+fn names(page: &Value) -> Vec<&str> {
+    page.as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect()
+}
+
+/// The vendor's client encodes the keys and values of a filter that is an object, and then the whole.
+async fn filters_that_are_encoded_twice_find_the_same(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    for (name, identifiers, tags) in [
+        ("two words", json!({"gs1:21": "S1"}), json!(["a"])),
+        ("100%25", json!({"gs1%3A21": "S2"}), json!(["b"])),
+        ("100%", json!({"gs1:21": "S&3"}), json!(["c", "a"])),
+    ] {
+        api.create("/thngs", json!({"name": name, "identifiers": identifiers, "tags": tags})).await?;
+    }
+    for (query, expected) in [
+        ("identifiers.gs1%253A21%3DS1", vec!["two words"]),
+        ("name%3Dtwo%2520words", vec!["two words"]),
+        ("name%3Dtwo%2520words%26identifiers.gs1%253A21%3DS1", vec!["two words"]),
+        ("identifiers.gs1%253A21%3DS%25263", vec!["100%"]),
+        // What is written, or what it decodes to.
+        ("identifiers.gs1%253A21%3DS2", vec!["100%25"]),
+        ("name%3D100%2525", vec!["100%", "100%25"]),
+        ("name!%3D100%2525", vec!["two words"]),
+        ("name%3D100%25", vec!["100%"]),
+        ("name%3Dx%2500", vec![]),
+        ("name%3Dx%25FF", vec![]),
+        // Alternatives of one condition.
+        ("tags%3Db%7Cc", vec!["100%", "100%25"]),
+        ("tags%3Da%7Cb%26name~100", vec!["100%", "100%25"]),
+        ("tags!%3Db%7Cc", vec!["two words"]),
+    ] {
+        let answer = api.get(&format!("/thngs?filter={query}")).await?;
+        ensure!(answer.status == 200, "{query}: {answer:?}");
+        ensure!(names(&answer.json()) == expected, "{query}: {:?}", answer.json());
+    }
+    api.get("/thngs?filter=co%256Cor%3Dred").await?.problem(400, 40003);
+    Ok(())
+}
+
+async fn the_first_generation_gets_json_of_its_redirections(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    for kind in ["thngs", "products"] {
+        let made = api.create(&format!("/{kind}"), json!({"name": "x"})).await?;
+        let uri = format!("/{kind}/{}/redirector", made["id"].as_str().context("id")?);
+        for (accept, status, media_type) in [
+            (None, 201, "application/json"),
+            (Some("*/*"), 201, "application/json"),
+            (Some("application/json"), 201, "application/json"),
+            (Some("text/html"), 201, "application/json"),
+            (Some("application/json, text/plain, */*"), 201, "application/json"),
+            (Some("image/*"), 200, "image/png"),
+            (Some("image/png"), 200, "image/png"),
+            (Some("image/svg+xml"), 200, "image/svg+xml"),
+        ] {
+            let mut request = Request::builder()
+                .method(Method::POST)
+                .uri(&uri)
+                .header(header::HOST, "api.example:8080")
+                .header(header::AUTHORIZATION, &api.key)
+                .header(header::CONTENT_TYPE, "application/json");
+            if let Some(accept) = accept {
+                request = request.header(header::ACCEPT, accept);
+            }
+            let body = Body::from(json!({"defaultRedirectUrl": "https://example.com/"}).to_string());
+            let answer = api.send(request.body(body)?).await?;
+            ensure!(answer.status == status, "{accept:?}: {answer:?}");
+            ensure!(answer.header("content-type") == Some(media_type), "{accept:?}: {answer:?}");
+            ensure!(answer.header("location").is_some(), "{accept:?}");
+        }
+    }
+    Ok(())
+}
+
+/// `?from=` would have removed everything: no DELETE takes a parameter that it does not honour.
+async fn no_delete_takes_a_parameter_that_it_does_not_know(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = api.create("/thngs", json!({"name": "x", "properties": {"temp": 1}})).await?;
+    let uri = format!("/thngs/{}/properties/temp", thng["id"].as_str().context("id")?);
+    let before = api.fingerprint().await?;
+    let faults = api.call(Method::DELETE, &format!("{uri}?from=1"), None).await?.problem(400, 40003);
+    ensure!(faults == ["from is not a parameter of this operation."], "{faults:?}");
+    let document = control::http::document();
+    let mut count = 0;
+    for (path, item) in document["paths"].as_object().context("paths")? {
+        if item.get("delete").is_none() {
+            continue;
+        }
+        count += 1;
+        let uri: String = path
+            .split('/')
+            .map(|part| if part.starts_with('{') { "UKXAGyEf8SQ5eTDmVgGpHqAa" } else { part })
+            .collect::<Vec<_>>()
+            .join("/");
+        for query in ["olderThan=1", "ids=&Ids=x", "to=1&wait=edges&more"] {
+            let answer = api.call(Method::DELETE, &format!("/v2{uri}?{query}"), None).await?;
+            let faults = answer.problem(400, 40003);
+            ensure!(faults.iter().any(|fault| fault.ends_with("of this operation.")), "{path}: {faults:?}");
+        }
+    }
+    ensure!(count > 30, "only {count} paths");
+    assert_eq!(api.fingerprint().await?, before);
+    // Those that it knows, and the key, are taken.
+    let answer =
+        api.call_as("", Method::DELETE, &format!("{uri}?to=1&access_token={}", api.key), None).await?;
+    ensure!(answer.status == 200, "{answer:?}");
+    Ok(())
+}
+
+async fn an_anonymous_user_needs_no_body(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = api.create("/projects", json!({"name": "p"})).await?;
+    let uri = format!("/projects/{}/applications", project["id"].as_str().context("id")?);
+    let app = api.create(&uri, json!({"name": "a"})).await?;
+    let key = app["appApiKey"].as_str().context("key")?;
+    let made = api.call_as(key, Method::POST, "/auth/evrythng/users?anonymous=true", None).await?;
+    ensure!(made.status == 201 && made.json()["status"] == "anonymous", "{made:?}");
+    api.call_as(key, Method::POST, "/auth/evrythng/users", None).await?.problem(400, 40002);
+    Ok(())
+}
+
+/// The vendor's Java client takes one status for each call, and 201 for most of its POSTs.
+async fn the_java_client_gets_the_statuses_that_it_insists_on(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = api.create("/projects", json!({"name": "p"})).await?;
+    let uri = format!("/projects/{}/applications", project["id"].as_str().context("id")?);
+    let app = api.create(&uri, json!({"name": "a"})).await?;
+    let app = app["appApiKey"].as_str().context("key")?;
+    let credentials = json!({"email": "ada@example.com", "password": "correct horse"});
+    let post = async |key: &str, uri: &str, body: Option<Value>| -> Result<Value> {
+        let answer = api.call_as(key, Method::POST, uri, body).await?;
+        ensure!(answer.status == 201, "{uri}: {answer:?}");
+        Ok(answer.json())
+    };
+    let made = post(app, "/auth/evrythng/users", Some(credentials.clone())).await?;
+    let uri = format!("/auth/evrythng/users/{}/validate", made["evrythngUser"].as_str().context("id")?);
+    let code = json!({"activationCode": made["activationCode"]});
+    post(app, &uri, Some(code)).await?;
+    let user = post(app, "/auth/evrythng", Some(credentials)).await?;
+    let out = post(user["evrythngApiKey"].as_str().context("key")?, "/auth/all/logout", None).await?;
+    ensure!(out == json!({"logout": "ok"}), "{out}");
+    Ok(())
+}
+
+async fn a_post_of_collections_is_a_put(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let mut ids = Vec::new();
+    for name in ["outer", "a", "b"] {
+        let made = api.create("/collections", json!({"name": name})).await?;
+        ids.push(made["id"].as_str().context("id")?.to_owned());
+    }
+    let uri = format!("/collections/{}/collections", ids[0]);
+    for (method, member, status) in
+        [(Method::POST, &ids[1], 200), (Method::PUT, &ids[2], 204), (Method::POST, &ids[1], 200)]
+    {
+        let answer = api.call(method, &uri, Some(json!([member]))).await?;
+        ensure!(answer.status == status, "{answer:?}");
+        ensure!(status == 204 || answer.json() == json!([member]), "{answer:?}");
+    }
+    ensure!(names(&api.get(&uri).await?.json()) == ["b", "a"]);
+    let answer = api.call(Method::POST, &uri, Some(json!([ids[0]]))).await?;
+    ensure!(answer.status == 409, "a collection in itself: {answer:?}");
+    Ok(())
+}
+
+async fn the_key_of_a_thing_is_read_and_revoked(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = api.create("/thngs", json!({"name": "x"})).await?["id"].as_str().context("id")?.to_owned();
+    let uri = format!("/auth/evrythng/thngs/{thng}");
+    for method in [Method::GET, Method::DELETE] {
+        api.call(method, &uri, None).await?.problem(404, 40401);
+    }
+    let made = api.create("/auth/evrythng/thngs", json!({"thngId": thng})).await?;
+    let key = made["thngApiKey"].as_str().context("key")?;
+    ensure!(api.get(&uri).await?.json() == made);
+    for method in [Method::GET, Method::DELETE] {
+        api.call_as(&api.other_key, method, &uri, None).await?.problem(404, 40401);
+    }
+    ensure!(api.call_as(key, Method::GET, "/access", None).await?.status == 200);
+    let answer = api.call(Method::DELETE, &uri, None).await?;
+    ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
+    api.call_as(key, Method::GET, "/access", None).await?.problem(401, 40102);
+    api.get(&uri).await?.problem(404, 40401);
+    let next = api.create("/auth/evrythng/thngs", json!({"thngId": thng})).await?;
+    ensure!(next["thngApiKey"] != made["thngApiKey"] && api.get(&uri).await?.json() == next);
+    Ok(())
+}
+
+/// A client that changes the position of what it read sends the old latitude and longitude back beside it.
+async fn a_position_wins_over_latitude_and_longitude(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let place = api.create("/places", json!({"name": "x", "latitude": 1, "longitude": 2})).await?;
+    let mut read = place.clone();
+    read["position"] = json!({"type": "Point", "coordinates": [8.5, 47.25]});
+    let uri = format!("/places/{}", place["id"].as_str().context("id")?);
+    let changed = api.call(Method::PUT, &uri, Some(read)).await?.json();
+    ensure!(changed["latitude"] == 47.25 && changed["longitude"] == 8.5, "{changed}");
+    ensure!(changed["position"]["coordinates"] == json!([8.5, 47.25]), "{changed}");
+    Ok(())
+}
+
+crate::on_both_engines!(
+    filters_that_are_encoded_twice_find_the_same,
+    the_first_generation_gets_json_of_its_redirections,
+    no_delete_takes_a_parameter_that_it_does_not_know,
+    an_anonymous_user_needs_no_body,
+    the_java_client_gets_the_statuses_that_it_insists_on,
+    a_post_of_collections_is_a_put,
+    the_key_of_a_thing_is_read_and_revoked,
+    a_position_wins_over_latitude_and_longitude,
+);

@@ -1,0 +1,66 @@
+//! A schema of a newer release, and one of this release that may or may not use it.
+
+use anyhow::{Result, ensure};
+use control::store::SchemaError;
+use tests::db::{Engine, Location, TestDb};
+
+use crate::on_both_engines;
+
+/// Runs statements behind the store.
+pub(crate) async fn run(location: &Location, statements: &[String]) -> Result<()> {
+    match location {
+        Location::Sqlite(path) => {
+            let pool = sqlx::SqlitePool::connect(&format!("sqlite://{}", path.display())).await?;
+            for sql in statements {
+                sqlx::raw_sql(sqlx::AssertSqlSafe(sql.clone())).execute(&pool).await?;
+            }
+            pool.close().await;
+        }
+        Location::Postgres(url, schema) => {
+            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await?;
+            let path = format!("SET search_path = {schema}");
+            for sql in std::iter::once(&path).chain(statements) {
+                sqlx::raw_sql(sqlx::AssertSqlSafe(sql.clone())).execute(&mut conn).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a newer release does to a schema: a migration that only adds, and what it says of it.
+pub(crate) fn newer(version: i64, compatible_from: Option<i64>, engine: Engine) -> Vec<String> {
+    let sum = if engine == Engine::Sqlite { "x'00'" } else { "'\\x00'" };
+    let mut statements = vec![
+        format!("ALTER TABLE products ADD COLUMN of_{version} TEXT"),
+        format!(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+             VALUES ({version}, 'newer', TRUE, {sum}, 1)"
+        ),
+    ];
+    if let Some(from) = compatible_from {
+        statements.push(format!("INSERT INTO schema_versions VALUES ({version}, {from})"));
+    }
+    statements
+}
+
+async fn an_older_release_uses_a_newer_schema_that_says_so(engine: Engine) -> Result<()> {
+    let made = TestDb::new(engine).await?;
+    // This release has it.
+    made.db.check_schema().await?;
+    run(&made.location, &newer(9_001, Some(32), engine)).await?;
+    made.db.check_schema().await?;
+    made.db.migrate().await?;
+    // The newest says what counts, be it that nobody older fits.
+    for (version, says) in [(9_002, Some(9_002)), (9_003, None)] {
+        run(&made.location, &newer(version, says, engine)).await?;
+        for found in [made.db.check_schema().await, made.db.migrate().await] {
+            let Err(SchemaError::Newer { found, compatible_from, .. }) = found else {
+                anyhow::bail!("{version}: {found:?}")
+            };
+            ensure!((found, compatible_from) == (version, says), "{found} {compatible_from:?}");
+        }
+    }
+    Ok(())
+}
+
+on_both_engines!(an_older_release_uses_a_newer_schema_that_says_so);
