@@ -1,6 +1,6 @@
 //! The links of all in the same world: pages that come late, restarts from disk, a stream that is live or not.
 
-use std::sync::Arc;
+use std::{ops::RangeInclusive, sync::Arc};
 
 use proptest::prelude::*;
 use shared::wire::{links::LinksPage, stream::Rev};
@@ -43,7 +43,8 @@ pub(super) struct World {
     /// Keys of which a page is in.
     taken: Vec<u8>,
     pages: Vec<(u8, LinksPage)>,
-    disk: Option<(TempDir, Epoch, Rev)>,
+    /// The folder, the epoch, and the revisions between which each link on disk is.
+    disk: Option<(TempDir, Epoch, RangeInclusive<Rev>)>,
 }
 
 impl super::World {
@@ -82,7 +83,7 @@ impl super::World {
                 let (epoch, applied) = (whole.epoch(), whole.applied());
                 replica::save(folder.path(), whole.table(), epoch, applied, || whole.last(), |_| Ok(()))
                     .unwrap();
-                self.replica.disk = Some((folder, epoch.clone(), applied));
+                self.replica.disk = Some((folder, epoch.clone(), applied..=whole.last().0.max(applied)));
             }
             Step::Restart => self.restart(),
         }
@@ -104,23 +105,25 @@ impl super::World {
     }
 
     fn restart(&mut self) {
-        let Some((folder, epoch, applied)) = &self.replica.disk else { return };
+        let Some((folder, epoch, revs)) = &self.replica.disk else { return };
         if *epoch != self.epoch {
             return;
         }
+        let applied = revs.start();
         let cache = EdgeCache::full(1 << 20);
         let sets = self.sets(*applied).into_iter().map(|set| (set.account, set)).collect();
         let booting = cache.prepare(epoch, *applied, &Sources { as_of: *applied, sets });
         booting.adopt(replica::load(folder.path()).unwrap());
         cache.boot(booting);
-        // Before the first contact the past is shown, and nothing else.
+        // Before the first contact a link is shown as it was at some revision of what was saved, and not otherwise.
         for n in 0..KEYS {
-            let expected = self.state(*applied).get(&n).copied();
+            let past: Vec<Option<Rev>> = revs.clone().map(|rev| self.state(rev).get(&n).copied()).collect();
             assert_agree(&cache, n);
-            match cache.held(KeyRef::of(&key(n))) {
-                Held::Present(served) => assert_eq!(super::rev_of(&Some(served)), expected, "key {n}"),
-                Held::Absent | Held::Stale | Held::Nothing => assert_eq!(expected, None, "key {n}"),
-            }
+            let shown = match cache.held(KeyRef::of(&key(n))) {
+                Held::Present(served) => super::rev_of(&Some(served)),
+                Held::Absent | Held::Stale | Held::Nothing => None,
+            };
+            assert!(past.contains(&shown), "key {n} is shown as of {shown:?}, but was {past:?}");
         }
         cache.confirm(self.head());
         self.applied = *applied;
