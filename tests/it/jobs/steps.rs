@@ -11,7 +11,9 @@ use tests::{
     product::{Options, Product},
 };
 
-use super::{DEADLINE, Expected, count, execute, postgres, reckon, sqlite, submit, thngs, until, wait_for};
+use super::{
+    DEADLINE, Expected, count, execute, postgres, reckon, sqlite, submit, submit_once, thngs, until, wait_for,
+};
 
 /// A statement of a worker, as a trigger sees it.
 #[derive(Clone, Copy)]
@@ -173,7 +175,7 @@ async fn a_kill_in_each_statement_doubles_and_loses_nothing(engine: Engine) -> R
         steps.insert(9, IN_COMMIT);
     }
     stall.set(steps[0]).await?;
-    let mut jobs = vec![submit(&product, &ids, 12_000).await?];
+    let mut jobs = vec![submit_once(&product, &ids, 12_000).await?];
     for (at, step) in steps.iter().enumerate() {
         stall.kill(&mut product, *step, steps.get(at + 1).copied()).await?;
     }
