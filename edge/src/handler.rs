@@ -17,6 +17,7 @@ use http::{
 use hyper::body::Incoming;
 use serde_json::json;
 use shared::{
+    client_address::PROXY_HEADERS,
     access_token::{url_without_access_token, without_access_token},
     negotiate::Representation,
     problem::Code,
@@ -154,7 +155,10 @@ impl<B: Backing> App<B> {
         let proxies = &self.config.trusted_proxies;
         let connection = Client { is_tls: connection.is_tls || self.config.behind_tls_proxy, ..connection };
         if !proxies.trust(connection.ip) {
-            return connection;
+            // Only a connection over loopback pays for the look.
+            let is_local = connection.is_local
+                && !PROXY_HEADERS.iter().any(|name| request.headers().contains_key(*name));
+            return Client { is_local, ..connection };
         }
         let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);
         let is_https = lines("x-forwarded-proto").next_back().is_some_and(|proto| proto == b"https");

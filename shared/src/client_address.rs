@@ -13,6 +13,10 @@ use ipnet::IpNet;
 /// The header by which an edge shows control that it is one: then `X-Forwarded-For` holds the client alone.
 pub const EDGE_TOKEN: &str = "x-waymark-edge";
 
+/// Headers that proxies add. A request over loopback that has one was passed on, though nobody said that the proxy on
+/// this machine is to be trusted: it is limited as its address, and not let through as a program of this machine.
+pub const PROXY_HEADERS: [&str; 4] = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
+
 /// The one header in which trusted proxies name the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {

@@ -170,8 +170,7 @@ pub fn forwarded_header(text: Option<&str>) -> Result<ForwardedHeader, ConfigErr
 pub fn proxy_warning(behind_tls_proxy: bool, proxies: &TrustedProxies) -> Option<&'static str> {
     (behind_tls_proxy && proxies.is_empty()).then_some(
         "a TLS proxy stands in front, but WAYMARK_TRUSTED_PROXIES names none: every client counts as the proxy, so \
-         scans have its address and limits by address hold for all clients together, or for none where the proxy is \
-         on this machine",
+         scans have its address and limits by address hold for all clients together",
     )
 }
 

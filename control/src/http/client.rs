@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderMap, HeaderValue},
 };
 use platform::Handle;
-use shared::client_address::{ClientAddress, EDGE_TOKEN};
+use shared::client_address::{ClientAddress, EDGE_TOKEN, PROXY_HEADERS};
 
 use super::serve::Connection;
 use crate::service::App;
@@ -25,7 +25,9 @@ pub(super) fn address(app: &App, request: &Request) -> Option<ClientAddress> {
             lines("x-forwarded-for").next().and_then(|line| std::str::from_utf8(line).ok()?.parse().ok());
         return Some(ClientAddress { ip: said.unwrap_or(peer), is_direct: false });
     }
-    Some(app.trusted_proxies.client(peer, lines(app.trusted_proxies.header().as_str())))
+    let named = app.trusted_proxies.client(peer, lines(app.trusted_proxies.header().as_str()));
+    let is_passed_on = PROXY_HEADERS.iter().any(|name| request.headers().contains_key(*name));
+    Some(ClientAddress { is_direct: named.is_direct && !is_passed_on, ..named })
 }
 
 /// Whether an edge that showed its key passed a request on.

@@ -74,3 +74,21 @@ async fn misses_count_for_the_client_and_not_for_its_proxy() {
     }
     edge.stop().await;
 }
+
+/// A proxy on this machine that the settings do not name: nobody knows who is behind it, and all share its limit.
+#[tokio::test]
+async fn behind_a_local_proxy_that_nobody_named_the_limit_holds() {
+    let (_control, edge, _folder) = edge_with(|config| config.limits.misses_per_address = 1).await;
+    let refused = async |headers: &[(&str, &str)], name: &str| {
+        let mut refused = 0;
+        for n in 0..20 {
+            refused += u32::from(edge.get(&format!("/{name}{n}"), headers).await.status == 429);
+        }
+        refused
+    };
+    assert_eq!(refused(&[], "DIRECT").await, 0, "a program of this machine");
+    for header in ["x-forwarded-for", "forwarded", "x-real-ip", "via"] {
+        assert!(refused(&[(header, "203.0.113.7")], header.trim_matches('-')).await > 0, "{header}");
+    }
+    edge.stop().await;
+}

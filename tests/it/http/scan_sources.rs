@@ -179,7 +179,38 @@ pub(super) async fn the_action_as_recorded_may_have_no_location(engine: Engine) 
     Ok(())
 }
 
+/// Of a scan that somebody else made, the holder of a public key learns the verdict, and nothing of who scanned.
+pub(super) async fn the_scan_of_another_tells_a_public_key_nothing(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let brand = Brand::new(&api).await?;
+    let thng = brand.thng("A").await?;
+    let scan = scanned(&api, &thng, 40, PHONE, Some(("Tokyo", "JP", TOKYO))).await?;
+    let [public, secret] = keys(&api, &thng).await?;
+    let body = json!({"id": scan});
+    let seen = api.call_as(&secret, Method::POST, "/authentication", Some(body.clone())).await?.json();
+    assert_eq!(seen["customFields"]["triggerContext"]["city"], "Tokyo", "{seen}");
+    assert_eq!(seen["location"]["latitude"], json!(TOKYO.0), "{seen}");
+    let uri = "/auth/evrythng/users?anonymous=true";
+    let user = api.call_as(&public, Method::POST, uri, None).await?.json();
+    let user = user["evrythngApiKey"].as_str().context("key")?;
+    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    for (name, value) in answer["customFields"]["triggerContext"].as_object().context("context")? {
+        assert_eq!(value, "unknown", "{name}");
+    }
+    assert_eq!(answer.get("location"), None, "{answer}");
+    assert_eq!(answer["thng"], json!(thng));
+    assert_eq!(answer["customFields"]["authenticationStatus"], seen["customFields"]["authenticationStatus"]);
+    // Operators read the whole of it.
+    let kept = format!("/actions/authenticationResults/{}", id(&answer));
+    let kept = api.get(&kept).await?.json();
+    assert_eq!(kept["customFields"]["triggerContext"]["city"], "Tokyo", "{kept}");
+    Ok(())
+}
+
 crate::on_both_engines!(
+    the_scan_of_another_tells_a_public_key_nothing,
     scans_by_a_public_key_move_no_verdict,
     a_trigger_by_a_public_key_is_not_believed,
     the_standing_follows_the_newest_scan,

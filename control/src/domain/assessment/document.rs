@@ -8,7 +8,7 @@ use super::{
     rules::Match,
     settings::Settings,
     spot::CountryCode,
-    trigger::{Named, Request, TriggerType},
+    trigger::{Asked, Named, Request, TriggerType},
 };
 
 /// Type of the action that holds a result.
@@ -121,13 +121,37 @@ pub fn members(
         "rulesVersion": RULES_VERSION,
     });
     let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
-    for name in ["requestUser", "requestUserName", "scanValue"] {
+    for name in REPEATED {
         if let Some(text) = request.text(name) {
             fields.insert(name.to_owned(), text.into());
         }
     }
     (fields, tags(found, request, context, source))
 }
+
+/// Takes out of an answer what comes from the stored scan alone and tells of whoever scanned: address and agent, place
+/// and custom fields. The stored result keeps them.
+pub fn withhold_scan(asked: &Asked, members: &mut Map<String, Value>) {
+    if !asked.gives_location() {
+        members.remove("location");
+    }
+    let Some(fields) = members.get_mut("customFields").and_then(Value::as_object_mut) else { return };
+    let context = fields.get_mut("triggerContext").and_then(Value::as_object_mut);
+    for value in context.into_iter().flat_map(Map::values_mut) {
+        *value = "unknown".into();
+    }
+    if !asked.gives_custom_fields() {
+        for name in REPEATED {
+            fields.remove(name);
+        }
+        if let Some(tags) = members.get_mut("tags").and_then(Value::as_array_mut) {
+            tags.retain(|tag| !tag.as_str().is_some_and(|tag| tag.starts_with("scanValue:")));
+        }
+    }
+}
+
+/// Custom fields of a trigger that its result repeats.
+const REPEATED: [&str; 3] = ["requestUser", "requestUserName", "scanValue"];
 
 /// Metres are as exact as any of it.
 fn tidy(km: f64) -> f64 {

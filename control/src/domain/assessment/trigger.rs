@@ -176,6 +176,18 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Whether the request itself says where the scan was.
+    #[must_use]
+    pub const fn gives_location(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Whether the request itself has custom fields.
+    #[must_use]
+    pub const fn gives_custom_fields(&self) -> bool {
+        self.custom.is_some()
+    }
+
     /// The request with what it lacks taken from the stored action.
     ///
     /// # Errors

@@ -65,6 +65,7 @@ pub async fn authenticate(
     let request = asked.clone().complete(stored.as_ref());
     let request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
     let request = &request;
+    let of_another = stored.as_ref().is_some_and(|scan| is_of_another(actor, scan, origin));
     check_type(&mut conn, actor, request.kind).await?;
     let gathered = gather(app, &mut conn, actor, &grant, request, stored, origin, now).await?;
     drop(conn);
@@ -82,7 +83,20 @@ pub async fn authenticate(
     if followed {
         app.hub.wake();
     }
-    Ok(action_creation::created(action, now))
+    let mut answer = action_creation::created(action, now);
+    if of_another {
+        document::withhold_scan(asked, &mut answer.members);
+    }
+    Ok(answer)
+}
+
+/// Whether the holder of a public key names a scan that somebody else made: neither its user nor its address is theirs.
+fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
+    let user = scan.members.get("user").and_then(Value::as_str);
+    let address = observe::address_of(&scan.members);
+    actor.kind.is_public()
+        && (actor.kind != ActorKind::User || user != Some(actor.id.as_str()))
+        && (address.is_none() || address != origin.ip)
 }
 
 /// Lets the standing of an item follow its newest scan, and keeps its greatest points; gives whether edges must hear.

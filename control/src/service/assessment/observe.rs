@@ -111,7 +111,8 @@ pub(super) fn network_of_scan(members: &Map<String, Value>) -> (Option<AgentHash
     (address_of(members).map(network_of), Spot::of_address(false, None, country, None))
 }
 
-fn address_of(members: &Map<String, Value>) -> Option<IpAddr> {
+/// The address that a stored action came from, where it was kept.
+pub(super) fn address_of(members: &Map<String, Value>) -> Option<IpAddr> {
     members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok())
 }
 
