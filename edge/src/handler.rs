@@ -17,8 +17,8 @@ use http::{
 use hyper::body::Incoming;
 use serde_json::json;
 use shared::{
-    client_address::PROXY_HEADERS,
     access_token::{url_without_access_token, without_access_token},
+    client_address::PROXY_HEADERS,
     negotiate::Representation,
     problem::Code,
     qr::{self, Ecl},

@@ -28,7 +28,7 @@ pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
     attackers::{Attack, Attacker, attack},
     people::Rng,
-    report::{Report, auc, precision},
+    report::{Rate, Report, auc, precision},
 };
 
 /// Seeds from here on are not looked at while the rules are worked on.
@@ -75,9 +75,8 @@ pub struct Judged {
     pub is_duplicate: bool,
     /// Whether it was suspected to be one.
     pub is_suspected: bool,
-    /// Whether any scan before the last one was seen inside of its market: what was not may be bought there and taken
-    /// along, or diverted, and no rule that goes by places tells these apart.
-    pub is_seen_inside: bool,
+    /// Whether an earlier session was outside of its market: the first scan there by an address alone is only suspected.
+    pub is_seen_outside_before: bool,
     /// What was said of the market.
     pub gray_market: Risk,
     /// The first baseline: how many sessions there were.
@@ -124,8 +123,7 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
     let (last, before) = case.scans.split_last()?;
     let found = assessed(case, last, &Profile::of(before), settings);
     let signs = signs(&found.spread, settings);
-    let is_inside =
-        |scan: &Observation| scan.spot.country.is_some_and(|country| case.market.contains(&country));
+    let earlier = &found.spread.previous_countries;
     let after: Vec<&Observation> = case.scans.iter().filter(|scan| scan.at.0 >= 0).collect();
     Some(Judged {
         kind: case.kind,
@@ -134,7 +132,7 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
         signs,
         is_duplicate: found.check("duplicateChecks") == Match::True,
         is_suspected: duplicate(&found.spread, settings).1,
-        is_seen_inside: before.iter().any(|scan| scan.at.0 >= 0 && is_inside(scan)),
+        is_seen_outside_before: earlier.iter().flatten().any(|country| !case.market.contains(country)),
         gray_market: found.verdict.gray_market,
         sessions: after.len(),
         impossible: impossible(&after),

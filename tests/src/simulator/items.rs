@@ -9,6 +9,11 @@ use super::{
     people::{Person, Rng, Town, country},
 };
 
+/// The group of genuine items that were bought on a journey.
+pub(super) const TOURIST: &str = "bought on a journey";
+/// The group of diverted items that somebody scanned inside of the market first.
+pub(super) const TRIED_INSIDE: &str = "diverted, tried inside";
+
 pub(super) const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 /// From the commission to the end of what is looked at.
@@ -74,14 +79,15 @@ impl Item<'_> {
             self.seen(&person, town, sold);
             let days = self.rng.between(1, 14) as i64;
             self.owned(&person, live_in, sold + days * DAY);
-            return (Kind::Genuine, "bought on a journey", false);
+            return (Kind::Genuine, TOURIST, false);
         }
         (Kind::Genuine, self.life(town, sold), false)
     }
 
     fn diverted(&mut self, home: &'static Country, market: &[&Country]) -> Made {
         let sold = self.time(14, 150);
-        if self.rng.chance(self.figures.tried_inside) {
+        let is_tried = self.rng.chance(self.figures.tried_inside);
+        if is_tried {
             let town = Town::of(self.rng, home);
             let at = (self.rng.unit() * sold as f64) as i64;
             self.visitor(town, town, at);
@@ -89,7 +95,7 @@ impl Item<'_> {
         let abroad = country(self.rng, |one| market.iter().all(|inside| inside.code != one.code));
         let town = Town::of(self.rng, abroad);
         self.life(town, sold);
-        (Kind::Diverted, "diverted", false)
+        (Kind::Diverted, if is_tried { TRIED_INSIDE } else { "diverted" }, false)
     }
 
     fn copied(&mut self, home: &'static Country) -> Made {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt};
 
 use shared::standing::Risk;
 
-use super::{Judged, Kind};
+use super::{
+    Judged, Kind,
+    items::{TOURIST, TRIED_INSIDE},
+};
 
 /// Shares of bad items for which precision is told.
 const PREVALENCES: [f64; 3] = [0.10, 0.03, 0.005];
@@ -35,12 +38,49 @@ pub struct Report {
     pub diversion_noticed: f64,
     /// Share of genuine items whose diversion was confirmed.
     pub diversion_false_positives: f64,
-    /// Of these, the share that was never seen inside of its market.
-    pub diversion_never_inside: f64,
+    /// Of these, the share that was bought on a journey: by a phone that is seen at home while it roams.
+    pub diversion_bought_on_a_journey: f64,
+    /// Share of diverted items with an earlier session outside whose diversion was confirmed.
+    pub diversion_seen_again: Rate,
+    /// The same of the items among them that nobody scanned inside of the market first.
+    pub diversion_never_inside: Rate,
     /// How many of each kind.
     pub counts: [usize; 3],
     /// How many of each group there were, and of them the shares of duplicates and of confirmed diversions.
     pub groups: BTreeMap<&'static str, (usize, f64, f64)>,
+}
+
+/// A share of so many items, with the interval of 95 % by Wilson.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// The share.
+    pub share: f64,
+    /// How many items there were.
+    pub of: usize,
+}
+
+impl Rate {
+    fn of<'a>(all: impl Iterator<Item = &'a Judged>, is_so: impl Fn(&Judged) -> bool) -> Self {
+        let (hits, of) = all.fold((0, 0), |(hits, of), one| (hits + usize::from(is_so(one)), of + 1));
+        Self { share: hits as f64 / of.max(1) as f64, of }
+    }
+
+    /// The least and the greatest share that what was seen speaks for.
+    #[must_use]
+    pub fn interval(self) -> [f64; 2] {
+        const Z: f64 = 1.96;
+        let n = self.of.max(1) as f64;
+        let middle = self.share + Z * Z / (2.0 * n);
+        let half = Z * (self.share * (1.0 - self.share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        [(middle - half) / (1.0 + Z * Z / n), (middle + half) / (1.0 + Z * Z / n)]
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [least, most] = self.interval();
+        write!(f, "{:.3} ({least:.3} to {most:.3}, of {})", self.share, self.of)
+    }
 }
 
 fn share<'a>(all: impl Iterator<Item = &'a Judged>, is_so: impl Fn(&Judged) -> bool) -> f64 {
@@ -99,9 +139,17 @@ impl Report {
                 [Risk::Confirmed, Risk::Suspected].contains(&one.gray_market)
             }),
             diversion_false_positives: share(of(Kind::Genuine), is_confirmed),
-            diversion_never_inside: share(of(Kind::Genuine).filter(|one| is_confirmed(one)), |one| {
-                !one.is_seen_inside
+            diversion_bought_on_a_journey: share(of(Kind::Genuine).filter(|one| is_confirmed(one)), |one| {
+                one.who == TOURIST
             }),
+            diversion_seen_again: Rate::of(
+                of(Kind::Diverted).filter(|one| one.is_seen_outside_before),
+                is_confirmed,
+            ),
+            diversion_never_inside: Rate::of(
+                of(Kind::Diverted).filter(|one| one.is_seen_outside_before && one.who != TRIED_INSIDE),
+                is_confirmed,
+            ),
             counts: [Kind::Genuine, Kind::Diverted, Kind::Copied].map(|kind| of(kind).count()),
             groups,
         }
@@ -174,10 +222,12 @@ impl fmt::Display for Report {
             at(recall, wrong)
         )?;
         writeln!(f, "  confirmed or suspected diversion of diverted items: {:.3}", self.diversion_noticed)?;
+        writeln!(f, "  confirmed, of diverted items seen outside before: {}", self.diversion_seen_again)?;
+        writeln!(f, "  the same, not tried inside first: {}", self.diversion_never_inside)?;
         writeln!(
             f,
-            "  genuine items with a confirmed diversion that were never seen inside: {:.3}",
-            self.diversion_never_inside
+            "  genuine items with a confirmed diversion that were bought on a journey: {:.3}",
+            self.diversion_bought_on_a_journey
         )?;
         writeln!(f, "  sign            seen in: copies called  not called  false alarms  the rest")?;
         for (name, [called, missed, wrong, rest]) in &self.signs {
