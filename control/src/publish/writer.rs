@@ -29,10 +29,10 @@ const GROUP_TIME: Duration = Duration::from_millis(20);
 const GROUP_SIZE: usize = 256;
 
 /// Urgent requests that may wait; past it the caller hears that the service is busy.
-const URGENT_LANE: usize = 1_024;
+pub(crate) const URGENT_LANE: usize = 1_024;
 
 /// Imports that may wait: each may be a megabyte.
-const BULK_LANE: usize = 64;
+pub(crate) const BULK_LANE: usize = 64;
 
 /// Which requests go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,8 @@ use shared::{
 use crate::{
     domain::access::{Actor, ActorKind},
     error::ServiceError,
+    publish::writer::{BULK_LANE, Lane, URGENT_LANE},
+    service::rounds,
 };
 
 /// Most connections of the API: those of browsers, programs and WebSockets.
@@ -47,6 +49,9 @@ const PINGS: usize = 16;
 
 /// Single reads of edges at once: half of the connections to the database, so that misses of a fleet leave room.
 const LOOKUPS: usize = 8;
+
+/// Property writes that may wait.
+const PROPERTY_WRITES: usize = rounds::MAX_WAITING;
 
 /// How many connections and uploads there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +130,11 @@ pub struct Capacity {
     pub(crate) passwords: Shares<Owner>,
     pub(crate) pings: Shares<Owner>,
     pub(crate) lookups: Shares<Owner>,
+    /// Changes of redirections and rules that wait for the writer, or are being written.
+    changes: Shares<Owner>,
+    /// Imports of redirections and other long lists of changes.
+    imports: Shares<Owner>,
+    property_writes: Shares<Owner>,
 }
 
 impl Default for Capacity {
@@ -168,6 +178,9 @@ impl Capacity {
             passwords: Shares::new(PASSWORDS),
             pings: Shares::new(PINGS),
             lookups: Shares::new(LOOKUPS),
+            changes: Shares::new(URGENT_LANE),
+            imports: Shares::new(BULK_LANE),
+            property_writes: Shares::new(PROPERTY_WRITES),
             limits,
         }
     }
@@ -216,6 +229,28 @@ impl Capacity {
             .take([(Owner::Edge(edge.clone()), LOOKUPS * 3 / 4)])
             .map_err(|_| ServiceError::Full("look-ups of edges"))
     }
+
+    /// A place for a change of redirections or rules, held until it is written.
+    pub(crate) fn change(&self, actor: &Actor, lane: Lane) -> Result<Place, ServiceError> {
+        match lane {
+            Lane::Urgent => take_write(&self.changes, actor, "changes of redirections"),
+            Lane::Bulk | Lane::Begun => take_write(&self.imports, actor, "imports"),
+        }
+    }
+
+    /// A place for a write of properties, held until it is written.
+    pub(crate) fn property_write(&self, actor: &Actor) -> Result<Place, ServiceError> {
+        take_write(&self.property_writes, actor, "property writes")
+    }
+}
+
+/// A place for a write: an account has three quarters at most, its applications, their users and Things a half.
+fn take_write(pool: &Shares<Owner>, actor: &Actor, what: &'static str) -> Result<Place, ServiceError> {
+    let most = pool.most();
+    let applications =
+        (actor.kind != ActorKind::Operator).then(|| (Owner::Applications(actor.account), most / 2));
+    let owners = [(Owner::Account(actor.account), most / 4 * 3)];
+    take(pool, owners.into_iter().chain(applications), what)
 }
 
 fn actor_of(actor: &Actor) -> Owner {
@@ -345,5 +380,35 @@ mod tests {
         let (held, code) = taken(|_| capacity.lookup(&edge));
         assert_eq!((held.len(), code), (6, Code::Unavailable));
         assert!(capacity.lookup(&other).is_ok(), "another edge is answered");
+    }
+
+    #[test]
+    fn waiting_writes_of_an_account_leave_room_to_operators_and_other_accounts() {
+        type Take = fn(&Capacity, &Actor) -> Result<Place, ServiceError>;
+        let pools: [(usize, Take); 3] = [
+            (1_024, |capacity, actor| capacity.change(actor, Lane::Urgent)),
+            (64, |capacity, actor| capacity.change(actor, Lane::Bulk)),
+            (8_192, |capacity, actor| capacity.property_write(actor)),
+        ];
+        for (most, take) in pools {
+            let capacity = Capacity::default();
+            let app = |n: usize| actor(1, ActorKind::App, &n.to_string());
+            let (apps, code) = taken(|n| take(&capacity, &app(n)));
+            assert_eq!(
+                (apps.len(), code),
+                (most / 2, Code::TooManyRequests),
+                "all applications of the account"
+            );
+            let (operator, code) = taken(|_| take(&capacity, &actor(1, ActorKind::Operator, "o")));
+            assert_eq!((operator.len(), code), (most / 4, Code::TooManyRequests), "its operators");
+            let (other, code) = taken(|_| take(&capacity, &actor(2, ActorKind::Operator, "o")));
+            assert_eq!(
+                (other.len(), code),
+                (most / 4, Code::Unavailable),
+                "another account, until all is full"
+            );
+            drop(apps);
+            assert!(take(&capacity, &app(0)).is_ok(), "what was written makes room");
+        }
     }
 }

@@ -56,6 +56,7 @@ pub async fn write(
     let grant = require(actor, verb, Properties)?;
     refuse_system(points.iter().map(|point| &point.key))?;
     if points.len() <= property_group::MAX_POINTS && is_valid(owner.1) {
+        let _place = app.capacity.property_write(actor)?;
         let (account, resource, origin) = (actor.account, owner.1.to_owned(), events::origin());
         let request = Request { account, grant, owner: owner.0, resource, points, origin };
         return app.property_groups.submit(request).await;

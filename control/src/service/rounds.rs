@@ -24,7 +24,7 @@ const ROUND_SIZE: usize = 256;
 const PATIENCE: Duration = Duration::from_millis(25);
 
 /// Requests that may wait; past it the caller hears that the service is busy.
-const MAX_WAITING: usize = 8_192;
+pub(super) const MAX_WAITING: usize = 8_192;
 
 type Work<Q, A> = Box<dyn Fn(Vec<Q>) -> BoxFuture<'static, Vec<A>> + Send + Sync>;
 

@@ -66,6 +66,7 @@ pub async fn replace(
     rules: Vec<Rule>,
 ) -> Result<Written<StoredRules>, ServiceError> {
     let owner = admit(actor, Verb::Update, whose)?;
+    let _place = app.capacity.change(actor, Lane::Urgent)?;
     let (account, now) = (actor.account, app.clock.now());
     app.writer.submit(Lane::Urgent, move |tx| put(tx, account, owner, rules, now).boxed()).await
 }
@@ -77,6 +78,7 @@ pub async fn replace(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, whose: Whose<'_>) -> Result<Written<()>, ServiceError> {
     let owner = admit(actor, Verb::Delete, whose)?;
+    let _place = app.capacity.change(actor, Lane::Urgent)?;
     let (account, now) = (actor.account, app.clock.now());
     app.writer.submit(Lane::Urgent, move |tx| remove(tx, account, owner, now).boxed()).await
 }

@@ -5,24 +5,33 @@ use std::{net::TcpListener, sync::Arc, time::Duration};
 use anyhow::{Context, Result, ensure};
 use control::{
     domain::access::ActorKind,
-    http::{ApiListeners, run},
-    service::limiter::{Limiter, Limits, Ticks},
+    http::{ApiListeners, internal, run},
+    service::{
+        edge_keys,
+        limiter::{Limiter, Limits, Ticks},
+    },
     store::keys,
+    system::SystemRandom,
 };
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::time::{Clock, ManualClock, UnixMillis};
+use shared::{
+    time::{Clock, ManualClock, UnixMillis},
+    wire::internal::{EDGES_PATH, LINKS_PATH, LOOKUP_PATH, STREAM_PATH},
+};
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
 /// An API on a socket whose limits are small and whose time stands still.
 struct Limited {
     base: String,
+    /// Where edges connect.
+    internal: String,
     http: Client,
     keys: [String; 2],
     clock: Arc<ManualClock>,
-    _made: TestApp,
+    made: TestApp,
     shutdown: CancellationToken,
 }
 
@@ -50,17 +59,33 @@ impl Limited {
                 .await?;
         }
         tx.commit().await?;
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let base = format!("http://{}", listener.local_addr()?);
+        let bind = || {
+            let listener = TcpListener::bind("127.0.0.1:0")?;
+            let base = format!("http://{}", listener.local_addr()?);
+            anyhow::Ok((base, ApiListeners { plain: vec![listener], tls: None }))
+        };
+        let (base, api) = bind()?;
+        let (internal, edges) = bind()?;
         let shutdown = CancellationToken::new();
-        let listeners = ApiListeners { plain: vec![listener], tls: None };
-        tokio::spawn(run(listeners, made.app.clone(), shutdown.clone()));
-        Ok(Self { base, http: Client::new(), keys, clock, _made: made, shutdown })
+        tokio::spawn(run(api, made.app.clone(), shutdown.clone()));
+        tokio::spawn(internal::run(edges, made.app.clone(), shutdown.clone()));
+        Ok(Self { base, internal, http: Client::new(), keys, clock, made, shutdown })
     }
 
     /// A request of a client behind the edge, which shows who it is.
     async fn send(&self, method: Method, path: &str, key: Option<&str>, client: &str) -> Result<Response> {
-        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        self.send_to(&self.base, method, path, key, client).await
+    }
+
+    async fn send_to(
+        &self,
+        base: &str,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        client: &str,
+    ) -> Result<Response> {
+        let mut request = self.http.request(method, format!("{base}{path}"));
         request = request.header("x-waymark-edge", "edge-token").header("x-forwarded-for", client);
         if let Some(key) = key {
             request = request.header("authorization", key);
@@ -153,6 +178,29 @@ async fn guesses_are_limited_by_address(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+async fn guesses_of_an_edges_key_are_limited_by_address(engine: Engine) -> Result<()> {
+    let api = Limited::new(engine).await?;
+    let ask = |path: &'static str, key: Option<String>, client: &'static str| {
+        let api = &api;
+        async move { api.send_to(&api.internal, Method::GET, path, key.as_deref(), client).await }
+    };
+    let paths = [LOOKUP_PATH, LINKS_PATH, EDGES_PATH, STREAM_PATH];
+    for n in 0..10 {
+        let key = (n % 2 == 0).then(|| format!("{n}").repeat(80));
+        let response = ask(paths[n % paths.len()], key, "198.51.100.1").await?;
+        ensure!(response.status() == 401, "{n}: {response:?}");
+    }
+    for path in paths {
+        check_limited(ask(path, Some("U".repeat(80)), "198.51.100.1").await?, 10).await?;
+    }
+    // The same address guesses no key of an account instead; an edge at it is served, and so are other addresses.
+    check_limited(api.send(Method::GET, "/access", None, "198.51.100.1").await?, 10).await?;
+    let (_, known) = edge_keys::create(&api.made.app.db, &*api.clock, &SystemRandom, "e1").await?;
+    ensure!(ask(EDGES_PATH, Some(known), "198.51.100.1").await?.status() == 200);
+    ensure!(ask(EDGES_PATH, None, "198.51.100.2").await?.status() == 401);
+    Ok(())
+}
+
 async fn logins_are_limited_by_address(engine: Engine) -> Result<()> {
     let api = Limited::new(engine).await?;
     for path in ["/users/login", "/v2/auth/evrythng/users"] {
@@ -184,5 +232,6 @@ async fn logins_are_limited_by_address(engine: Engine) -> Result<()> {
 crate::on_both_engines!(
     a_key_is_limited_and_another_is_not,
     guesses_are_limited_by_address,
+    guesses_of_an_edges_key_are_limited_by_address,
     logins_are_limited_by_address,
 );

@@ -47,13 +47,18 @@ async fn sqlite_serves_writes_again_once_a_full_disk_has_room() -> Result<()> {
         Ok(status == StatusCode::SERVICE_UNAVAILABLE && said["control"]["writable"] == false)
     })
     .await?;
+    let writable =
+        async || anyhow::Ok(product.metrics().await?.get("waymark_control_store_writable").copied());
+    ensure!(writable().await? == Some(0.0));
     // What is printed leads on.
     ensure!(ready(&product, "/ready/edge").await?.0 == StatusCode::OK);
     ensure!(product.scan("ONE").await?.0 == StatusCode::TEMPORARY_REDIRECT);
 
     disk.make_room()?;
     until("writes are taken again", async || Ok(create().await?.0 == StatusCode::CREATED)).await?;
-    until("it is ready again", async || Ok(ready(&product, "/ready").await?.0 == StatusCode::OK)).await
+    until("it is ready again", async || Ok(ready(&product, "/ready").await?.0 == StatusCode::OK)).await?;
+    ensure!(writable().await? == Some(1.0));
+    Ok(())
 }
 
 /// The error is the real server's own, as a table that cannot grow has it.

@@ -85,6 +85,11 @@ impl Collector for Readings {
         let plain = |value: f64| vec![(Labels::new(), value)];
         gauge("log_head_rev", "Newest revision that is on its way to the edges", plain(hub.head() as f64))?;
         gauge(
+            "store_writable",
+            "1 while the database takes writes, as last tried",
+            plain(f64::from(u8::from(app.write_probe.failing_since().is_none()))),
+        )?;
+        gauge(
             "log_silence_seconds",
             "Time since the change log was read well",
             plain(hub.silence().as_secs_f64()),

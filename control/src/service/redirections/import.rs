@@ -83,6 +83,7 @@ pub async fn create_many(
         let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {count}.");
         return Err(ServiceError::refused(Code::Invalid, text));
     }
+    let _place = app.capacity.change(actor, Lane::Bulk)?;
     let mut candidates = Vec::with_capacity(count);
     for _ in 0..count {
         candidates.push(app.random16()?);

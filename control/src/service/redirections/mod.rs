@@ -80,6 +80,7 @@ pub async fn create(
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Redirection>, ServiceError> {
     let grant = require(actor, Verb::Create, Redirections)?;
+    let _place = app.capacity.change(actor, Lane::Urgent)?;
     let (actor, project) = (actor.clone(), project.map(str::to_owned));
     let candidates = vec![app.random16()?, app.random16()?];
     let (account, at) = (actor.account, app.clock.now());
@@ -182,6 +183,7 @@ pub async fn replace(
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
     let grant = require(actor, Verb::Update, Redirections)?;
+    let _place = app.capacity.change(actor, lane(&short_ids))?;
     let (account, at, actor) = (actor.account, app.clock.now(), actor.clone());
     app.writer
         .submit(lane(&short_ids), move |tx| {
@@ -234,6 +236,7 @@ pub async fn delete(
     short_ids: Vec<String>,
 ) -> Result<Written<()>, ServiceError> {
     let grant = require(actor, Verb::Delete, Redirections)?;
+    let _place = app.capacity.change(actor, lane(&short_ids))?;
     let (account, at) = (actor.account, app.clock.now());
     app.writer
         .submit(lane(&short_ids), move |tx| {
