@@ -21,7 +21,7 @@ use super::{
 /// Most actions of one request: at 1 KiB each, what fits into the largest body.
 pub const MAX_ACTIONS: usize = 1_000;
 
-/// What a body says of an action; `context`, `user` and who created it are never taken from it.
+/// What a body says of an action; `user` and who created it are never taken from it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ActionDraft {
     /// Its type, for a path that names none.
@@ -38,6 +38,8 @@ pub struct ActionDraft {
     pub timestamp: Option<UnixMillis>,
     /// Where it happened.
     pub location: Option<Location>,
+    /// `context` as it came: most callers may not say it, and send back what they read.
+    pub context: Option<Value>,
     /// Labels.
     pub tags: Option<Vec<String>>,
     /// The caller's own members.
@@ -96,6 +98,7 @@ impl ActionDraft {
             identifiers: identifiers(members_),
             timestamp: millis(members_, "timestamp"),
             location: Location::read(members_, "location", Form::Open),
+            context: members_.raw("context").cloned(),
             tags: texts(members_, "tags", MAX_TAG),
             custom_fields: custom_fields(members_),
             scopes: members_.raw("scopes").is_some().then(|| read_scopes(members_)),

@@ -3,11 +3,14 @@
 use std::net::IpAddr;
 
 use serde_json::{Map, Value};
-use shared::{geo::Locality, wire::scan::is_bot};
+use shared::{
+    geo::Locality,
+    wire::scan::{MAX_USER_AGENT, cut, is_bot},
+};
 
-use super::location::Coordinates;
+use super::{limits, location::Coordinates, members::Members};
 
-/// What a request tells of the one who acts, as it came; nothing of it is taken from a body.
+/// What a request tells of the one who acts, as it came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Origin<'a> {
     /// The client's address.
@@ -16,6 +19,46 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
     /// `Referer`, without `access_token`.
     pub referer: Option<&'a str>,
+}
+
+/// The customer whose scan a server reports: `context` in the body of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reported {
+    /// `ipAddress`.
+    pub ip: Option<IpAddr>,
+    /// `userAgent`, 1 to [`MAX_USER_AGENT`] bytes of it.
+    pub user_agent: Option<String>,
+}
+
+impl Reported {
+    /// Reads `context`; what follows from the address, such as `city`, cannot be said.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(value: &Value) -> Result<Self, Vec<String>> {
+        const KNOWN: [&str; 2] = ["ipAddress", "userAgent"];
+        let mut members = Members::within(value, "context")?;
+        for name in members.names().filter(|name| !KNOWN.contains(name)) {
+            let path = members.path(limits::shorten(name));
+            members.fault(format!("{path} cannot be reported; ipAddress and userAgent can."));
+        }
+        let ip = members.parsed::<IpAddr>("ipAddress").map(|ip| ip.to_canonical());
+        let user_agent = members.text("userAgent");
+        if user_agent.is_some_and(|text| text.is_empty() || text.chars().any(char::is_control)) {
+            members.fault("context.userAgent must have printable characters.");
+        }
+        if members.raw("ipAddress").is_none() && members.raw("userAgent").is_none() {
+            members.fault("context must have ipAddress or userAgent.");
+        }
+        let user_agent = user_agent.map(|text| cut(text, MAX_USER_AGENT).to_owned());
+        members.finish(Some(Self { ip, user_agent }))
+    }
+
+    /// The customer in place of the server.
+    #[must_use]
+    pub fn origin(&self) -> Origin<'_> {
+        Origin { ip: self.ip, user_agent: self.user_agent.as_deref(), referer: None }
+    }
 }
 
 /// What a user agent tells.
@@ -109,6 +152,44 @@ mod tests {
         let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
         let agent = read_agent(&parser, Some(phone));
         assert_eq!((agent.name, agent.system), (Some("Safari"), Some("iPhone")));
+    }
+
+    #[test]
+    fn a_reported_customer_has_an_address_an_agent_or_both() {
+        let long = "a".repeat(MAX_USER_AGENT + 1);
+        for (value, ip, agent) in [
+            (json!({"ipAddress": "203.0.113.7"}), Some("203.0.113.7"), None),
+            (
+                json!({"ipAddress": "::ffff:203.0.113.7", "userAgent": "x/1"}),
+                Some("203.0.113.7"),
+                Some("x/1"),
+            ),
+            (json!({"ipAddress": null, "userAgent": long}), None, Some(&long[..MAX_USER_AGENT])),
+        ] {
+            let reported = Reported::parse(&value).unwrap();
+            let expected = Origin { ip: ip.map(|ip| ip.parse().unwrap()), user_agent: agent, referer: None };
+            assert_eq!(reported.origin(), expected, "{value}");
+        }
+        for (value, faults) in [
+            (json!("x"), vec!["context must be an object"]),
+            (json!({}), vec!["context must have ipAddress or userAgent"]),
+            (
+                json!({"ipAddress": "x", "userAgent": ""}),
+                vec!["context.ipAddress: ", "context.userAgent must"],
+            ),
+            (
+                json!({"ipAddress": 7, "userAgent": "a\0"}),
+                vec!["context.ipAddress must", "context.userAgent must"],
+            ),
+            (json!({"ipAddress": "203.0.113.7", "city": "Bern"}), vec!["context.city cannot be reported"]),
+        ] {
+            let found = Reported::parse(&value).unwrap_err();
+            assert_eq!(found.len(), faults.len(), "{value}: {found:?}");
+            assert!(
+                found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)),
+                "{value}: {found:?}"
+            );
+        }
     }
 
     #[test]

@@ -117,6 +117,9 @@ pub struct ApplicationDetails {
     /// The types of triggers that it may submit for assessment, in place of the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_types: Option<Vec<String>>,
+    /// Whether its secret key may say in `context` of an action whose address and user agent it passes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reports_context: Option<bool>,
 }
 
 /// An application of a project: what has a public and a secret key.
@@ -166,6 +169,7 @@ impl ApplicationChange {
                 let is_known = TriggerType::ALL.iter().any(|known| known.as_str() == name);
                 if is_known { Ok(()) } else { Err("no type of a trigger") }
             }),
+            reports_context: members.boolean("reportsContext"),
         };
         members.finish(Some(Self { name, details }))
     }
@@ -228,6 +232,7 @@ impl Application {
             redirect_hosts: new.redirect_hosts.or(old.redirect_hosts),
             user_action_types: new.user_action_types.or(old.user_action_types),
             trigger_types: new.trigger_types.or(old.trigger_types),
+            reports_context: new.reports_context.or(old.reports_context),
         };
         Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
@@ -265,6 +270,7 @@ mod tests {
             ),
             (json!({"name": "x", "redirectHosts": [], "userActionTypes": []}), vec![]),
             (json!({"name": "x", "usersMayCreate": "yes"}), vec!["usersMayCreate must be true or false"]),
+            (json!({"name": "x", "reportsContext": 1}), vec!["reportsContext must be true or false"]),
             (
                 json!({"name": "x", "redirectHosts": ["https://a.example", "*.a.example", "", "u@a.example"]}),
                 vec![

@@ -73,6 +73,10 @@ pub(super) struct ApplicationDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["scans", "implicitScans"]))]
     trigger_types: Option<Vec<String>>,
+    /// Whether its server may report scans of its customers: with the secret key, `context` of a new action is then
+    /// taken as `{"ipAddress", "userAgent"}` of the customer; false if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports_context: Option<bool>,
 }
 
 impl ApplicationDocument {
@@ -91,6 +95,7 @@ impl ApplicationDocument {
             redirect_hosts: details.redirect_hosts,
             user_action_types: details.user_action_types,
             trigger_types: details.trigger_types,
+            reports_context: details.reports_context,
         })
     }
 }

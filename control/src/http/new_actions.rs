@@ -58,6 +58,10 @@ pub(super) struct NewActionDocument {
     /// `position`, or `latitude` and `longitude`, or `place`; that of the client's address if left out.
     #[schema(value_type = Option<Object>, example = json!({"latitude": 51.5, "longitude": -0.1}))]
     location: Option<Map<String, Value>>,
+    /// `ipAddress` and `userAgent` of the customer whose scan a server reports, one of them or both: taken from the
+    /// secret key of an application with `reportsContext`; from all others it is ignored.
+    #[schema(value_type = Option<Object>, example = json!({"ipAddress": "203.0.113.7", "userAgent": "Mozilla/5.0"}))]
+    context: Option<Map<String, Value>>,
     /// At most 100 labels of 1 to 128 characters.
     tags: Option<Vec<String>>,
     /// The caller's own members, at most 64 KiB.

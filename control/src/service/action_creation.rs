@@ -2,13 +2,13 @@
 
 pub mod alike;
 pub mod alone;
+mod seen;
 mod template;
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 use shared::{
-    geo::Locality,
     id::{ActionId, CollectionId, PlaceId, ProductId, ThngId},
     identifier::Identifier,
     problem::Code,
@@ -16,7 +16,10 @@ use shared::{
 };
 use tracing::instrument;
 
-use self::template::{Template, is_empty};
+use self::{
+    seen::Seen,
+    template::{Template, is_empty},
+};
 use super::{
     App,
     access::require,
@@ -142,13 +145,15 @@ struct Target {
 
 /// The work on one request.
 struct Making<'a> {
+    app: &'a App,
     actor: &'a Actor,
     grant: &'a Grant,
     project: Option<&'a str>,
     /// The scopes of an action that asks for none.
     scopes: Option<Scopes>,
-    context: Map<String, Value>,
-    locality: Locality,
+    seen: Seen,
+    /// Whether drafts may say in `context` of whom they tell, once that was asked.
+    reports_context: Option<bool>,
     now: UnixMillis,
     known_types: HashSet<String>,
     /// What the application lets the caller do, if it is a user that is confined to its own.
@@ -160,15 +165,12 @@ struct Making<'a> {
 impl<'a> Making<'a> {
     /// Work on a request; the scopes that `?project=` asks for are checked here.
     async fn begin(
-        app: &App,
+        app: &'a App,
         tx: &mut Tx,
         actor: &'a Actor,
         grant: &'a Grant,
         around: Circumstances<'a>,
     ) -> Result<Self, ServiceError> {
-        let locality = around.origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
-        let agent = context::read_agent(&app.agents, around.origin.user_agent);
-        let context = context::context(around.origin, agent, &locality);
         let now = app.clock.now();
         let scopes = scopes_for(tx, actor, grant, None, around.project).await?;
         let rules = UserRules::load(tx, actor).await?;
@@ -177,8 +179,9 @@ impl<'a> Making<'a> {
             grant,
             project: around.project,
             scopes,
-            context,
-            locality,
+            app,
+            seen: Seen::of(app, around.origin),
+            reports_context: None,
             now,
             known_types: HashSet::new(),
             rules,
@@ -232,10 +235,12 @@ impl<'a> Making<'a> {
                 doc.insert(name.to_owned(), value);
             }
         };
-        let (source, location) = self.locate(tx, draft.location.as_ref()).await?;
+        let reported = self.reported(tx, draft).await?;
+        let seen = reported.as_ref().unwrap_or(&self.seen);
+        let (source, location) = self.locate(tx, draft.location.as_ref(), seen).await?;
         put("locationSource", Some(source.into()));
         put("location", location.map(Value::Object));
-        put("context", Some(Value::Object(self.context.clone())));
+        put("context", Some(Value::Object(seen.context.clone())));
         put("tags", draft.tags.as_ref().map(|tags| json!(tags)));
         put("customFields", draft.custom_fields.clone().map(Value::Object));
         put("identifiers", draft.identifiers.as_ref().map(|all| json!(all)));
@@ -433,9 +438,10 @@ impl<'a> Making<'a> {
         &self,
         tx: &mut Tx,
         given: Option<&Location>,
+        seen: &Seen,
     ) -> Result<(&'static str, Option<Map<String, Value>>), ServiceError> {
         let Some(given) = given else {
-            let location = context::location(&self.locality);
+            let location = context::location(&seen.locality);
             return Ok((if location.is_some() { "geoIp" } else { "unknown" }, location));
         };
         let at_place = match given.place {

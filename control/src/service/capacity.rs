@@ -248,7 +248,7 @@ impl Capacity {
 fn take_write(pool: &Shares<Owner>, actor: &Actor, what: &'static str) -> Result<Place, ServiceError> {
     let most = pool.most();
     let applications =
-        (actor.kind != ActorKind::Operator).then(|| (Owner::Applications(actor.account), most / 2));
+        (actor.kind != ActorKind::Operator).then_some((Owner::Applications(actor.account), most / 2));
     let owners = [(Owner::Account(actor.account), most / 4 * 3)];
     take(pool, owners.into_iter().chain(applications), what)
 }

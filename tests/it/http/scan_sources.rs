@@ -76,6 +76,74 @@ pub(super) async fn scans_by_a_public_key_move_no_verdict(engine: Engine) -> Res
     Ok(())
 }
 
+/// A server says whose scan it passes on, if an operator allowed its application to.
+pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let brand = Brand::new(&api).await?;
+    let thng = brand.thng("A").await?;
+    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
+    let applications = format!("/projects/{project}/applications");
+    let app = api.create(&applications, json!({"name": "a"})).await?;
+    let uri = format!("{applications}/{}", id(&app));
+    let secret = api.get(&format!("{uri}/secretKey")).await?.json();
+    let (public, secret) =
+        (app["appApiKey"].as_str().context("key")?, secret["secretApiKey"].as_str().context("key")?);
+    let scopes = json!({"scopes": {"users": [], "projects": [project]}});
+    assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
+    let scan = |context: Value| json!({"thng": thng, "context": context});
+    let customer = json!({"ipAddress": "203.0.113.7", "userAgent": PHONE});
+    let post =
+        async |key: &str, body: Value| api.call_as(key, Method::POST, "/actions/scans", Some(body)).await;
+
+    // Clients send back what they read: without the permission it is ignored, whatever it is.
+    for (key, context) in [(secret, customer.clone()), (secret, json!(7)), (public, customer.clone())] {
+        let made = post(key, scan(context)).await?;
+        assert_eq!(made.status, 201, "{made:?}");
+        assert!(made.json()["context"].get("ipAddress").is_none(), "{made:?}");
+    }
+    let allow = json!({"reportsContext": true});
+    for key in [public, secret] {
+        let refused = api.call_as(key, Method::PUT, &uri, Some(allow.clone())).await?;
+        assert_eq!(refused.status, 403, "{refused:?}");
+    }
+    let allowed = api.call(Method::PUT, &uri, Some(allow)).await?;
+    assert_eq!((allowed.status.as_u16(), &allowed.json()["reportsContext"]), (200, &json!(true)));
+
+    let made = post(secret, scan(customer.clone())).await?;
+    assert_eq!(made.status, 201, "{made:?}");
+    let made = made.json();
+    let context = &made["context"];
+    assert_eq!(
+        (&context["ipAddress"], &context["userAgent"]),
+        (&customer["ipAddress"], &customer["userAgent"])
+    );
+    assert_eq!((&context["city"], &context["countryCode"]), (&json!("Bern"), &json!("CH")), "{made}");
+    assert_eq!((&made["scanSource"], &made["locationSource"]), (&json!("server"), &json!("geoIp")));
+    let judged = brand.judge(json!({"id": id(&made), "thng": thng})).await?;
+    let fields = &judged["customFields"];
+    assert_eq!((&fields["countriesCount"], &fields["userAgentCount"]), (&json!(1), &json!(1)), "{judged}");
+    // The public key of the same application is not the server's.
+    let made = post(public, scan(customer.clone())).await?;
+    assert!(made.status == 201 && made.json()["context"].get("ipAddress").is_none(), "{made:?}");
+
+    let count =
+        async || anyhow::Ok(api.get("/actions/scans?perPage=100").await?.json().as_array().map(Vec::len));
+    let before = count().await?;
+    for (body, fault) in [
+        (scan(json!({"ipAddress": "203.0.113", "userAgent": PHONE})), "context.ipAddress: "),
+        (
+            scan(json!({"ipAddress": "203.0.113.7", "countryCode": "US"})),
+            "context.countryCode cannot be reported",
+        ),
+        (json!([scan(customer.clone()), scan(json!({}))]), "[1].context must have"),
+    ] {
+        let refused = post(secret, body).await?;
+        assert!(refused.problem(400, 40001)[0].starts_with(fault), "{fault}");
+    }
+    assert_eq!(count().await?, before, "a refused request records nothing");
+    Ok(())
+}
+
 /// A trigger by a public key: what it claims is shown, and neither incriminates nor clears.
 pub(super) async fn a_trigger_by_a_public_key_is_not_believed(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -212,6 +280,7 @@ pub(super) async fn the_scan_of_another_tells_a_public_key_nothing(engine: Engin
 crate::on_both_engines!(
     the_scan_of_another_tells_a_public_key_nothing,
     scans_by_a_public_key_move_no_verdict,
+    a_server_reports_the_scans_of_its_customers,
     a_trigger_by_a_public_key_is_not_believed,
     the_standing_follows_the_newest_scan,
     a_verdict_does_not_forget,

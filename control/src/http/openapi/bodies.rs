@@ -232,6 +232,7 @@ fn application(is_create: bool) -> Value {
         .may("redirectHosts", list(json!({"type": "string", "maxLength": MAX_HOST, "pattern": HOST})))
         .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
         .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
+        .may("reportsContext", boolean())
         .like("socialNetworks", json!({}))
         .done()
 }
@@ -349,6 +350,8 @@ fn actions(of_path: bool) -> Value {
         .may("type", formatted("action-type", "The path wins over it, but for `all`."))
         .may("timestamp", millis())
         .may("location", location())
+        .may("context", json!({"description": "`ipAddress` and `userAgent`, one of them or both, of the customer whose \
+            scan a server reports: by the secret key of an application with `reportsContext`, else ignored."}))
         .may("tags", texts(MAX_TAG))
         .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
         .may("scopes", scopes())

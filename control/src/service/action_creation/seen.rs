@@ -1,0 +1,63 @@
+//! Whom an action tells of: the sender of the request, or the customer whose scan a server reports.
+
+use serde_json::{Map, Value};
+use shared::{geo::Locality, problem::Code};
+
+use super::Making;
+use crate::{
+    domain::{
+        access::{Actor, ActorKind},
+        action_draft::ActionDraft,
+        context::{self, Origin, Reported},
+    },
+    error::ServiceError,
+    service::App,
+    store::{Tx, applications},
+};
+
+/// What an address and a user agent tell.
+pub(super) struct Seen {
+    /// The member `context`.
+    pub(super) context: Map<String, Value>,
+    /// Where the address is.
+    pub(super) locality: Locality,
+}
+
+impl Seen {
+    pub(super) fn of(app: &App, origin: Origin<'_>) -> Self {
+        let locality = origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
+        let agent = context::read_agent(&app.agents, origin.user_agent);
+        Self { context: context::context(origin, agent, &locality), locality }
+    }
+}
+
+impl Making<'_> {
+    /// The customer of a draft that names one, if the caller may say so. Others send back the `context` that they
+    /// read; theirs is ignored.
+    pub(super) async fn reported(
+        &mut self,
+        tx: &mut Tx,
+        draft: &ActionDraft,
+    ) -> Result<Option<Seen>, ServiceError> {
+        let Some(value) = &draft.context else { return Ok(None) };
+        let may_report = match self.reports_context {
+            Some(known) => known,
+            None => *self.reports_context.insert(reports_context(tx, self.actor).await?),
+        };
+        if !may_report {
+            return Ok(None);
+        }
+        let reported =
+            Reported::parse(value).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
+        Ok(Some(Seen::of(self.app, reported.origin())))
+    }
+}
+
+/// Whether a caller has the secret key of an application with `reportsContext`.
+async fn reports_context(tx: &mut Tx, actor: &Actor) -> Result<bool, ServiceError> {
+    let (ActorKind::TrustedApp, Some(project), Some(app)) = (actor.kind, actor.project, actor.app) else {
+        return Ok(false);
+    };
+    let application = applications::find(tx, actor.account, project, app).await?;
+    Ok(application.is_some_and(|found| found.details.reports_context == Some(true)))
+}
