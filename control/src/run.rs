@@ -48,6 +48,7 @@ impl Core {
         core.spawn(app.feed.clone().run(stop_background.clone()));
         core.spawn(worker::connections::run(app.clone(), stop_background.clone()));
         core.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
+        core.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
         core.spawn(worker::run_jobs::run(app.clone(), stop_background.clone()));
         core.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
         core.spawn(worker::reactions::run(app.clone(), stop_background.clone()));

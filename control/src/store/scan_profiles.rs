@@ -6,24 +6,29 @@ use shared::id::{AccountId, ThngId};
 use sqlx::types::Json;
 
 use super::{Conn, Raw, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::assessment::profile::{Observation, Profile};
+use crate::domain::assessment::profile::{Observation, Profile, SESSIONS_SINCE};
 
-const FIND: &str = "SELECT profile, unverified FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
+const FIND: &str =
+    "SELECT profile, unverified, rules_version FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
 // Rows are made before they are locked: two that begin a profile at once wait for each other.
-const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified) \
-    SELECT t.id, t.account_id, ''::bytea, ''::bytea FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id \
+const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
+    SELECT t.id, t.account_id, ''::bytea, ''::bytea, $2 FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id \
     ON CONFLICT (thng_id) DO NOTHING";
-const SQLITE_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified) \
-    SELECT t.id, t.account_id, x'', x'' FROM thngs t WHERE t.id IN (SELECT value FROM json_each($1)) \
+const SQLITE_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
+    SELECT t.id, t.account_id, x'', x'', $2 FROM thngs t WHERE t.id IN (SELECT value FROM json_each($1)) \
     ON CONFLICT (thng_id) DO NOTHING";
-const PG_LOCK: &str = "SELECT thng_id, profile, unverified FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
-const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
-const PG_LOCK_ONE: &str = "SELECT profile, unverified FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
+const PG_LOCK: &str = "SELECT thng_id, profile, unverified, rules_version FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
+const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified, rules_version FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
+const PG_LOCK_ONE: &str =
+    "SELECT profile, unverified, rules_version FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
 // A transaction that writes is the only one.
-const SQLITE_LOCK_ONE: &str = "SELECT profile, unverified FROM scan_profiles WHERE thng_id = $1";
-const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile, unverified = t.unverified \
+const SQLITE_LOCK_ONE: &str =
+    "SELECT profile, unverified, rules_version FROM scan_profiles WHERE thng_id = $1";
+const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile, unverified = t.unverified, rules_version = $4 \
     FROM UNNEST($1::text[], $2::bytea[], $3::bytea[]) AS t (thng_id, profile, unverified) WHERE scan_profiles.thng_id = t.thng_id";
-const SQLITE_WRITE: &str = "UPDATE scan_profiles SET profile = $2, unverified = $3 WHERE thng_id = $1";
+const SQLITE_WRITE: &str =
+    "UPDATE scan_profiles SET profile = $2, unverified = $3, rules_version = $4 WHERE thng_id = $1";
+const LIST: &str = "SELECT thng_id, account_id, rules_version FROM scan_profiles WHERE thng_id > $1 ORDER BY thng_id LIMIT $2";
 const DELETE: &str = "DELETE FROM scan_profiles WHERE thng_id = $1";
 
 /// A profile as it is stored.
@@ -31,13 +36,14 @@ const DELETE: &str = "DELETE FROM scan_profiles WHERE thng_id = $1";
 pub struct Stored {
     /// The profile.
     pub profile: Profile,
-    /// Whether it is of before scans had a source: it must be made again from the actions.
+    /// Whether an older release made it: it must be made again from the actions.
     pub is_outdated: bool,
 }
 
-type Bytes = (Vec<u8>, Option<Vec<u8>>);
+/// Sessions, those of public keys, and the version of the rules that made them.
+type Row = (Vec<u8>, Option<Vec<u8>>, Option<i32>);
 
-fn read((bytes, unverified): &Bytes, thng: &str) -> Result<Profile, StoreError> {
+fn read((bytes, unverified, _): &Row, thng: &str) -> Result<Profile, StoreError> {
     Profile::from_bytes(bytes, unverified.as_deref().unwrap_or_default())
         .map_err(|error| StoreError::Row(format!("profile of {thng}: {error}")))
 }
@@ -47,7 +53,7 @@ fn read((bytes, unverified): &Bytes, thng: &str) -> Result<Profile, StoreError> 
 /// # Errors
 /// The database failed.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Stored, StoreError> {
-    let row: Option<Bytes> = on_db!(conn, |c| sqlx::query_as(FIND)
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
         .bind(thng.as_str())
         .fetch_optional(c)
@@ -55,8 +61,46 @@ pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<S
     row.map_or_else(|| Ok(Stored::default()), |row| stored(&row, thng.as_str()))
 }
 
-fn stored(row: &Bytes, thng: &str) -> Result<Stored, StoreError> {
-    Ok(Stored { profile: read(row, thng)?, is_outdated: row.1.is_none() })
+fn stored(row: &Row, thng: &str) -> Result<Stored, StoreError> {
+    Ok(Stored { profile: read(row, thng)?, is_outdated: is_outdated(row.2) })
+}
+
+/// What version of the rules makes profiles now, as it is stored.
+const VERSION: i32 = SESSIONS_SINCE as i32;
+
+fn is_outdated(rules_version: Option<i32>) -> bool {
+    rules_version.is_none_or(|version| version < VERSION)
+}
+
+/// A Thng whose profile an older release made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outdated {
+    /// Its account.
+    pub account: AccountId,
+    /// The Thng.
+    pub thng: ThngId,
+}
+
+/// Of the next `limit` profiles after a Thng, in order of ids, those that are outdated, and the last id that was read;
+/// `None` when there are no more.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_outdated(
+    conn: &mut Conn,
+    after: &str,
+    limit: u32,
+) -> Result<Option<(String, Vec<Outdated>)>, StoreError> {
+    let rows: Vec<(String, String, Option<i32>)> =
+        on_db!(conn, |c| sqlx::query_as(LIST).bind(after).bind(i64::from(limit)).fetch_all(c).await)?;
+    let Some((last, ..)) = rows.last().cloned() else { return Ok(None) };
+    let outdated = rows.into_iter().filter(|(_, _, version)| is_outdated(*version));
+    let outdated: Result<Vec<Outdated>, StoreError> = outdated
+        .map(|(thng, account, _)| {
+            Ok(Outdated { account: parse("account_id", &account)?, thng: parse("thng_id", &thng)? })
+        })
+        .collect();
+    Ok(Some((last, outdated?)))
 }
 
 /// The profile of a Thng, which nobody else writes until the transaction ends; `None` when it was never scanned.
@@ -65,7 +109,7 @@ fn stored(row: &Bytes, thng: &str) -> Result<Stored, StoreError> {
 /// The database failed.
 pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Stored>, StoreError> {
     let statement = dialect::pick(tx, PG_LOCK_ONE, SQLITE_LOCK_ONE);
-    let row: Option<Bytes> =
+    let row: Option<Row> =
         on_db!(&mut **tx, |c| sqlx::query_as(statement).bind(thng.as_str()).fetch_optional(c).await)?;
     row.map(|row| stored(&row, thng.as_str())).transpose()
 }
@@ -87,29 +131,29 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
     let ids: Vec<String> = of_thngs.keys().cloned().collect();
     let begin = dialect::pick(tx, PG_BEGIN, SQLITE_BEGIN);
     let lock = dialect::pick(tx, PG_LOCK, SQLITE_LOCK);
-    let rows: Vec<(String, Vec<u8>, Option<Vec<u8>>)> = match tx.raw() {
+    let rows: Vec<(String, Vec<u8>, Option<Vec<u8>>, Option<i32>)> = match tx.raw() {
         Raw::Pg(c) => {
-            sqlx::query(begin).bind(&ids).execute(&mut *c).await?;
+            sqlx::query(begin).bind(&ids).bind(VERSION).execute(&mut *c).await?;
             sqlx::query_as(lock).bind(&ids).fetch_all(c).await?
         }
         Raw::Sqlite(c) => {
-            sqlx::query(begin).bind(Json(&ids)).execute(&mut *c).await?;
+            sqlx::query(begin).bind(Json(&ids)).bind(VERSION).execute(&mut *c).await?;
             sqlx::query_as(lock).bind(Json(&ids)).fetch_all(c).await?
         }
     };
     let (mut changed, mut outdated) = (Vec::new(), Vec::new());
-    for (thng, bytes, unverified) in rows {
-        if unverified.is_none() {
+    for (thng, bytes, unverified, version) in rows {
+        if is_outdated(version) {
             outdated.push(parse("thng_id", &thng)?);
             continue;
         }
-        let before = (bytes, unverified);
+        let before = (bytes, unverified, version);
         let mut profile = read(&before, &thng)?;
         for seen in of_thngs.get(&thng).into_iter().flatten() {
             profile.add(seen);
         }
-        let after = (profile.to_bytes(), Some(profile.unverified_to_bytes()));
-        if after != before {
+        let after = bytes_of(&profile);
+        if after.0 != before.0 || Some(&after.1) != before.1.as_ref() {
             changed.push((thng, after));
         }
     }
@@ -122,27 +166,35 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
 /// # Errors
 /// The database failed.
 pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile) -> Result<(), StoreError> {
-    let bytes = (profile.to_bytes(), Some(profile.unverified_to_bytes()));
-    write(tx, vec![(thng.to_string(), bytes)]).await
+    write(tx, vec![(thng.to_string(), bytes_of(profile))]).await
+}
+
+/// Sessions, and those of public keys.
+type Bytes = (Vec<u8>, Vec<u8>);
+
+fn bytes_of(profile: &Profile) -> Bytes {
+    (profile.to_bytes(), profile.unverified_to_bytes())
 }
 
 async fn write(tx: &mut Tx, changed: Vec<(String, Bytes)>) -> Result<(), StoreError> {
     match tx.raw() {
         Raw::Pg(c) => {
             let (ids, bytes): (Vec<String>, Vec<Bytes>) = changed.into_iter().unzip();
-            let (profiles, unverified): (Vec<Vec<u8>>, Vec<Option<Vec<u8>>>) = bytes.into_iter().unzip();
+            let (profiles, unverified): (Vec<Vec<u8>>, Vec<Vec<u8>>) = bytes.into_iter().unzip();
             // Planned each time, as what was planned for a small table reads all of a large one.
             sqlx::query(PG_WRITE)
                 .persistent(false)
                 .bind(ids)
                 .bind(profiles)
                 .bind(unverified)
+                .bind(VERSION)
                 .execute(c)
                 .await?;
         }
         Raw::Sqlite(c) => {
             for (thng, (profile, unverified)) in changed {
-                sqlx::query(SQLITE_WRITE).bind(thng).bind(profile).bind(unverified).execute(&mut *c).await?;
+                let query = sqlx::query(SQLITE_WRITE).bind(thng).bind(profile).bind(unverified).bind(VERSION);
+                query.execute(&mut *c).await?;
             }
         }
     }

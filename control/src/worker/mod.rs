@@ -3,6 +3,7 @@
 pub mod connections;
 pub mod ingest_scans;
 pub mod reactions;
+pub mod rebuild_profiles;
 pub mod run_jobs;
 mod share_out;
 pub mod upkeep;

@@ -2,9 +2,14 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::{domain::assessment::profile::Profile, store::scan_profiles};
+use control::{
+    domain::assessment::profile::Profile,
+    service::assessment::history::rebuild_outdated,
+    store::{Db, scan_profiles},
+};
 use serde_json::{Value, json};
 use shared::id::ActionId;
+use sqlx::AssertSqlSafe;
 use tests::db::Engine;
 
 use super::{
@@ -144,7 +149,46 @@ pub(super) async fn deletions_and_scans_at_once_leave_what_the_actions_say(engin
     Ok(())
 }
 
+/// After an upgrade: profiles of the release before are read as they must be at once, and made again in the background.
+pub(super) async fn profiles_of_an_older_release_are_made_again(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let app = &api.made.app;
+    let mut thngs = Vec::new();
+    for name in ["a", "b", "c"] {
+        let thng = id(&api.create("/thngs", json!({"name": name})).await?);
+        for hour in 0..3 {
+            scanned(&api, &thng, hour, "Phone/1", SWISS).await?;
+        }
+        thngs.push(thng);
+    }
+    // No sessions at all, which is wrong: whoever takes one of these for current shows it.
+    let sql = format!(
+        "UPDATE scan_profiles SET rules_version = NULL, profile = '' WHERE thng_id <> '{}'",
+        thngs[2]
+    );
+    let changed = match &app.db {
+        Db::Pg(pool) => sqlx::query(AssertSqlSafe(sql)).execute(pool).await?.rows_affected(),
+        Db::Sqlite { write, .. } => {
+            let sql = sql.replace("profile = ''", "profile = x''");
+            sqlx::query(AssertSqlSafe(sql)).execute(write).await?.rows_affected()
+        }
+    };
+    assert_eq!(changed, 2);
+    assert_eq!(replayed(&api, &thngs[0]).await?, (json!(3), json!(false)), "it is outdated");
+    // A new scan makes its profile again.
+    scanned(&api, &thngs[0], 3, "Phone/1", SWISS).await?;
+    assert_eq!(replayed(&api, &thngs[0]).await?, (json!(4), json!(true)));
+    let mut after = String::new();
+    assert_eq!(rebuild_outdated(app, &mut after).await?, 1, "the others are as they must be");
+    for (thng, scans) in thngs.iter().zip([4, 3, 3]) {
+        assert_eq!(replayed(&api, thng).await?, (json!(scans), json!(true)));
+    }
+    assert_eq!(rebuild_outdated(app, &mut String::new()).await?, 0);
+    Ok(())
+}
+
 crate::on_both_engines!(
+    profiles_of_an_older_release_are_made_again,
     a_deleted_scan_leaves_the_profile,
     what_no_customer_did_is_not_in_the_profile,
     deletions_and_scans_at_once_leave_what_the_actions_say,

@@ -23,18 +23,61 @@ impl AgentHash {
     }
 }
 
-/// The words of a user agent in lower case: what follows `/`, and what is but digits, is cut.
+/// Names before a number that is a version, and not a part of a model's name such as `Pixel 8`.
+const HAVE_VERSIONS: &[&str] = &[
+    "android",
+    "ios",
+    "ipados",
+    "os",
+    "macos",
+    "cros",
+    "nt",
+    "windows",
+    "linux",
+    "fedora",
+    "ubuntu",
+    "tizen",
+    "kaios",
+    "harmonyos",
+    "darwin",
+    "like",
+    "x",
+    "msie",
+    "trident",
+    "rv",
+    "version",
+    "release",
+    "build",
+    "chrome",
+    "firefox",
+    "safari",
+    "opera",
+];
+
+/// The words of a user agent in lower case: what follows `/` and versions are cut.
+///
+/// A version is a number with dots, underscores or dashes, or one without that does not follow a name within its part
+/// between semicolons and brackets: the 8 of `Pixel 8` is part of the model, the 14 of `Android 14` and of `; 14;` is not.
 fn without_versions(user_agent: &str) -> String {
     let mut name = String::with_capacity(user_agent.len());
-    let ends = |c: char| c.is_ascii_whitespace() || ";()[],".contains(c);
-    for word in user_agent.split(ends) {
-        let word = word.split(['/', ':']).next().unwrap_or_default();
-        // A name has letters; `17_5`, `10.0` and `14` are versions.
-        if word.bytes().any(|byte| !byte.is_ascii_digit() && !b"._-+".contains(&byte)) {
-            if !name.is_empty() {
-                name.push(' ');
+    for part in user_agent.split([';', '(', ')', '[', ']', ',']) {
+        // The word before, if a number after it belongs to its name.
+        let mut is_named = false;
+        for word in part.split_ascii_whitespace() {
+            let (word, has_version) = match word.find(['/', ':']) {
+                Some(at) => (word.get(..at).unwrap_or_default(), true),
+                None => (word, false),
+            };
+            let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+            let has_letters = word.bytes().any(|byte| !byte.is_ascii_digit() && !b"._-+".contains(&byte));
+            let lower = word.to_lowercase();
+            if has_letters || is_number && is_named {
+                if !name.is_empty() {
+                    name.push(' ');
+                }
+                name.push_str(&lower);
             }
-            name.extend(word.chars().flat_map(char::to_lowercase));
+            is_named = has_letters && !has_version && !HAVE_VERSIONS.contains(&lower.as_str());
         }
     }
     name
@@ -75,8 +118,11 @@ mod tests {
         for (old, new) in &same {
             assert_eq!(AgentHash::of(old), AgentHash::of(new), "{old} {new}");
         }
-        let different =
-            [&same[0].0, &same[1].0, &same[2].0, &same[3].0, &chrome("14", "Pixel 8", "X", "126.0")];
+        let pixel = |model: &str| chrome("14", model, "X", "126.0");
+        // Model numbers are no versions.
+        let models =
+            ["Pixel 8", "Pixel 6", "Pixel 8 Pro", "Redmi Note 12", "Redmi Note 13", "moto g 5"].map(pixel);
+        let different: Vec<&String> = same.iter().map(|(old, _)| old).chain(&models).collect();
         for (at, one) in different.iter().enumerate() {
             for other in &different[at + 1..] {
                 assert_ne!(AgentHash::of(one), AgentHash::of(other), "{one} {other}");

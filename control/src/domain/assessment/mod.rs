@@ -44,7 +44,10 @@ use self::{
 /// 4: scans by public keys move no verdict beyond unknown; a country that is not decided counts as none; what is said of
 /// copies does not go by the market; the greatest points since the commissioning are kept; an item is at home in its
 /// market only if it was there first, and by more than a fifth of its sessions.
-pub const RULES_VERSION: u32 = 4;
+///
+/// 5: numbers of models tell devices apart; a country counts half where only devices were that were in another one
+/// within a day.
+pub const RULES_VERSION: u32 = 5;
 
 /// Everything that an assessment goes by.
 #[derive(Debug, Clone, Copy)]

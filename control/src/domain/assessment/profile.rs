@@ -20,6 +20,9 @@ pub const MAX_SESSIONS: usize = 64;
 /// Most sessions of public keys that are kept beside them, at some 20 bytes each: they only show that there are some.
 pub const MAX_UNVERIFIED: usize = 32;
 
+/// The version of the rules since which scans become sessions as they do now; a profile of an older one is made anew.
+pub const SESSIONS_SINCE: u32 = 5;
+
 /// The half hours that sessions are cut by, in milliseconds.
 pub const SESSION_MS: i64 = 30 * 60 * 1_000;
 

@@ -8,7 +8,7 @@ use super::{
     peak::{Level, Peak},
     settings::{DiversionMode, Settings},
     spot::{CountryCode, Precision},
-    spread::{Home, Spread},
+    spread::{Home, PHONES_OF_ONE, Spread},
 };
 use crate::domain::commissioning::Commission;
 
@@ -236,9 +236,6 @@ const BUSY: [usize; 3] = [5, 10, 20];
 /// An owner has one device, with his household two: these are several.
 const SEVERAL_DEVICES: usize = 3;
 
-/// A person with a VPN seems to be at two places: from three phones with one user agent on, several have the code.
-const PHONES_OF_ONE: usize = 2;
-
 /// What speaks for a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sign {
@@ -262,8 +259,15 @@ pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
     let busy =
         if agents >= SEVERAL_DEVICES { BUSY.iter().filter(|least| previous >= **least).count() } else { 0 };
     let is_far = spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km;
+    let halves = 2 * countries - spread.country_halves.min(2 * countries);
+    let countries_seen = match halves {
+        0 => format!("{countries} countries"),
+        _ => format!(
+            "{countries} countries, {halves} of them by devices that were in another one within a day"
+        ),
+    };
     let all = [
-        ("countries", 2 * over_one(countries), format!("{countries} countries")),
+        ("countries", spread.country_halves.clamp(2, 8) as u32 - 2, countries_seen),
         ("places", over_one(places), format!("{places} independent places")),
         ("overlap", 2 * u32::from(spread.overlap), "two of them at the same time".to_owned()),
         ("devices", u32::from(many_agents), format!("{agents} devices")),
@@ -324,6 +328,12 @@ pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
     let mut reason = format!("{what}: {sum} of {} points{told}.", settings.duplicate_points);
     if let Some(Home { region, sessions, of }) = home.filter(|_| is_suspected) {
         reason.push_str(&format!(" MOSTLY_IN_ONE_REGION: {sessions} of {of} sessions are in {region}."));
+        let devices = spread.agents.len();
+        if previous >= MANY_SESSIONS && devices > settings.user_agents_threshold as usize {
+            reason.push_str(&format!(
+                " LOOKS_LIKE_DISPLAY: {devices} devices, mostly at one place; if it is on display, add the tag display."
+            ));
+        }
     }
     (Finding::new(Match::False, reason), is_suspected)
 }

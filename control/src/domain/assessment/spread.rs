@@ -27,6 +27,9 @@ const LONGEST_JOURNEY_H: f64 = 20_016.0 / MAX_SPEED_KM_H;
 /// Journeys that are shorter say nothing about speed.
 const MIN_JOURNEY_KM: f64 = 100.0;
 
+/// A device that was in two countries within this time had a VPN or made a journey.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
 /// Sessions as near as this are at one place, by sensor and by address.
 const PLACE_KM: [f64; 2] = [75.0, 400.0];
 
@@ -51,6 +54,8 @@ pub struct Trigger {
 pub struct Spread {
     /// Countries.
     pub countries: BTreeSet<CountryCode>,
+    /// How much the countries count: 2 each, and 1 where only devices were that had been, or were soon after, elsewhere.
+    pub country_halves: usize,
     /// Regions, each with its country.
     pub regions: BTreeSet<String>,
     /// Devices.
@@ -173,8 +178,55 @@ impl Spread {
             _ => false,
         });
         spread.alike = alike(&stops);
+        let own = Visit::of(own.agent(), (trigger.at, trigger.at), &trigger.spot);
+        let visits =
+            previous.iter().filter_map(|(key, one)| Visit::of(key.agent(), (one.first, one.last), &one.spot));
+        let visits: Vec<Visit> = visits.chain(own).collect();
+        let is_one_phone = |agent: AgentHash| {
+            let own: Vec<Stop> = stops.iter().filter(|stop| stop.agent == agent).copied().collect();
+            alike(&own) <= PHONES_OF_ONE
+        };
+        spread.country_halves = country_halves(&visits, is_one_phone);
         spread
     }
+}
+
+/// A session whose country is known.
+#[derive(Debug, Clone, Copy)]
+struct Visit {
+    agent: AgentHash,
+    first: UnixMillis,
+    last: UnixMillis,
+    country: CountryCode,
+}
+
+impl Visit {
+    fn of(agent: AgentHash, (first, last): (UnixMillis, UnixMillis), spot: &Spot) -> Option<Self> {
+        Some(Self { agent, first, last, country: spot.country? })
+    }
+
+    /// Whether the same device was in another country within a day of it.
+    fn is_also(&self, other: &Self) -> bool {
+        let gap = (other.first.0.saturating_sub(self.last.0)).max(self.first.0.saturating_sub(other.last.0));
+        self.agent == other.agent && self.country != other.country && gap <= DAY_MS
+    }
+}
+
+/// How much the countries of some sessions count: 2 each, and 1 where every session is of one phone that was in another
+/// country within a day. It has a VPN, or its owner is on a journey.
+fn country_halves(visits: &[Visit], is_one_phone: impl Fn(AgentHash) -> bool) -> usize {
+    let mut phones: BTreeMap<AgentHash, bool> = BTreeMap::new();
+    let mut is_whole: BTreeMap<CountryCode, bool> = BTreeMap::new();
+    for visit in visits {
+        let whole = is_whole.entry(visit.country).or_default();
+        let mut is_elsewhere = || {
+            known(visit.agent).is_some()
+                && visits.iter().any(|other| visit.is_also(other))
+                && *phones.entry(visit.agent).or_insert_with(|| is_one_phone(visit.agent))
+        };
+        *whole = *whole || !is_elsewhere();
+    }
+    is_whole.values().map(|whole| 1 + usize::from(*whole)).sum()
 }
 
 /// Sessions that ended before this do not count for a trigger.
@@ -228,6 +280,9 @@ fn is_too_fast(from: &Stop, to: &Stop) -> bool {
     let apart_km = from.apart_km(to);
     apart_km > MIN_JOURNEY_KM && apart_km > MAX_SPEED_KM_H * hours
 }
+
+/// A person with a VPN seems to be at two places: from three phones with one user agent on, several have the code.
+pub(super) const PHONES_OF_ONE: usize = 2;
 
 /// Most phones that are told apart behind one user agent.
 pub const MAX_ALIKE: usize = 4;

@@ -20,7 +20,12 @@ use crate::{
         page::PageRequest,
     },
     error::ServiceError,
-    store::{Conn, Tx, action_lists, listing::Selection, scan_profiles},
+    service::App,
+    store::{
+        Conn, Tx, action_lists,
+        listing::Selection,
+        scan_profiles::{self, Outdated},
+    },
 };
 
 /// Most scans of which a profile is made anew when one is removed: some 100 ms of work.
@@ -95,7 +100,7 @@ pub(super) async fn rebuild(
     Ok(scan_profiles::put(tx, thng, &history.profile(settings)).await?)
 }
 
-/// The profile of a Thng; one of before scans had a source is made from its scans.
+/// The profile of a Thng; one that an older release made is made from its scans.
 ///
 /// # Errors
 /// The database failed.
@@ -107,6 +112,36 @@ pub(super) async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> R
     let settings = effective(conn, account, &[], None).await?;
     let history = History::read(conn, account, &Limit::Account, thng, MAX_REBUILT).await?;
     Ok(history.profile(&settings))
+}
+
+/// Profiles that are looked at in one step.
+const OUTDATED_STEP: u32 = 500;
+
+/// Makes the profiles again that an older release made, one transaction each; gives how many.
+///
+/// They are right before, as each is made again when it is read, and slower to read. Other processes may do the same
+/// at once: who comes second finds it done.
+///
+/// # Errors
+/// The database failed; what was made stays, and `after` is where to go on.
+pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, ServiceError> {
+    let mut made = 0;
+    loop {
+        let mut conn = app.db.read().await?;
+        let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
+        drop(conn);
+        let Some((last, outdated)) = found else { return Ok(made) };
+        for Outdated { account, thng } in outdated {
+            let mut tx = app.db.begin().await?;
+            if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
+                let settings = effective(&mut tx, account, &[], None).await?;
+                rebuild(&mut tx, account, thng, &settings).await?;
+                made += 1;
+            }
+            tx.commit().await?;
+        }
+        *after = last;
+    }
 }
 
 /// Takes a scan that was removed out of the profile of its Thng, in the transaction that removed it.

@@ -2,7 +2,7 @@
 //! assessment; design: assessment).
 
 mod facts;
-pub(crate) mod history;
+pub mod history;
 pub mod observe;
 pub mod replay;
 pub mod settings;

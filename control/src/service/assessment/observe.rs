@@ -47,7 +47,7 @@ pub async fn record(
         .filter_map(|one| observation(one, created_at, &settings))
         .collect();
     for thng in scan_profiles::add(tx, &seen).await? {
-        // Of before scans had a source; its actions, with the new ones, tell all.
+        // An older release made it; its actions, with the new ones, tell all.
         history::rebuild(tx, account, thng, &settings).await?;
     }
     Ok(())

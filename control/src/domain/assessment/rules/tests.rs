@@ -90,11 +90,10 @@ fn unauthorized_by_commission_factory_and_tags() {
     }
 }
 
-/// Sessions before, by country.
+/// Sessions before, by country, each by a device of its own.
 fn before(countries: &[&str]) -> Spread {
-    let one = |text: &&str| if text.is_empty() { None } else { Some(code(text)) };
+    let one = |text: &&str| (!text.is_empty()).then(|| code(text));
     let previous_countries: Vec<Option<CountryCode>> = countries.iter().map(one).collect();
-    // Each by a device of its own.
     let previous_agents = (1..).map(|n| Some(AgentHash(n))).take(previous_countries.len()).collect();
     Spread { previous_countries, previous_agents, agent: Some(AgentHash(99)), ..Spread::default() }
 }
@@ -293,6 +292,7 @@ fn spread(countries: usize, places: usize, agents: usize) -> Spread {
     let letters = ["AT", "BE", "CH", "DE", "FR", "GB"];
     Spread {
         countries: letters.iter().take(countries).map(|text| code(text)).collect(),
+        country_halves: 2 * countries.min(letters.len()),
         regions: (0..3).map(|n| format!("R{n}")).collect(),
         agents: (1..=agents as u64).map(AgentHash).collect(),
         independent_places: places,
@@ -417,7 +417,7 @@ fn what_is_mostly_in_one_region_is_suspected() {
         (at_home(1, 10), share(0.0), Match::False, true, "MOSTLY_IN_ONE_REGION"),
         // It says nothing where there is nothing to suspect.
         (
-            Spread { countries: BTreeSet::new(), ..at_home(9, 10) },
+            Spread { countries: BTreeSet::new(), country_halves: 0, ..at_home(9, 10) },
             share(0.5),
             Match::False,
             false,
@@ -428,6 +428,18 @@ fn what_is_mostly_in_one_region_is_suspected() {
         check(&finding, expected, word);
         assert_eq!(found, suspected, "{finding:?}");
         assert_eq!(finding.reason.contains("MOSTLY"), suspected, "{finding:?}");
+    }
+}
+
+/// Many devices at one place are visitors of a shop window, or copies that one town buys: the reason names what settles it.
+#[test]
+fn what_may_be_on_display_is_named() {
+    let cases = [(9, 10, 5, true), (9, 9, 5, false), (9, 10, 4, false), (5, 10, 5, false)];
+    for (sessions, previous, agents, is_named) in cases {
+        let home = Some(Home { region: "CH-Bern".to_owned(), sessions, of: 11 });
+        let one = Spread { home, previous_countries: vec![None; previous], ..spread(4, 4, agents) };
+        let reason = duplicate(&one, &Settings::default()).0.reason;
+        assert_eq!(reason.contains("LOOKS_LIKE_DISPLAY: 5 devices"), is_named, "{reason}");
     }
 }
 

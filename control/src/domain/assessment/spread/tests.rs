@@ -82,6 +82,35 @@ fn sessions_before_the_window_or_the_commission_are_left_out() {
     assert_eq!(found.previous(), 1);
 }
 
+/// Who has a VPN, or travels with the thing, makes no second country of it; an agent that many phones share tells nobody.
+#[test]
+fn a_country_counts_half_where_only_devices_were_that_were_elsewhere_within_a_day() {
+    let at_home = || [0, 48, 96].map(|hours| seen(hours, 1, city(BERN, "CH"))).to_vec();
+    let with = |more: Vec<Observation>| [at_home(), more].concat();
+    let unknown = |hours, spot| Observation { agent: None, ..seen(hours, 1, spot) };
+    let (japan, australia) = (|| city(TOKYO, "JP"), || city(SYDNEY, "AU"));
+    for (scans, expected, what) in [
+        (at_home(), 2, "one country"),
+        (with(vec![seen(100, 1, japan())]), 3, "a VPN"),
+        (with(vec![seen(100, 1, japan()), seen(102, 2, japan())]), 4, "and another device there"),
+        (with(vec![seen(100, 2, japan())]), 4, "another device"),
+        (with(vec![seen(120, 1, japan())]), 3, "a day later"),
+        (with(vec![seen(121, 1, japan())]), 4, "more than a day later"),
+        (with(vec![unknown(100, japan())]), 4, "a device that is not known"),
+        (vec![seen(0, 1, city(BERN, "CH")), seen(1, 1, japan())], 2, "two at once may be one with a VPN"),
+        (
+            vec![seen(0, 1, city(BERN, "CH")), seen(1, 1, japan()), seen(2, 1, australia())],
+            6,
+            "three at once are three phones with one agent",
+        ),
+    ] {
+        let found = spread(&scans, &trigger(500, 9, Spot::NOWHERE));
+        assert_eq!(found.country_halves, expected, "{what}");
+    }
+    // The trigger counts as a session.
+    assert_eq!(spread(&at_home(), &trigger(100, 1, japan())).country_halves, 3);
+}
+
 #[test]
 fn sensors_and_addresses_are_measured_apart() {
     let scans = [

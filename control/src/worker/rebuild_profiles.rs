@@ -1,0 +1,31 @@
+//! Scan profiles that an older release made are made again, once after each start.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::service::{App, assessment::history::rebuild_outdated};
+
+/// Time until the next try after a failure.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Works through all profiles, and then waits for `shutdown`.
+pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+    tokio::select! {
+        () = rebuild(&app) => {}
+        () = shutdown.cancelled() => return,
+    }
+    shutdown.cancelled().await;
+}
+
+async fn rebuild(app: &App) {
+    let mut after = String::new();
+    loop {
+        match rebuild_outdated(app, &mut after).await {
+            Ok(0) => return,
+            Ok(profiles) => return tracing::info!(profiles, "made scan profiles of an older release again"),
+            Err(error) => tracing::warn!(%error, "scan profiles of an older release are left for later"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
