@@ -217,3 +217,6 @@ def before_call(context, case, kwargs):
         for name, value in (case.path_parameters or {}).items():
             if value in FIXTURES.values():
                 case.path_parameters[name] = NOWHERE
+        if isinstance(query.get("ids"), str):
+            named = query["ids"].split(",")
+            query["ids"] = ",".join(NOWHERE if found in FIXTURES.values() else found for found in named)

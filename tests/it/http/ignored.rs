@@ -159,9 +159,10 @@ async fn every_declared_member_is_read(engine: Engine) -> Result<()> {
         let schema = &content["schema"];
         let example = &content["example"];
         let kind = uri.split('/').nth(1).unwrap_or_default().to_owned();
+        let is_bulk = uri.matches('/').count() == 1 || uri.ends_with("/applications");
         let uri = match kind.as_str() {
             // A bulk change names what it changes in the query.
-            kind if method == Method::PUT && uri.matches('/').count() == 1 && kind != "redirections" => {
+            kind if method == Method::PUT && is_bulk && kind != "redirections" => {
                 format!("{uri}?ids={SOME_ID}")
             }
             "thngs" => uri.replace(SOME_ID, thng["id"].as_str().context("id")?),

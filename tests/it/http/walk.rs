@@ -29,6 +29,20 @@ const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 /// Kinds of key, in the order of the columns of [`TABLE`].
 const KINDS: [&str; 5] = ["operator", "trusted application", "application", "user", "thng"];
 
+/// What one request may change or remove many of.
+const BULK: [&str; 10] = [
+    "products",
+    "thngs",
+    "places",
+    "collections",
+    "files",
+    "projects",
+    "batches",
+    "webhooks",
+    "reactions",
+    "applications",
+];
+
 /// Every operation: method and path.
 fn operations() -> Result<Vec<(Method, String)>> {
     let document = serde_json::to_value(control::http::document())?;
@@ -147,7 +161,8 @@ impl Fixture {
             before = segment;
         }
         let many = path.trim_start_matches('/');
-        if ["products", "thngs", "places", "collections", "files", "projects", "batches"].contains(&many) {
+        let many = if many == "projects/{project}/applications" { "applications" } else { many };
+        if BULK.contains(&many) {
             uri.push_str("?ids=");
             uri.push_str(if known { &self.ids[many] } else { UNKNOWN });
         }

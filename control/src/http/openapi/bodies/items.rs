@@ -30,7 +30,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "decommissionThng" => step(false),
         "readCommissionStates" => pairs(),
         "createWebhook" => webhook(true),
-        "updateWebhook" => webhook(false),
+        "updateWebhook" | "update-webhooks" => webhook(false),
         "rotateWebhookSecret" => Body::new("How long the others sign on")
             .may("overlap", json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS}))
             .like("overlap", 86_400_000)
@@ -43,7 +43,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
             .like("status", "dead")
             .done(),
         "createReaction" => reaction(true),
-        "updateReaction" => reaction(false),
+        "updateReaction" | "update-reactions" => reaction(false),
         _ => return None,
     })
 }
