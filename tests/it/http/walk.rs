@@ -6,7 +6,7 @@
 mod bodies;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -56,12 +56,25 @@ fn operations() -> Result<Vec<(Method, String)>> {
     Ok(found)
 }
 
+/// The operations that take no body, as `METHOD path`.
+fn without_body() -> BTreeSet<String> {
+    let document = control::http::document();
+    let paths = document["paths"].as_object().into_iter().flatten();
+    let all = paths.flat_map(|(path, item)| {
+        item.as_object().into_iter().flatten().map(move |(method, operation)| (method, path, operation))
+    });
+    all.filter(|(.., operation)| operation.get("requestBody").is_none())
+        .map(|(method, path, _)| format!("{} {path}", method.to_uppercase()))
+        .collect()
+}
+
 /// One of everything in the first account, within the reach of one key of each kind.
 struct Fixture {
     /// By the segment of a path before the id.
     ids: BTreeMap<&'static str, String>,
     /// In the order of [`KINDS`].
     keys: [String; 5],
+    without_body: BTreeSet<String>,
 }
 
 fn text(body: &Value, member: &str) -> Result<String> {
@@ -143,7 +156,7 @@ impl Fixture {
             ("{key}", "temp".to_owned()),
         ]);
         let keys = [api.key.clone(), secret, public, user_key, text(&thng_key, "thngApiKey")?];
-        Ok(Self { ids, keys })
+        Ok(Self { ids, keys, without_body: without_body() })
     }
 
     /// The path with the ids of the fixture, or with ids that nothing has.
@@ -176,9 +189,9 @@ impl Fixture {
         Ok(uri)
     }
 
-    /// A body that every operation can read; what it does not know it ignores.
+    /// A body that every operation that takes one can read; what it does not know it ignores.
     fn body(&self, method: &Method, path: &str) -> Result<Option<Value>> {
-        if method != Method::POST && method != Method::PUT {
+        if self.without_body.contains(&format!("{method} {path}")) {
             return Ok(None);
         }
         let own = BODIES.iter().find(|(operation, _)| *operation == format!("{method} {path}"));
