@@ -78,6 +78,12 @@ const OTHERS: [&str; 3] = ["WAYMARK_BUILD_PROFILE", "WAYMARK_REFRESH_OPENAPI", "
 /// Most letters that may be wrong in a name that is guessed.
 const MAX_DISTANCE: usize = 3;
 
+/// [`unknown`] of the environment of this process.
+#[must_use]
+pub fn unknown_here() -> Vec<String> {
+    unknown(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+}
+
 /// One sentence for each variable that is no setting, with the setting that is meant, as far as it can be guessed.
 pub fn unknown(present: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut found: Vec<String> = present

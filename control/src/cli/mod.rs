@@ -81,16 +81,18 @@ pub fn main() -> ExitCode {
         Err(error) => return fail("control", 1, &error),
     };
     let code = runtime.block_on(async {
-        match cli.command {
-            Command::Serve(settings) => run_serve(*settings).await,
-            Command::Worker(args) => worker::run(args).await,
+        let ended = match cli.command {
+            // These two name what is misspelt in their log.
+            Command::Serve(settings) => return run_serve(*settings).await,
+            Command::Worker(args) => return worker::run(args).await,
             Command::Migrate(place) => migrate(place).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Accounts(args) => accounts::run(args).await,
             Command::Export(args) => export::run(args).await,
             Command::EdgeKeys(args) => edge_keys::run(args).await,
             Command::RebuildEdges { region, place } => rebuild_edges(region, place).await,
-        }
+        };
+        ended.inspect_err(|error| explain_refusal("control", error))
     });
     // Whatever blocks in the background must not hold the exit up.
     runtime.shutdown_background();
@@ -98,14 +100,17 @@ pub fn main() -> ExitCode {
 }
 
 async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
-    let config = Config::read(settings)?;
+    let explain = |error: &Failure| explain_refusal("control", error);
+    let config = Config::read(settings).map_err(Failure::from).inspect_err(explain)?;
     crate::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &config.log,
         format: config.log_format,
         otlp_url: config.otlp_url.as_deref(),
         service: "control",
-    })?;
+    })
+    .map_err(Failure::from)
+    .inspect_err(explain)?;
     warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
@@ -121,9 +126,21 @@ async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
 
 /// Names variables that look like settings and are none, such as misspelt ones.
 pub fn warn_of_unknown_variables() {
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for text in shared::variables::unknown(names) {
+    for text in shared::variables::unknown_here() {
         tracing::warn!("{text}");
+    }
+}
+
+/// Names them on stderr where a setting is refused before there is a log: a misspelt one is often the cause.
+pub fn explain_refusal(program: &str, error: &Failure) {
+    if error.exit_code() == EXIT_USAGE {
+        write_unknown_variables(program);
+    }
+}
+
+fn write_unknown_variables(program: &str) {
+    for text in shared::variables::unknown_here() {
+        let _ = writeln!(io::stderr().lock(), "{program}: {text}");
     }
 }
 
@@ -211,6 +228,7 @@ pub fn usage(program: &str, error: &clap::Error) -> ExitCode {
                 .filter(|line| !line.is_empty())
                 .collect();
             let line = lines.join(" ");
+            write_unknown_variables(program);
             fail(program, EXIT_USAGE, &line.strip_prefix("error: ").unwrap_or(&line))
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write as _},
+    net::{SocketAddr, TcpListener},
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{failed, stop_on_signal};
 use crate::{
     app::{Parts, compose},
-    config::Place,
+    config::{FileStore, Place},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
     publish::outward::{Outward, SystemLookup},
@@ -50,9 +51,12 @@ pub(super) struct Args {
     log_format: Option<String>,
 }
 
-/// Works until it is asked to stop; what is under way is let go of, and others go on.
-pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let files = args.place.files(args.files_url)?;
+/// What a worker has before it opens the database.
+type Started = (FileStore, Option<(TcpListener, SocketAddr)>, telemetry::Telemetry);
+
+/// Checks the settings and begins the log.
+fn start(args: &Args) -> Result<Started, Failure> {
+    let files = args.place.files(args.files_url.clone())?;
     let format = log_format(args.log_format.as_deref())?;
     let key = "WAYMARK_WORKER_ADMIN_LISTEN";
     let admin = listen_or_off(key, args.admin_listen.as_deref(), None)?;
@@ -66,6 +70,13 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         otlp_url: None,
         service: "control-worker",
     })?;
+    Ok((files, admin, telemetry))
+}
+
+/// Works until it is asked to stop; what is under way is let go of, and others go on.
+pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let (files, admin, telemetry) =
+        start(&args).inspect_err(|error| super::explain_refusal("control", error))?;
     super::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;

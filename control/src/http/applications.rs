@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, response::Response};
+use axum::{
+    Json,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
@@ -11,8 +16,9 @@ use utoipa::ToSchema;
 use super::{
     access::Caller,
     api_error::ApiError,
+    bulk,
     extract::{JsonBody, Path, Query},
-    listing::Listing,
+    listing::{Listing, RESULT_COUNT},
     middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
     wire::{CommonDocument, created},
@@ -195,6 +201,47 @@ pub(super) async fn delete(
     Path((project, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
     Ok(applications::delete(&app, &actor, &project, &id).await?)
+}
+
+/// Changes the members given of several applications of a project: of all of them, or none.
+#[utoipa::path(put, path = "/projects/{project}/applications", tag = "Projects",
+    operation_id = "update-applications",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
+    request_body(content = ApplicationDocument,
+        description = "The members to change; the others may be left out"),
+    responses((status = 204, description = "Changed; `x-result-count` says how many")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn update_many(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(project): Path<String>,
+    query: Query,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let ids = bulk::ids(&query)?;
+    let change = ApplicationChange::parse(&body, Purpose::Update)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    applications::update_many(&app, &actor, &project, &ids, change).await?;
+    Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
+}
+
+/// Removes several applications of a project with their users: all of them, or none.
+#[utoipa::path(delete, path = "/projects/{project}/applications", tag = "Projects",
+    operation_id = "delete-applications",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
+    responses((status = 200, description = "Removed; the body is empty, `x-result-count` says how many")),
+    extensions(("x-maturity" = json!("General Availability"))))]
+pub(super) async fn delete_many(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(project): Path<String>,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let ids = bulk::ids(&query)?;
+    applications::delete_many(&app, &actor, &project, &ids).await?;
+    Ok([(RESULT_COUNT, ids.len())].into_response())
 }
 
 /// Reads the secret key of an application, the same one each time.

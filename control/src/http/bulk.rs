@@ -25,7 +25,9 @@ use super::{
     places::PlaceDocument,
     products::ProductDocument,
     projects::ProjectDocument,
+    reactions::{ReactionDocument, parse as parse_reaction},
     thngs::ThngDocument,
+    webhooks::{WebhookDocument, parse as parse_webhook},
 };
 use crate::{
     domain::{
@@ -35,18 +37,36 @@ use crate::{
         file::{File, FileChange},
         place::{Place, PlaceChange},
         project::{Project, ProjectChange},
+        reaction::Reaction,
         resource::{Product, ProductChange, Thng, ThngChange},
         resource_body::Purpose,
+        webhook::Webhook,
     },
     service::{
         App,
-        bulk::{self as service, CreateEach},
+        bulk::{self as service, Bulk, CreateEach},
     },
 };
 
 /// The bulk operations of one kind of resource: in a module, as those of another kind have the same names.
+///
+/// The long form is for a kind that is not generally available, or whose body is read by a function of its own.
 macro_rules! bulk {
     ($module:ident, $resource:ident, $change:ident, $document:ident, $path:literal, $tag:literal, $name:literal) => {
+        bulk!($module, $resource, $document, $path, $tag, $name, "General Availability", |_, body| {
+            $change::parse(body, Purpose::Update).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+        });
+    };
+    (
+        $module:ident,
+        $resource:ident,
+        $document:ident,
+        $path:literal,
+        $tag:literal,
+        $name:literal,
+        $maturity:literal,
+        $parse:expr
+    ) => {
         pub(super) mod $module {
             use super::*;
 
@@ -56,7 +76,7 @@ macro_rules! bulk {
                 params(("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
                 request_body(content = $document, description = "The members to change; the others may be left out"),
                 responses((status = 204, description = "Changed; `x-result-count` says how many")),
-                extensions(("x-maturity" = json!("General Availability"))))]
+                extensions(("x-maturity" = json!($maturity))))]
             pub(in crate::http) async fn update(
                 State(app): State<Arc<App>>,
                 Caller(actor): Caller,
@@ -64,8 +84,8 @@ macro_rules! bulk {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let ids = ids(&query)?;
-                let change = $change::parse(&body, Purpose::Update)
-                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                let parse: fn(&App, &Value) -> Result<<$resource as Bulk>::Change, ApiError> = $parse;
+                let change = parse(&app, &body)?;
                 service::update::<$resource>(&app, &actor, &ids, change).await?;
                 Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
             }
@@ -75,7 +95,7 @@ macro_rules! bulk {
                 summary = concat!("Removes several ", $name, ": all of them, or none."),
                 params(("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
                 responses((status = 200, description = "Removed; the body is empty, `x-result-count` says how many")),
-                extensions(("x-maturity" = json!("General Availability"))))]
+                extensions(("x-maturity" = json!($maturity))))]
             pub(in crate::http) async fn delete(
                 State(app): State<Arc<App>>,
                 Caller(actor): Caller,
@@ -105,8 +125,15 @@ bulk!(files, File, FileChange, FileDocument, "/files", "Files", "files");
 bulk!(projects, Project, ProjectChange, ProjectDocument, "/projects", "Projects", "projects");
 bulk!(batches, Batch, BatchChange, BatchDocument, "/batches", "Batches", "batches");
 
+bulk!(webhooks, Webhook, WebhookDocument, "/webhooks", "Events", "webhooks", "Beta", |app, body| {
+    parse_webhook(app, body, Purpose::Update)
+});
+bulk!(reactions, Reaction, ReactionDocument, "/reactions", "Events", "reactions", "Beta", |_, body| {
+    parse_reaction(body, Purpose::Update)
+});
+
 /// The ids of a bulk operation; without any it would be about everything.
-fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
+pub(super) fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
     let text = query.find("ids").filter(|text| !text.trim().is_empty());
     let refuse = |fault: String| ApiError::refused(Code::InvalidParameter, fault);
     let text = text.ok_or_else(|| refuse("ids must name what is meant, comma-separated.".to_owned()))?;

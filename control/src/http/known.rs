@@ -1,7 +1,8 @@
 //! What each operation knows: query parameters and members of its body, as the OpenAPI document declares them.
 //!
 //! The document is the one declaration: handlers are given only what it names. The rest is named in `X-Ignored`,
-//! or refused where the client asks for it by `Prefer: handling=strict` (RFC 7240).
+//! or refused where the client asks for it by `Prefer: handling=strict` (RFC 7240). A body that says something to an
+//! operation without one is refused always.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,6 +10,7 @@ use std::{
 };
 
 use axum::{
+    body::{Body, HttpBody as _},
     extract::{MatchedPath, Request},
     http::{HeaderMap, HeaderName, HeaderValue, Method},
     middleware::Next,
@@ -17,7 +19,11 @@ use axum::{
 use serde_json::Value;
 use shared::problem::Code;
 
-use super::{access::TOKEN_PARAMETER, api_error::ApiError, extract::pairs};
+use super::{
+    access::TOKEN_PARAMETER,
+    api_error::ApiError,
+    extract::{pairs, read_body},
+};
 use crate::domain::{
     known_members::{BodySchema, Unknown, encode},
     topic::{ActionScope, Topic},
@@ -35,6 +41,8 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 #[derive(Debug)]
 pub(super) struct Operation {
     parameters: BTreeSet<String>,
+    /// Whether it declares a body of any kind.
+    takes_body: bool,
     body: Option<Value>,
     answer: Option<Value>,
 }
@@ -71,6 +79,7 @@ impl Operation {
             parameters: in_query
                 .filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned()))
                 .collect(),
+            takes_body: operation.get("requestBody").is_some(),
             body: operation.get("requestBody").and_then(schema).cloned(),
             answer: answer.cloned(),
         }
@@ -79,6 +88,23 @@ impl Operation {
     /// Whether a query parameter is one of the operation; a key may stand in every query.
     pub(super) fn has_parameter(&self, name: &str) -> bool {
         name == TOKEN_PARAMETER || self.parameters.contains(name)
+    }
+
+    /// What a body says to an operation that takes none: its members, or a fault when it has no names.
+    fn read_undeclared(bytes: &[u8]) -> Result<Unknown, ApiError> {
+        let mut unknown = Unknown::default();
+        let no_body = || ApiError::refused(Code::Invalid, "This operation takes no body.");
+        if bytes.trim_ascii().is_empty() {
+            return Ok(unknown);
+        }
+        match serde_json::from_slice(bytes).map_err(|_| no_body())? {
+            Value::Null => {}
+            Value::Array(items) if items.is_empty() => {}
+            Value::String(text) if text.is_empty() => {}
+            Value::Object(members) => members.keys().for_each(|name| unknown.push(encode(name))),
+            Value::Array(_) | Value::String(_) | Value::Bool(_) | Value::Number(_) => return Err(no_body()),
+        }
+        Ok(unknown)
     }
 
     fn remove_unknown(&self, body: &mut Value) -> Unknown {
@@ -147,6 +173,22 @@ impl Ignored {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(unknown);
         Ok(())
     }
+
+    /// Refuses a body that says something to an operation that takes none; some clients send `{}` or `null` always.
+    async fn check_undeclared(&self, request: Request) -> Result<Request, ApiError> {
+        if self.operation.takes_body || request.body().is_end_stream() {
+            return Ok(request);
+        }
+        let (parts, body) = request.into_parts();
+        let bytes = read_body(Request::from_parts(parts.clone(), body)).await?;
+        let unknown = Operation::read_undeclared(&bytes)?;
+        if unknown.is_empty() {
+            return Ok(Request::from_parts(parts, Body::empty()));
+        }
+        let faults = unknown.faults("member");
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(unknown);
+        Err(ApiError::faults(Code::Invalid, faults))
+    }
 }
 
 /// The layer: finds unknown parameters before the operation runs, and names in the answer what was ignored.
@@ -173,7 +215,10 @@ pub(super) async fn name_unknown(mut request: Request, next: Next) -> Response {
     let mut response = if is_refused {
         ApiError::faults(Code::InvalidParameter, faults).into_response()
     } else {
-        next.run(request).await
+        match ignored.check_undeclared(request).await {
+            Ok(request) => next.run(request).await,
+            Err(error) => error.into_response(),
+        }
     };
     let headers = response.headers_mut();
     let names = ignored.names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,6 +282,30 @@ mod tests {
                 headers.append(PREFER, HeaderValue::from_static(line));
             }
             assert_eq!(handling(&headers), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_says_nothing_is_allowed_everywhere() {
+        for (body, expected) in [
+            ("", Ok(vec![])),
+            (" \r\n", Ok(vec![])),
+            ("{}", Ok(vec![])),
+            (" null ", Ok(vec![])),
+            ("[]", Ok(vec![])),
+            ("\"\"", Ok(vec![])),
+            ("{\"x\":null}", Ok(vec!["x"])),
+            ("[{}]", Err(())),
+            ("0", Err(())),
+            ("false", Err(())),
+            ("\"x\"", Err(())),
+            ("{\"x\":", Err(())),
+            ("x=1", Err(())),
+            ("\0", Err(())),
+        ] {
+            let found = Operation::read_undeclared(body.as_bytes());
+            let names = found.map(|unknown| unknown.header()).map_err(|_| ());
+            assert_eq!(names, expected.map(|names: Vec<&str>| names.join(", ")), "{body:?}");
         }
     }
 

@@ -168,7 +168,7 @@ pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<Re
     Ok(Json(service::update(&one.app, &one.actor, &one.id, change).await?.into()))
 }
 
-fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, ApiError> {
+pub(super) fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, ApiError> {
     ReactionChange::parse(body, purpose).map_err(|faults| ApiError::faults(Code::Invalid, faults))
 }
 

@@ -195,14 +195,23 @@ fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
 pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let format = match Representation::negotiate(accept) {
-        Representation::Json => return Ok(None),
+        Representation::Json => return check_image(query).map(|()| None),
         // Whatever takes anything gets the contract's default, a PNG.
         Representation::Redirect | Representation::Png => Format::Png,
         Representation::Svg => Format::Svg,
         Representation::Pdf => Format::Pdf,
         Representation::Eps => Format::Eps,
     };
-    QrRequest::parse(format, query.known()).map(Some).map_err(|faults| {
+    parse_image(format, query).map(Some)
+}
+
+/// Refuses wrong parameters of a code where the answer has none.
+pub(super) fn check_image(query: &Query) -> Result<(), ApiError> {
+    parse_image(Format::Png, query).map(|_| ())
+}
+
+fn parse_image(format: Format, query: &Query) -> Result<QrRequest, ApiError> {
+    QrRequest::parse(format, query.known()).map_err(|faults| {
         ApiError::faults(Code::InvalidParameter, faults.iter().map(ToString::to_string).collect())
     })
 }
@@ -215,7 +224,7 @@ pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<
         let name = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         matches!(name.as_str(), "image/*" | "image/png" | "image/svg+xml" | "application/pdf")
     });
-    if names_image { image_request(headers, query) } else { Ok(None) }
+    if names_image { image_request(headers, query) } else { check_image(query).map(|()| None) }
 }
 
 /// The code of a redirection.

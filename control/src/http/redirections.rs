@@ -20,7 +20,7 @@ use super::{
     middleware::RequestInfo,
     once::{IDEMPOTENCY_KEY, parse as parse_key},
     redirection_answers::{
-        RedirectionDocument, Wait, image, image_request, locate, named_image_request, written,
+        RedirectionDocument, Wait, check_image, image, image_request, locate, named_image_request, written,
     },
 };
 use crate::{
@@ -151,7 +151,12 @@ pub(super) async fn read(
         Some(stem) => (stem, true),
         None => (short_id.as_str(), false),
     };
-    let request = if as_image { image_request(&headers, &query)? } else { None };
+    let request = if as_image {
+        image_request(&headers, &query)?
+    } else {
+        check_image(&query)?;
+        None
+    };
     let found = service::find(&app, &actor, choice(&query, &headers), short_id).await?;
     match request {
         Some(request) => image(&found, &request),

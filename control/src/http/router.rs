@@ -35,7 +35,12 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update))
         .routes(routes!(projects::list, projects::create, bulk::projects::update, bulk::projects::delete))
         .routes(routes!(projects::read, projects::update, projects::delete))
-        .routes(routes!(applications::list, applications::create))
+        .routes(routes!(
+            applications::list,
+            applications::create,
+            applications::update_many,
+            applications::delete_many
+        ))
         .routes(routes!(applications::read, applications::update, applications::delete))
         .routes(routes!(applications::read_secret_key))
         .routes(routes!(applications::read_own))
@@ -152,14 +157,14 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::cancel))
         .routes(routes!(events::stream))
         .routes(routes!(events::export))
-        .routes(routes!(webhooks::list, webhooks::create))
+        .routes(routes!(webhooks::list, webhooks::create, bulk::webhooks::update, bulk::webhooks::delete))
         .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
         .routes(routes!(webhooks::list_secrets, webhooks::rotate))
         .routes(routes!(webhooks::ping))
         .routes(routes!(webhooks::deliveries))
         .routes(routes!(webhooks::send_again))
         .routes(routes!(webhooks::send_range_again))
-        .routes(routes!(reactions::list, reactions::create))
+        .routes(routes!(reactions::list, reactions::create, bulk::reactions::update, bulk::reactions::delete))
         .routes(routes!(reactions::read, reactions::update, reactions::delete))
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))

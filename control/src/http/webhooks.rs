@@ -253,7 +253,7 @@ pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<We
     Ok(Json(service::update(&one.app, &one.actor, &one.id, change).await?.into()))
 }
 
-fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
+pub(super) fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
     WebhookChange::parse(body, purpose, app.outward.allows_loopback())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))
 }

@@ -9,6 +9,7 @@ use tracing::instrument;
 use super::{
     App,
     access::{derived_key, require},
+    bulk::{self, AfterCommit},
     projects::{self, project_id},
     rules,
 };
@@ -132,12 +133,48 @@ pub async fn update(
     change: ApplicationChange,
 ) -> Result<Application, ServiceError> {
     let _ = require(actor, Verb::Update, Applications)?;
-    let (parsed_project, parsed) = ids(project, id)?;
     let mut tx = app.db.begin().await?;
-    let stored = applications::find_locked(&mut tx, actor.account, parsed_project, parsed).await?;
-    let application = stored.ok_or_else(|| not_found(id))?.apply(change, app.clock.now());
-    documents::update(&mut tx, actor.account, &application).await?;
+    let application = update_in(app, &mut tx, actor, project, id, change).await?;
     tx.commit().await?;
+    Ok(application)
+}
+
+/// Merges the members given into each of some applications of a project: into all of them, or none.
+///
+/// # Errors
+/// 404 that names the project or every absent application, or the database failed.
+#[instrument(skip_all)]
+pub async fn update_many(
+    app: &App,
+    actor: &Actor,
+    project: &str,
+    ids: &[String],
+    change: ApplicationChange,
+) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Update, Applications)?;
+    project_id(project)?;
+    let mut tx = app.db.begin().await?;
+    let mut absent = Vec::new();
+    for id in bulk::in_order(ids) {
+        if let Err(error) = update_in(app, &mut tx, actor, project, id, change.clone()).await {
+            absent.extend(bulk::absence(error)?);
+        }
+    }
+    bulk::finish(app, tx, absent, AfterCommit::default()).await
+}
+
+async fn update_in(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+    change: ApplicationChange,
+) -> Result<Application, ServiceError> {
+    let (parsed_project, parsed) = ids(project, id)?;
+    let stored = applications::find_locked(tx, actor.account, parsed_project, parsed).await?;
+    let application = stored.ok_or_else(|| not_found(id))?.apply(change, app.clock.now());
+    documents::update(tx, actor.account, &application).await?;
     Ok(application)
 }
 
@@ -148,18 +185,49 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Delete, Applications)?;
-    let (parsed_project, parsed) = ids(project, id)?;
     let mut tx = app.db.begin().await?;
-    applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
+    let after = delete_in(app, &mut tx, actor, project, id).await?;
+    tx.commit().await?;
+    after.run(app).await
+}
+
+/// Removes each of some applications of a project with its users: all of them, or none.
+///
+/// # Errors
+/// 404 that names the project or every absent application, or the database failed.
+#[instrument(skip_all)]
+pub async fn delete_many(
+    app: &App,
+    actor: &Actor,
+    project: &str,
+    ids: &[String],
+) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Delete, Applications)?;
+    project_id(project)?;
+    let mut tx = app.db.begin().await?;
+    let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
+    for id in bulk::in_order(ids) {
+        match delete_in(app, &mut tx, actor, project, id).await {
+            Ok(left) => after.join(left),
+            Err(error) => absent.extend(bulk::absence(error)?),
+        }
+    }
+    bulk::finish(app, tx, absent, after).await
+}
+
+async fn delete_in(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+) -> Result<AfterCommit, ServiceError> {
+    let (parsed_project, parsed) = ids(project, id)?;
+    applications::find_locked(tx, actor.account, parsed_project, parsed)
         .await?
         .ok_or_else(|| not_found(id))?;
-    let had_rules = remove(&mut tx, actor.account, parsed, app.clock.now()).await?;
-    tx.commit().await?;
-    app.key_lookups.revoked();
-    if had_rules {
-        app.hub.wake();
-    }
-    Ok(())
+    let wakes_edges = remove(tx, actor.account, parsed, app.clock.now()).await?;
+    Ok(AfterCommit { wakes_edges, revokes_keys: true, ..AfterCommit::default() })
 }
 
 /// Removes an application that is known to be the account's, with what belongs to it; `true` when edges are to

@@ -81,7 +81,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let (batch, after) = Batch::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(batch)
 }
 
@@ -95,7 +95,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     let mut tx = app.db.begin().await?;
     let after = Batch::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

@@ -6,11 +6,11 @@ use serde::Serialize;
 use shared::problem::Code;
 use tracing::instrument;
 
-use super::{App, access::require, files, properties};
+use super::{App, access::require, files, followers, properties, webhooks};
 use crate::{
     domain::{access::Actor, grant::Grant, permission::Verb},
     error::ServiceError,
-    store::{Tx, documents::Document},
+    store::{Tx, documents::Document, followers::Follows},
 };
 
 /// Most resources that one array creates.
@@ -27,18 +27,30 @@ pub struct AfterCommit {
     pub sweeps_properties: bool,
     /// Content that no file has any more.
     pub blobs: Vec<String>,
+    /// A webhook may have something to send.
+    pub wakes_webhooks: bool,
+    /// Webhooks made active again, by their place in lists: what waits for them is due now.
+    pub resumed_webhooks: Vec<i64>,
+    /// Queues whose webhook or reaction, by its place in lists, is gone.
+    pub abandoned_queues: Vec<(&'static Follows, i64)>,
 }
 
 impl AfterCommit {
-    fn join(&mut self, other: Self) {
+    pub(super) fn join(&mut self, other: Self) {
         self.wakes_edges |= other.wakes_edges;
         self.revokes_keys |= other.revokes_keys;
         self.sweeps_properties |= other.sweeps_properties;
         self.blobs.extend(other.blobs);
+        self.wakes_webhooks |= other.wakes_webhooks;
+        self.resumed_webhooks.extend(other.resumed_webhooks);
+        self.abandoned_queues.extend(other.abandoned_queues);
     }
 
     /// Does it.
-    pub(super) async fn run(self, app: &App) {
+    ///
+    /// # Errors
+    /// The database failed: the change itself is committed.
+    pub(super) async fn run(self, app: &App) -> Result<(), ServiceError> {
         if self.revokes_keys {
             app.key_lookups.revoked();
         }
@@ -51,6 +63,16 @@ impl AfterCommit {
         for blob in self.blobs {
             files::discard(app, &blob).await;
         }
+        for webhook in self.resumed_webhooks {
+            webhooks::renew_messages(app, webhook).await?;
+        }
+        if self.wakes_webhooks {
+            app.webhooks.wake.notify_one();
+        }
+        for (queue, owner) in self.abandoned_queues {
+            followers::clear_queue(app, queue, owner).await?;
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +158,7 @@ pub async fn delete<D: Bulk>(app: &App, actor: &Actor, ids: &[String]) -> Result
 }
 
 /// Rows are locked in one order by all, so that two requests never wait for each other.
-fn in_order(ids: &[String]) -> Vec<&str> {
+pub(super) fn in_order(ids: &[String]) -> Vec<&str> {
     let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -144,20 +166,25 @@ fn in_order(ids: &[String]) -> Vec<&str> {
 }
 
 /// The faults of a resource that is not there; any other error ends the request.
-fn absence(error: ServiceError) -> Result<Vec<String>, ServiceError> {
+pub(super) fn absence(error: ServiceError) -> Result<Vec<String>, ServiceError> {
     match error {
         ServiceError::Refused { code: Code::NotFound, errors } => Ok(errors),
         error => Err(error),
     }
 }
 
-async fn finish(app: &App, tx: Tx, absent: Vec<String>, after: AfterCommit) -> Result<(), ServiceError> {
+/// Commits what was done, unless a resource was absent.
+pub(super) async fn finish(
+    app: &App,
+    tx: Tx,
+    absent: Vec<String>,
+    after: AfterCommit,
+) -> Result<(), ServiceError> {
     if !absent.is_empty() {
         return Err(ServiceError::Refused { code: Code::NotFound, errors: absent });
     }
     tx.commit().await?;
-    after.run(app).await;
-    Ok(())
+    after.run(app).await
 }
 
 /// What became of one item of an array.

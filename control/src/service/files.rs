@@ -135,7 +135,7 @@ pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> R
     let mut tx = app.db.begin().await?;
     let (file, after) = File::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(file)
 }
 
@@ -149,7 +149,7 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     let mut tx = app.db.begin().await?;
     let after = File::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

@@ -6,13 +6,13 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, access::require, named, scopes::project_in_reach};
+use super::{App, access::require, bulk::AfterCommit, named, scopes::project_in_reach};
 use crate::{
     domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page, permission::Verb},
     error::ServiceError,
     store::{
         Tx, accounts, documents, event_log,
-        followers::{self, Follower},
+        followers::{self, Follower, Follows},
     },
 };
 
@@ -91,13 +91,29 @@ pub(super) async fn save<F: Follower>(
 pub async fn delete<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, F::SUBJECT)?;
     let mut tx = app.db.begin().await?;
-    let gone: F = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    documents::delete::<F>(&mut tx, actor.account, gone.id()).await?;
+    let after = delete_in::<F>(&mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    // In steps; what a fall leaves is passed over by the workers, or goes with its age.
+    after.run(app).await
+}
+
+/// Removes one within a transaction; what waits in its queue is left for after it.
+pub(super) async fn delete_in<F: Follower>(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    reference: &str,
+) -> Result<AfterCommit, ServiceError> {
+    let gone: F = named::find_locked(tx, actor, grant, reference).await?;
+    documents::delete::<F>(tx, actor.account, gone.id()).await?;
+    Ok(AfterCommit { abandoned_queues: vec![(F::FOLLOWS, gone.stamp().seq)], ..AfterCommit::default() })
+}
+
+/// Empties the queue of one that is gone, in steps; what a crash leaves is passed over by the workers, or goes with
+/// its age.
+pub(super) async fn clear_queue(app: &App, queue: &Follows, owner: i64) -> Result<(), ServiceError> {
     loop {
         let mut tx = app.db.begin().await?;
-        let cleared = followers::clear::<F>(&mut tx, gone.stamp().seq, STEP).await?;
+        let cleared = followers::clear(&mut tx, queue, owner, STEP).await?;
         tx.commit().await?;
         if cleared == 0 {
             return Ok(());

@@ -134,7 +134,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let (place, after) = Place::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(place)
 }
 
@@ -148,7 +148,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     let mut tx = app.db.begin().await?;
     let after = Place::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

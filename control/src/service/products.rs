@@ -111,7 +111,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let (product, after) = Product::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(product)
 }
 
@@ -125,7 +125,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     let mut tx = app.db.begin().await?;
     let after = Product::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

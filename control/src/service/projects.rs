@@ -78,7 +78,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let (project, after) = Project::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(project)
 }
 
@@ -93,7 +93,7 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     let mut tx = app.db.begin().await?;
     let after = Project::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

@@ -6,10 +6,18 @@ use shared::{id::ReactionId, problem::Code};
 use tokio::sync::Notify;
 use tracing::instrument;
 
-use super::{App, access::require, action_creation::alone, followers, named, properties, room::Rooms};
+use super::{
+    App,
+    access::require,
+    action_creation::alone,
+    bulk::{AfterCommit, Bulk},
+    followers, named, properties,
+    room::Rooms,
+};
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
+        grant::Grant,
         hears::Hears,
         permission::{Subject, Verb},
         reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
@@ -85,15 +93,42 @@ pub async fn update(
 ) -> Result<Reaction, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Reactions)?;
     let mut tx = app.db.begin().await?;
-    let before: Reaction = named::find_locked(&mut tx, actor, &grant, id).await?;
-    let (was_disabled, is_other) = (before.status == Status::Disabled, change.effect.is_some());
-    let reaction = before.apply(change, app.clock.now());
-    if is_other {
-        check(app, &mut tx, actor, &reaction).await?;
-    }
-    followers::save(&mut tx, actor.account, was_disabled, &reaction).await?;
+    let (reaction, after) = Reaction::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
+    after.run(app).await?;
     Ok(reaction)
+}
+
+impl Bulk for Reaction {
+    type Change = ReactionChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        change: ReactionChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let before: Self = named::find_locked(tx, actor, grant, reference).await?;
+        let (was_disabled, is_other) = (before.status == Status::Disabled, change.effect.is_some());
+        let reaction = before.apply(change, app.clock.now());
+        if is_other {
+            check(app, tx, actor, &reaction).await?;
+        }
+        followers::save(tx, actor.account, was_disabled, &reaction).await?;
+        Ok((reaction, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        followers::delete_in::<Self>(tx, actor, grant, reference).await
+    }
 }
 
 /// Who a reaction is: it may do in its project what a trusted application may, and in the account what an operator

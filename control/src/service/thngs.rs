@@ -123,7 +123,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let (thng, after) = Thng::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(thng)
 }
 
@@ -137,7 +137,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     let mut tx = app.db.begin().await?;
     let after = Thng::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

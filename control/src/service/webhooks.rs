@@ -11,6 +11,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    bulk::{AfterCommit, Bulk},
     followers::{self, STEP},
     named,
     room::Rooms,
@@ -18,6 +19,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
@@ -32,7 +34,7 @@ use crate::{
     metrics::WebhookMetrics,
     publish::outward::Answer,
     store::{
-        documents,
+        Tx, documents,
         listing::Selection,
         webhook_messages::{self as messages, Delivery, Range},
         webhooks as table,
@@ -102,23 +104,56 @@ pub async fn update(
 ) -> Result<Webhook, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
     let mut tx = app.db.begin().await?;
-    let before: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
-    let (was_disabled, is_resumed) =
-        (before.status == Status::Disabled, change.status == Some(Status::Active));
-    let webhook = before.apply(change, app.clock.now());
-    followers::save(&mut tx, actor.account, was_disabled, &webhook).await?;
-    if is_resumed {
-        table::resume(&mut tx, webhook.stamp.seq).await?;
-    }
+    let (webhook, after) = Webhook::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
-    let mut after = if is_resumed { Some(0) } else { None };
+    after.run(app).await?;
+    Ok(webhook)
+}
+
+impl Bulk for Webhook {
+    type Change = WebhookChange;
+
+    async fn update_in(
+        app: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        change: WebhookChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let before: Self = named::find_locked(tx, actor, grant, reference).await?;
+        let (was_disabled, is_resumed) =
+            (before.status == Status::Disabled, change.status == Some(Status::Active));
+        let webhook = before.apply(change, app.clock.now());
+        followers::save(tx, actor.account, was_disabled, &webhook).await?;
+        let mut after = AfterCommit { wakes_webhooks: true, ..AfterCommit::default() };
+        if is_resumed {
+            table::resume(tx, webhook.stamp.seq).await?;
+            after.resumed_webhooks.push(webhook.stamp.seq);
+        }
+        Ok((webhook, after))
+    }
+
+    async fn delete_in(
+        _: &App,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        followers::delete_in::<Self>(tx, actor, grant, reference).await
+    }
+}
+
+/// Lets what waits for a webhook that was made active begin anew, in steps.
+pub(super) async fn renew_messages(app: &App, webhook: i64) -> Result<(), ServiceError> {
+    let mut after = Some(0);
     while let Some(behind) = after {
         let mut tx = app.db.begin().await?;
-        after = messages::renew(&mut tx, webhook.stamp.seq, behind, STEP).await?;
+        after = messages::renew(&mut tx, webhook, behind, STEP).await?;
         tx.commit().await?;
     }
-    app.webhooks.wake.notify_one();
-    Ok(webhook)
+    Ok(())
 }
 
 /// A secret with its value.

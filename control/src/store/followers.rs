@@ -134,8 +134,8 @@ pub async fn count_dropped<F: Follower>(tx: &mut Tx, seq: i64, count: u64) -> Re
 ///
 /// # Errors
 /// The database failed.
-pub async fn clear<F: Follower>(tx: &mut Tx, seq: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(F::FOLLOWS.clear)
+pub async fn clear(tx: &mut Tx, queue: &Follows, seq: i64, limit: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(queue.clear)
         .bind(seq)
         .bind(i64::from(limit))
         .execute(c)

@@ -62,6 +62,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return cli::fail("waymark", 1, &error),
     };
+    let is_up = matches!(cli.command, Command::Up(_));
     let code = match cli.command {
         Command::Up(settings) => runtime.block_on(run_up(*settings)),
         Command::Import(args) => runtime.block_on(tools::import::run(args)),
@@ -77,18 +78,27 @@ pub fn main() -> ExitCode {
     };
     // Whatever blocks in the background (a reader of stdin) must not hold the exit up.
     runtime.shutdown_background();
-    code.unwrap_or_else(|error| cli::fail("waymark", error.exit_code(), &error))
+    code.unwrap_or_else(|error| {
+        // `up` names what is misspelt in its log.
+        if !is_up {
+            cli::explain_refusal("waymark", &error);
+        }
+        cli::fail("waymark", error.exit_code(), &error)
+    })
 }
 
 async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
-    let config = Config::read(settings)?;
+    let explain = |error: &Failure| cli::explain_refusal("waymark", error);
+    let config = Config::read(settings).map_err(Failure::from).inspect_err(explain)?;
     control::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
         filter: &config.log,
         format: config.log_format,
         otlp_url: config.otlp_url.as_deref(),
         service: "waymark",
-    })?;
+    })
+    .map_err(Failure::from)
+    .inspect_err(explain)?;
     cli::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     cli::stop_on_signal(shutdown.clone())?;

@@ -49,6 +49,9 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+            if error.use_stderr() {
+                write_unknown_variables();
+            }
             // A terminal that is gone needs no help.
             let _ = error.print();
             return code;
@@ -64,12 +67,11 @@ pub fn main() -> ExitCode {
 }
 
 fn serve(settings: Settings) -> Result<(), Failure> {
-    let config = Config::read(settings)?;
+    let config = Config::read(settings).inspect_err(|_| write_unknown_variables())?;
     // The spool holds addresses of clients: files 0600, folders 0700.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    start_log(&config)?;
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for text in shared::variables::unknown(names) {
+    start_log(&config).inspect_err(|_| write_unknown_variables())?;
+    for text in shared::variables::unknown_here() {
         tracing::warn!("{text}");
     }
     // Twice is no fault.
@@ -81,6 +83,13 @@ fn serve(settings: Settings) -> Result<(), Failure> {
         .build()
         .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
     runtime.block_on(run::run(config))
+}
+
+/// Names what is misspelt where a setting is refused before there is a log: it is often the cause.
+fn write_unknown_variables() {
+    for text in shared::variables::unknown_here() {
+        let _ = writeln!(stderr(), "edge: {text}");
+    }
 }
 
 fn start_log(config: &Config) -> Result<(), ConfigError> {

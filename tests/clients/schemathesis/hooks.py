@@ -99,6 +99,7 @@ schemathesis.openapi.format(
     ),
 )
 schemathesis.openapi.format("filter-listActionJobs", st.just("status=COMPLETED"))
+schemathesis.openapi.format("filter-listTasks", st.just("status=COMPLETED"))
 schemathesis.openapi.format("filter-listActionJobLogs", st.just("type=ERROR"))
 schemathesis.openapi.format("webhook-url", st.just("https://webhooks.invalid/hook"))
 schemathesis.openapi.format("filter-listWebhooks", st.just("status=active"))
@@ -217,3 +218,6 @@ def before_call(context, case, kwargs):
         for name, value in (case.path_parameters or {}).items():
             if value in FIXTURES.values():
                 case.path_parameters[name] = NOWHERE
+        if isinstance(query.get("ids"), str):
+            named = query["ids"].split(",")
+            query["ids"] = ",".join(NOWHERE if found in FIXTURES.values() else found for found in named)

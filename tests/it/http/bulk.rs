@@ -5,10 +5,43 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::Api;
+use super::{
+    Api,
+    webhooks::receiver::{Receiver, Reply, deliver, until, webhook},
+};
 
-const KINDS: [&str; 7] = ["thngs", "products", "places", "collections", "files", "projects", "batches"];
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
+/// A kind of resource that one request may change or remove many of.
+struct Kind {
+    path: String,
+    /// Where the other account has its own.
+    their_path: String,
+    body: Value,
+}
+
+impl Kind {
+    async fn all(api: &Api) -> Result<Vec<Self>> {
+        let hook = json!({"name": "a", "url": "https://example.com/"});
+        let effect = json!({"type": "property", "key": "k", "value": 1, "of": "thng"});
+        let kinds = ["thngs", "products", "places", "collections", "files", "projects", "batches"];
+        let named = kinds.into_iter().map(|kind| (kind, json!({"name": "a"})));
+        let events = [("webhooks", hook), ("reactions", json!({"name": "a", "effect": effect}))];
+        let mut all: Vec<Self> = named
+            .chain(events)
+            .map(|(kind, body)| Self { path: format!("/{kind}"), their_path: format!("/{kind}"), body })
+            .collect();
+        let name = json!({"name": "p"});
+        let ours = id_of(&api.create("/projects", name.clone()).await?)?;
+        let theirs = api.call_as(&api.other_key, Method::POST, "/projects", Some(name)).await?.json();
+        all.push(Self {
+            path: format!("/projects/{ours}/applications"),
+            their_path: format!("/projects/{}/applications", id_of(&theirs)?),
+            body: json!({"name": "a"}),
+        });
+        Ok(all)
+    }
+}
 
 fn id_of(made: &Value) -> Result<String> {
     Ok(made["id"].as_str().with_context(|| made.to_string())?.to_owned())
@@ -16,31 +49,33 @@ fn id_of(made: &Value) -> Result<String> {
 
 async fn many_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    for kind in KINDS {
-        let path = format!("/{kind}");
+    for Kind { path, their_path, body } in Kind::all(&api).await? {
+        let kind = &path;
         let (a, b) = (
-            id_of(&api.create(&path, json!({"name": "a"})).await?)?,
-            id_of(&api.create(&path, json!({"name": "b"})).await?)?,
+            id_of(&api.create(&path, body.clone()).await?)?,
+            id_of(&api.create(&path, body.clone()).await?)?,
         );
-        let theirs =
-            api.call_as(&api.other_key, Method::POST, &path, Some(json!({"name": "t"}))).await?.json();
+        let theirs = api.call_as(&api.other_key, Method::POST, &their_path, Some(body)).await?.json();
         let theirs = id_of(&theirs)?;
         let before = api.fingerprint().await?;
         let change = || Some(json!({"tags": ["bulk"], "description": "changed"}));
+        let too_many: Vec<String> = (0..101).map(|n| format!("{}{n:03}", &UNKNOWN[..21])).collect();
         for (ids, status, code) in [
             (format!("{a},{UNKNOWN}"), 404, 40401),
             (format!("{a},{theirs}"), 404, 40401),
             (format!("{a},x"), 400, 40003),
+            (too_many.join(","), 400, 40003),
             (String::new(), 400, 40003),
         ] {
             let uri = format!("{path}?ids={ids}");
-            for method in [Method::PUT, Method::DELETE] {
-                api.call(method, &uri, change()).await?.problem(status, code);
-            }
+            api.call(Method::PUT, &uri, change()).await?.problem(status, code);
+            api.call(Method::DELETE, &uri, None).await?.problem(status, code);
         }
-        for method in [Method::PUT, Method::DELETE] {
-            api.call(method, &path, change()).await?.problem(400, 40003);
-        }
+        api.call(Method::PUT, &path, change()).await?.problem(400, 40003);
+        api.call(Method::DELETE, &path, None).await?.problem(400, 40003);
+        let both = api.call(Method::DELETE, &format!("{path}?ids={theirs},{a},{UNKNOWN}"), None).await?;
+        let faults = both.problem(404, 40401);
+        ensure!(faults.len() == 2, "{kind}: each absent one is named: {faults:?}");
         api.call(Method::PUT, &format!("{path}?ids={a}"), Some(json!({"name": 1})))
             .await?
             .problem(400, 40001);
@@ -60,9 +95,81 @@ async fn many_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> 
         for id in [&a, &b] {
             api.get(&format!("{path}/{id}")).await?.problem(404, 40401);
         }
-        let answer = api.call_as(&api.other_key, Method::GET, &format!("{path}/{theirs}"), None).await?;
+        let answer =
+            api.call_as(&api.other_key, Method::GET, &format!("{their_path}/{theirs}"), None).await?;
         ensure!(answer.status == 200, "{kind}: {answer:?}");
     }
+    Ok(())
+}
+
+/// Applications are those of the project in the path; their keys end with them.
+async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let mut paths = Vec::new();
+    for name in ["here", "there"] {
+        let project = id_of(&api.create("/projects", json!({"name": name})).await?)?;
+        paths.push(format!("/projects/{project}/applications"));
+    }
+    let (here, there) = (&paths[0], &paths[1]);
+    let ours = api.create(here, json!({"name": "ours"})).await?;
+    let elsewhere = api.create(there, json!({"name": "elsewhere"})).await?;
+    let (a, b) = (id_of(&ours)?, id_of(&elsewhere)?);
+    let before = api.fingerprint().await?;
+    for uri in [
+        format!("{here}?ids={a},{b}"),
+        format!("/projects/{UNKNOWN}/applications?ids={a}"),
+        format!("/projects/x/applications?ids={a}"),
+    ] {
+        let faults = api.call(Method::PUT, &uri, Some(json!({"name": "n"}))).await?.problem(404, 40401);
+        ensure!(faults.len() == 1, "{uri}: {faults:?}");
+        api.call(Method::DELETE, &uri, None).await?.problem(404, 40401);
+    }
+    let key = ours["appApiKey"].as_str().context("key")?;
+    let refused = api.call_as(key, Method::DELETE, &format!("{here}?ids={a}"), None).await?;
+    refused.problem(403, 40301);
+    assert_eq!(api.fingerprint().await?, before);
+
+    let me = "/applications/me";
+    ensure!(api.call_as(key, Method::GET, me, None).await?.status == 200, "the key is valid");
+    let gone = api.call(Method::DELETE, &format!("{here}?ids={a}"), None).await?;
+    ensure!(gone.status == 200, "{gone:?}");
+    api.call_as(key, Method::GET, me, None).await?.problem(401, 40102);
+    Ok(())
+}
+
+/// Webhooks resumed together send what waited for each; removed together, they leave nothing in their queues.
+async fn bulk_of_webhooks_moves_their_queues(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let _workers = deliver(&api);
+    let receivers = [Receiver::new(|_| Reply::Take).await?, Receiver::new(|_| Reply::Take).await?];
+    let mut ids = Vec::new();
+    for receiver in &receivers {
+        ids.push(webhook(&api, receiver, json!({"status": "paused"})).await?);
+    }
+    let uri = format!("/webhooks?ids={}", ids.join(","));
+    let wait_for_one = async || -> Result<()> {
+        api.create("/actions/scans", json!({})).await?;
+        for id in &ids {
+            until(&api, id, "pending", 1).await?;
+        }
+        Ok(())
+    };
+    let set = async |status: &str| -> Result<()> {
+        let answer = api.call(Method::PUT, &uri, Some(json!({"status": status}))).await?;
+        ensure!(answer.status == 204, "{answer:?}");
+        Ok(())
+    };
+    wait_for_one().await?;
+    set("active").await?;
+    for (id, receiver) in ids.iter().zip(&receivers) {
+        receiver.wait(1).await?;
+        until(&api, id, "delivered", 1).await?;
+    }
+    set("paused").await?;
+    wait_for_one().await?;
+    let gone = api.call(Method::DELETE, &uri, None).await?;
+    ensure!(gone.status == 200, "{gone:?}");
+    ensure!(api.fingerprint().await?["webhook_messages"].is_empty());
     Ok(())
 }
 
@@ -102,5 +209,7 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
 
 crate::on_both_engines!(
     many_are_changed_and_removed_together_or_not_at_all,
+    bulk_of_applications_stays_within_the_project,
+    bulk_of_webhooks_moves_their_queues,
     each_item_of_an_array_has_its_own_result
 );

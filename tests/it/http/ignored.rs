@@ -146,6 +146,64 @@ async fn no_operation_swallows_what_it_does_not_know(engine: Engine) -> Result<(
     Ok(())
 }
 
+/// A body that an operation does not declare is refused once it says something, and else makes no difference.
+async fn no_operation_swallows_a_body_that_it_does_not_declare(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let document = control::http::document();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    let before = api.fingerprint().await?;
+    for (method, uri, operation) in operations(&document) {
+        if operation.get("requestBody").is_some() {
+            continue;
+        }
+        count += 1;
+        let answer =
+            api.prefer("return=minimal", method.clone(), &uri, Some(&json!({"zzUnknown": 1}))).await?;
+        let errors = serde_json::from_slice::<Value>(&answer.bytes).unwrap_or_default()["errors"].clone();
+        let is_named = errors == json!(["zzUnknown is not a member of this operation."]);
+        if answer.status != 400 || !is_named || answer.header("x-ignored") != Some("zzUnknown") {
+            wrong.push(format!("{method} {uri}: {answer:?}"));
+        }
+        let answer = api.prefer("return=minimal", method.clone(), &uri, Some(&json!([1]))).await?;
+        if answer.status != 400 || !String::from_utf8_lossy(&answer.bytes).contains("takes no body") {
+            wrong.push(format!("{method} {uri}: {answer:?}"));
+        }
+    }
+    assert!(count > 60, "{count} operations without a body");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(before, api.fingerprint().await?);
+
+    // What clients send always.
+    for text in ["{}", "null", " \r\n", "[]", "\"\""] {
+        let made = api.create("/thngs", json!({"name": "x"})).await?;
+        let uri = format!("/thngs/{}", made["id"].as_str().context("id")?);
+        for method in [Method::GET, Method::DELETE] {
+            let request = Request::builder()
+                .method(&method)
+                .uri(&uri)
+                .header("authorization", &api.key)
+                .header("content-type", "application/json")
+                .body(Body::from(text))?;
+            let answer = api.send(request).await?;
+            assert_eq!(answer.status, 200, "{method} {text:?}: {answer:?}");
+        }
+    }
+    // A form is no JSON, and says something all the same.
+    let request = Request::delete(format!("/thngs/{SOME_ID}"))
+        .header("authorization", &api.key)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from("from=1"))?;
+    let errors = api.send(request).await?.problem(400, 40001);
+    assert_eq!(errors, ["This operation takes no body."]);
+    // Blanks beyond what any body may have are no body that says nothing.
+    let request = Request::delete(format!("/thngs/{SOME_ID}"))
+        .header("authorization", &api.key)
+        .body(Body::from(vec![b' '; 9 << 20]))?;
+    api.send(request).await?.problem(413, 41301);
+    Ok(())
+}
+
 async fn every_declared_member_is_read(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (thng, product) = (
@@ -159,9 +217,10 @@ async fn every_declared_member_is_read(engine: Engine) -> Result<()> {
         let schema = &content["schema"];
         let example = &content["example"];
         let kind = uri.split('/').nth(1).unwrap_or_default().to_owned();
+        let is_bulk = uri.matches('/').count() == 1 || uri.ends_with("/applications");
         let uri = match kind.as_str() {
             // A bulk change names what it changes in the query.
-            kind if method == Method::PUT && uri.matches('/').count() == 1 && kind != "redirections" => {
+            kind if method == Method::PUT && is_bulk && kind != "redirections" => {
                 format!("{uri}?ids={SOME_ID}")
             }
             "thngs" => uri.replace(SOME_ID, thng["id"].as_str().context("id")?),
@@ -192,5 +251,6 @@ async fn every_declared_member_is_read(engine: Engine) -> Result<()> {
 crate::on_both_engines!(
     unknown_members_and_parameters_are_named_or_refused,
     no_operation_swallows_what_it_does_not_know,
+    no_operation_swallows_a_body_that_it_does_not_declare,
     every_declared_member_is_read,
 );

@@ -6,7 +6,7 @@
 mod bodies;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -29,6 +29,20 @@ const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 /// Kinds of key, in the order of the columns of [`TABLE`].
 const KINDS: [&str; 5] = ["operator", "trusted application", "application", "user", "thng"];
 
+/// What one request may change or remove many of.
+const BULK: [&str; 10] = [
+    "products",
+    "thngs",
+    "places",
+    "collections",
+    "files",
+    "projects",
+    "batches",
+    "webhooks",
+    "reactions",
+    "applications",
+];
+
 /// Every operation: method and path.
 fn operations() -> Result<Vec<(Method, String)>> {
     let document = serde_json::to_value(control::http::document())?;
@@ -42,12 +56,25 @@ fn operations() -> Result<Vec<(Method, String)>> {
     Ok(found)
 }
 
+/// The operations that take no body, as `METHOD path`.
+fn without_body() -> BTreeSet<String> {
+    let document = control::http::document();
+    let paths = document["paths"].as_object().into_iter().flatten();
+    let all = paths.flat_map(|(path, item)| {
+        item.as_object().into_iter().flatten().map(move |(method, operation)| (method, path, operation))
+    });
+    all.filter(|(.., operation)| operation.get("requestBody").is_none())
+        .map(|(method, path, _)| format!("{} {path}", method.to_uppercase()))
+        .collect()
+}
+
 /// One of everything in the first account, within the reach of one key of each kind.
 struct Fixture {
     /// By the segment of a path before the id.
     ids: BTreeMap<&'static str, String>,
     /// In the order of [`KINDS`].
     keys: [String; 5],
+    without_body: BTreeSet<String>,
 }
 
 fn text(body: &Value, member: &str) -> Result<String> {
@@ -129,7 +156,7 @@ impl Fixture {
             ("{key}", "temp".to_owned()),
         ]);
         let keys = [api.key.clone(), secret, public, user_key, text(&thng_key, "thngApiKey")?];
-        Ok(Self { ids, keys })
+        Ok(Self { ids, keys, without_body: without_body() })
     }
 
     /// The path with the ids of the fixture, or with ids that nothing has.
@@ -147,7 +174,8 @@ impl Fixture {
             before = segment;
         }
         let many = path.trim_start_matches('/');
-        if ["products", "thngs", "places", "collections", "files", "projects", "batches"].contains(&many) {
+        let many = if many == "projects/{project}/applications" { "applications" } else { many };
+        if BULK.contains(&many) {
             uri.push_str("?ids=");
             uri.push_str(if known { &self.ids[many] } else { UNKNOWN });
         }
@@ -161,9 +189,9 @@ impl Fixture {
         Ok(uri)
     }
 
-    /// A body that every operation can read; what it does not know it ignores.
+    /// A body that every operation that takes one can read; what it does not know it ignores.
     fn body(&self, method: &Method, path: &str) -> Result<Option<Value>> {
-        if method != Method::POST && method != Method::PUT {
+        if self.without_body.contains(&format!("{method} {path}")) {
             return Ok(None);
         }
         let own = BODIES.iter().find(|(operation, _)| *operation == format!("{method} {path}"));

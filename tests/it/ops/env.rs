@@ -161,3 +161,35 @@ fn misspelt_variables_are_named_at_the_start_of_each_process() -> Result<()> {
     }
     Ok(())
 }
+
+/// Whatever else is refused, a flag or another setting, each command names the misspelt variable before it.
+#[test]
+fn misspelt_variables_are_named_where_another_setting_is_refused() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let log = [("WAYMARK_API_LISTENN", "127.0.0.1:0"), ("RUST_LOG", "waymark=loud")];
+    let listen = [("WAYMARK_API_LISTENN", "127.0.0.1:0"), ("WAYMARK_API_LISTEN", "nowhere")];
+    let required = [("WAYMARK_API_LISTENN", "127.0.0.1:0"), ("HOME", "/")];
+    for (name, args, variables, refused) in [
+        ("edge", &[][..], &required, "edge: WAYMARK_EDGE_ID: "),
+        ("edge", &["--nothing"], &required, "error: unexpected argument '--nothing'"),
+        ("control", &["serve"], &required, "control: DATABASE_URL: "),
+        ("control", &["worker"], &required, "control: WAYMARK_FILES_URL: "),
+        ("control", &["migrate"], &required, "control: DATABASE_URL: "),
+        ("control", &["serve", "--nothing"], &required, "control: unexpected argument '--nothing'"),
+        ("waymark", &["up"], &listen, "waymark: WAYMARK_API_LISTEN: "),
+        ("waymark", &["up"], &log, "waymark: RUST_LOG: "),
+        ("waymark", &["status", "--nothing"], &listen, "waymark: unexpected argument '--nothing'"),
+    ] {
+        let mut command = Command::new(built(name)?);
+        command.env_clear().args(args).env("WAYMARK_DATA_DIR", folder.path().join("data"));
+        let output = command.envs(variables.iter().copied()).output()?;
+        let text = String::from_utf8(output.stderr)?;
+        ensure!(output.status.code() == Some(64), "{command:?}: {text}");
+        let named = format!(
+            "{name}: WAYMARK_API_LISTENN is not a setting and has no effect; did you mean WAYMARK_API_LISTEN?"
+        );
+        ensure!(text.lines().filter(|line| *line == named).count() == 1, "{command:?}: {text}");
+        ensure!(text.lines().any(|line| line.starts_with(refused)), "{command:?}: {text}");
+    }
+    Ok(())
+}

@@ -36,7 +36,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "createProject" => project(true),
         "updateProject" | "update-projects" => project(false),
         "createApplication" => application(true),
-        "updateApplication" => application(false),
+        "updateApplication" | "update-applications" => application(false),
         "updateAccount" => account(),
         "updateOperator" => operator(),
         "updateUser" => user(Body::new(CHANGES)).done(),

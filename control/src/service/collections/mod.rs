@@ -86,7 +86,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let (collection, after) = Collection::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(collection)
 }
 
@@ -100,7 +100,7 @@ pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), Ser
     let mut tx = app.db.begin().await?;
     let after = Collection::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
-    after.run(app).await;
+    after.run(app).await?;
     Ok(())
 }
 

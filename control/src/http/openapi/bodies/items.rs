@@ -2,8 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::parts::{
-    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, text,
+use super::{
+    super::parts::{
+        self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, scopes,
+        text,
+    },
+    value,
 };
 use crate::domain::{
     assessment::{
@@ -30,7 +34,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "decommissionThng" => step(false),
         "readCommissionStates" => pairs(),
         "createWebhook" => webhook(true),
-        "updateWebhook" => webhook(false),
+        "updateWebhook" | "update-webhooks" => webhook(false),
         "rotateWebhookSecret" => Body::new("How long the others sign on")
             .may("overlap", json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS}))
             .like("overlap", 86_400_000)
@@ -43,7 +47,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
             .like("status", "dead")
             .done(),
         "createReaction" => reaction(true),
-        "updateReaction" => reaction(false),
+        "updateReaction" | "update-reactions" => reaction(false),
         _ => return None,
     })
 }
@@ -54,10 +58,8 @@ fn reaction(is_create: bool) -> Value {
     let named = |name: &str| json!({"type": "string", "const": name});
     let id = formatted("webhook-id", "Id of a webhook of the account.");
     let calls = Body::new("").must("type", named("webhook")).must("webhook", id).schema();
-    let key = json!({"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[^~\\u0000][^\\u0000]*$",
+    let key = json!({"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[^~\\u0000][^\\u0000]*$",
         "description": "At most 128 characters in lower case; none that begins with `~`."});
-    let value =
-        json!({"type": ["boolean", "integer"], "description": "Any JSON value but `null`, at most 16 KiB."});
     let of = || {
         json!({"type": "string", "enum": ["either", "thng", "product"],
         "description": "Of what the event is about; instead of it, `thng` or `product` names one."})
@@ -78,13 +80,15 @@ fn reaction(is_create: bool) -> Value {
         .may("tags", parts::texts(MAX_TAG))
         .may("customFields", open_object("The caller's own members."))
         .may("identifiers", parts::identifiers())
+        .may("scopes", scopes())
+        .may("timestamp", millis())
         .schema();
     let mut action = action;
-    for other in ["product", "collection", "location", "scopes", "timestamp"] {
+    for other in ["product", "collection", "location"] {
         action["properties"][other] = json!({"type": "null"});
     }
     let makes = Body::new("").must("type", named("action")).must("action", action).schema();
-    let effect = json!({"anyOf": [calls, sets("value", value), sets("from", path), makes],
+    let effect = json!({"anyOf": [calls, sets("value", value()), sets("from", path), makes],
         "description": "To send the event to a webhook, to set a property to a value or to what the event has, or to \
             create an action."});
     let body = Body::new("A reaction").named(is_create, "Note the city").described();
