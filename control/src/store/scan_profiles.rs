@@ -43,6 +43,9 @@ pub struct Stored {
 /// Sessions, those of public keys, and the version of the rules that made them.
 type Row = (Vec<u8>, Option<Vec<u8>>, Option<i32>);
 
+/// A [`Row`] after the id of its Thng.
+type Named = (String, Vec<u8>, Option<Vec<u8>>, Option<i32>);
+
 fn read((bytes, unverified, _): &Row, thng: &str) -> Result<Profile, StoreError> {
     Profile::from_bytes(bytes, unverified.as_deref().unwrap_or_default())
         .map_err(|error| StoreError::Row(format!("profile of {thng}: {error}")))
@@ -131,7 +134,7 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
     let ids: Vec<String> = of_thngs.keys().cloned().collect();
     let begin = dialect::pick(tx, PG_BEGIN, SQLITE_BEGIN);
     let lock = dialect::pick(tx, PG_LOCK, SQLITE_LOCK);
-    let rows: Vec<(String, Vec<u8>, Option<Vec<u8>>, Option<i32>)> = match tx.raw() {
+    let rows: Vec<Named> = match tx.raw() {
         Raw::Pg(c) => {
             sqlx::query(begin).bind(&ids).bind(VERSION).execute(&mut *c).await?;
             sqlx::query_as(lock).bind(&ids).fetch_all(c).await?
