@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use shared::qr::{Ecl, Format, QrRequest, bench_matrix, describe, render};
+use qr::{Ecl, Format, QrRequest, bench_matrix, describe, render};
 
 const PAYLOAD: &str = "HTTPS://TN.GG/K7Q2M4XA9R";
 const CAPTION: &str = "K7Q2M4XA9R";

@@ -15,13 +15,13 @@ use http::{
     header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
+use qr::Ecl;
 use serde_json::json;
 use shared::{
     access_token::{url_without_access_token, without_access_token},
     client_address::PROXY_HEADERS,
     negotiate::Representation,
     problem::Code,
-    qr::{self, Ecl},
     redirect::RedirectKey,
     short_url::ShortDomain,
     time::{Clock, UnixMillis},

@@ -6,12 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
 use platform::Shares;
-use shared::{
-    client_address::network,
-    negotiate::Representation,
-    problem::Code,
-    qr::{Format, QrError, QrImage, QrRequest},
-};
+use qr::{Format, QrError, QrImage, QrRequest};
+use shared::{client_address::network, negotiate::Representation, problem::Code};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -88,7 +84,7 @@ impl Renderer {
         }
         metrics.rendered.inc();
         let work = move || {
-            let image = shared::qr::render(&key.payload, &key.caption, &key.request);
+            let image = qr::render(&key.payload, &key.caption, &key.request);
             (key, image)
         };
         let (key, image) = tokio::task::spawn_blocking(work).await.map_err(|_| NoImage::Busy)?;

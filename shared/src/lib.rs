@@ -1,4 +1,4 @@
-//! What the edge and the control plane hold in common: identifiers, short URLs, the wire, QR rendering.
+//! What the edge and the control plane hold in common: identifiers, short URLs, the wire.
 //!
 //! Invariants of this crate: no I/O, no clock, no randomness, no async runtime. Time and random bytes
 //! are arguments; every function gives the same answer for the same input.
@@ -14,7 +14,6 @@ pub mod id;
 pub mod identifier;
 pub mod negotiate;
 pub mod problem;
-pub mod qr;
 pub mod redirect;
 pub mod rules;
 pub mod settings;

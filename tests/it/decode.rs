@@ -5,15 +5,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use qr::{Ecl, Format, QrImage};
 use reqwest::{Response, StatusCode, header};
 use serde_json::Value;
-use shared::qr::{Ecl, Format, QrImage};
 use tempfile::TempDir;
 use tests::product::{Options, Product};
 
-#[path = "../../shared/tests/qr/grid.rs"]
+#[path = "../../shared/qr/tests/qr/grid.rs"]
 mod grid;
-#[path = "../../shared/tests/qr/tools.rs"]
+#[path = "../../shared/qr/tests/qr/tools.rs"]
 pub(crate) mod tools;
 
 const CODE: (&str, &str) = grid::PAYLOADS[0];

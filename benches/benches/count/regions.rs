@@ -4,10 +4,8 @@ use std::{future::Future, hint::black_box, net::SocketAddr, thread, time::Durati
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use edge::{Connector, Edge, EdgeConfig, Listeners, replica::ReplicaState};
-use shared::{
-    qr::{Format, QrRequest, render},
-    time::{Clock, UnixMillis},
-};
+use qr::{Format, QrRequest, render};
+use shared::time::{Clock, UnixMillis};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 

@@ -7,14 +7,10 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use qr::{Ecl, Format, QrRequest};
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::{
-    negotiate::Representation,
-    problem::Code,
-    qr::{self, Ecl, Format, QrRequest},
-    wire::stream::Rev,
-};
+use shared::{negotiate::Representation, problem::Code, wire::stream::Rev};
 use utoipa::ToSchema;
 
 use super::{api_error::ApiError, extract::Query, middleware::RequestInfo};

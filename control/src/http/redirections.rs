@@ -82,7 +82,7 @@ async fn created(
     info: &RequestInfo,
     wait: Wait,
     done: &Written<Redirection>,
-    request: Option<&shared::qr::QrRequest>,
+    request: Option<&qr::QrRequest>,
 ) -> Response {
     let drawn = request.and_then(|request| image(&done.value, request).ok());
     let response = match drawn {

@@ -1,7 +1,7 @@
 //! Parameters that several operations share and that no handler writes out: those of codes, waits and domains.
 
+use qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
 use serde_json::{Value, json};
-use shared::qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
 
 /// What an operation takes beside what it says itself.
 pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
@@ -94,7 +94,7 @@ fn query(name: &str, text: &str, schema: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use shared::qr::{Format, QrRequest};
+    use qr::{Format, QrRequest};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The grid of requests that every decoder has to read.
 
-use shared::qr::{Ecl, Format, QrImage, QrRequest, render};
+use qr::{Ecl, Format, QrImage, QrRequest, render};
 
 /// (payload, caption): the printed form, a development domain, a mixed-case id in byte mode.
 pub(crate) const PAYLOADS: [(&str, &str); 3] = [

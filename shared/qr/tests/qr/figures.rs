@@ -1,6 +1,6 @@
 //! The figures the documents promise: versions, sizes in pixels and millimetres, refusals.
 
-use shared::qr::{Ecl, Format, QrError, QrFacts, describe, render};
+use qr::{Ecl, Format, QrError, QrFacts, describe, render};
 
 use crate::grid::{PAYLOADS, draw, request};
 

@@ -1,7 +1,7 @@
 //! No request and no payload makes the renderer panic, and the level is always the asked one.
 
 use proptest::prelude::*;
-use shared::qr::{Ecl, Format, QrRequest, describe, render};
+use qr::{Ecl, Format, QrRequest, describe, render};
 
 fn parameter(
     name: &'static str,

@@ -1,6 +1,6 @@
 //! The bytes of some images, fixed: they are cached as immutable by everyone who got them.
 
-use shared::qr::{Format, RENDERER_VERSION};
+use qr::{Format, RENDERER_VERSION};
 
 use crate::grid::{PAYLOADS, draw};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use shared::qr::Format;
+use qr::Format;
 use tempfile::TempDir;
 
 use crate::{
