@@ -18,6 +18,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use platform::{Bounds, Permits};
 use prometheus_client::{encoding::text, registry::Registry};
+use replica::{ReplicaState, ReplicaStatus};
 use serde::Serialize;
 use shared::{
     exposition::{self, Process},
@@ -30,7 +31,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cache::{CacheStatus, EdgeCache},
     metrics::{Metrics, Reading, Readings},
-    replica::{ReplicaState, ReplicaStatus},
     sync::{State, SyncStatus},
     tls::TlsCerts,
 };

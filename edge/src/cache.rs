@@ -11,7 +11,7 @@
 //! waits is served again: of no key that was filled or changed meanwhile, so no key goes back. A snapshot makes
 //! all of it stale, another epoch drops it.
 //!
-//! An edge may hold every link: [`crate::replica`] then answers first, as the state of `applied`, once it is whole.
+//! An edge may hold every link: [`replica`] then answers first, as the state of `applied`, once it is whole.
 //! Entries are filled and changed beside it all the same, for the times in which it may not answer.
 //!
 //! Rules of redirection are held whole instead of being filled in: a snapshot brings those of all accounts,
@@ -36,6 +36,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use replica::{Full, Lead, Loaded, ReplicaStatus};
 use shared::{
     id::AccountId,
     redirect::RedirectKey,
@@ -57,7 +58,6 @@ use crate::{
     backing::Backing,
     domains::Domains,
     metrics::Metrics,
-    replica::{Full, Lead, Loaded, ReplicaStatus},
     rules::{self, RuleSet, RuleTable},
 };
 

@@ -18,6 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use replica::Loaded;
 use serde::{Deserialize, Serialize};
 use shared::{
     redirect::{Redirect, RedirectKey},
@@ -31,7 +32,6 @@ use crate::{
     cache::{EdgeCache, Holding, Kept, Sources},
     config::DiskLimits,
     domains::Domains,
-    replica::{self, Loaded},
 };
 
 /// First bytes of the file; the digit is the version of the form.

@@ -30,7 +30,6 @@ mod metrics;
 mod origins;
 mod pages;
 mod proxy;
-pub mod replica;
 mod response;
 mod route;
 mod rules;

@@ -15,7 +15,6 @@ mod geo;
 mod http;
 mod jobs;
 mod kill;
-mod model;
 mod openapi;
 mod openapi_clients;
 mod ops;

@@ -3,8 +3,9 @@
 use std::{future::Future, hint::black_box, net::SocketAddr, thread, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use edge::{Connector, Edge, EdgeConfig, Listeners, replica::ReplicaState};
+use edge::{Connector, Edge, EdgeConfig, Listeners};
 use qr::{Format, QrRequest, render};
+use replica::ReplicaState;
 use shared::time::{Clock, UnixMillis};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;

@@ -14,8 +14,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use edge::replica::Table;
 use foldhash::quality::RandomState;
+use replica::Table;
 use shared::{
     redirect::{Redirect, RedirectKey, ResourceType},
     standing::Standing,

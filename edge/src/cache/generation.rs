@@ -15,6 +15,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::quality::RandomState;
 use moka::{Equivalent, ops::compute::Op, sync::Cache};
+use replica::Full;
 use shared::{
     id::AccountId,
     redirect::{Redirect, RedirectKey},
@@ -27,10 +28,7 @@ use super::{
     Found, Held, Leads, Served,
     tail::{self, Last, Resolved, Tail},
 };
-use crate::{
-    replica::Full,
-    rules::{self, RuleSet, RuleTable},
-};
+use crate::rules::{self, RuleSet, RuleTable};
 
 /// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
 const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };

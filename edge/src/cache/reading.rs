@@ -11,7 +11,7 @@ use shared::{
 };
 
 use super::{EdgeCache, PageFit, generation::Generation};
-use crate::replica::{Full, Table};
+use replica::{Full, Table};
 
 /// Links that are being read, page by page.
 #[derive(Debug)]

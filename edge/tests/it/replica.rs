@@ -2,7 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
-use edge::{DiskLimits, EdgeConfig, replica::ReplicaState};
+use edge::{DiskLimits, EdgeConfig};
+use replica::ReplicaState;
 
 use crate::support::{Control, Running, eventually, request};
 

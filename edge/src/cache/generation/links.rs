@@ -8,7 +8,7 @@ use shared::{
 };
 
 use super::{FLOORS, Generation, Held, KeyRef, Leads, Resolved, Served};
-use crate::replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus, Table};
+use replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus, Table};
 
 /// Links of a page that are taken in one step, while events wait.
 const STEP: usize = 64;

@@ -7,10 +7,7 @@ use shared::wire::{links::LinksPage, stream::Rev};
 use tempfile::TempDir;
 
 use super::{EdgeCache, Epoch, KEYS, key, record};
-use crate::{
-    cache::{Held, KeyRef, Leads, PageFit, Reading, Sources},
-    replica,
-};
+use crate::cache::{Held, KeyRef, Leads, PageFit, Reading, Sources};
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {

@@ -55,20 +55,20 @@ pub struct ReplicaStatus {
 
 /// One question to the table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'k> {
+pub struct Asked<'k> {
     /// Host of the short domain.
-    pub(crate) domain: &'k str,
+    pub domain: &'k str,
     /// The folded short id.
-    pub(crate) folded: &'k str,
+    pub folded: &'k str,
     /// The slot of the key.
-    pub(crate) slot: usize,
+    pub slot: usize,
     /// Everything up to here was applied before the question.
-    pub(crate) applied: Rev,
+    pub applied: Rev,
 }
 
 /// What the table says of a key.
 #[derive(Debug)]
-pub(crate) enum Answer<T> {
+pub enum Answer<T> {
     /// There is such a link.
     Present(T),
     /// There was none at `applied`.
@@ -79,7 +79,7 @@ pub(crate) enum Answer<T> {
 
 /// All links, with what decides whether they may be shown.
 #[derive(Debug)]
-pub(crate) struct Full {
+pub struct Full {
     table: Table,
     /// Every page is in.
     is_read: AtomicBool,
@@ -107,12 +107,12 @@ struct Absent {
 
 impl Full {
     /// An empty replica over so many slots.
-    pub(crate) fn new(slots: usize) -> Self {
+    pub fn new(slots: usize) -> Self {
         Self::over(Table::default(), slots)
     }
 
     /// A replica as it was on disk.
-    pub(crate) fn restore(loaded: Loaded, slots: usize) -> Self {
+    pub fn restore(loaded: Loaded, slots: usize) -> Self {
         // Parts of it are later than the start: shown all the same, as what is held is before the first contact,
         // from which on it waits for the head.
         let full = Self::over(loaded.table, slots);
@@ -137,22 +137,22 @@ impl Full {
     }
 
     /// The links.
-    pub(crate) fn table(&self) -> &Table {
+    pub fn table(&self) -> &Table {
         &self.table
     }
 
     /// Whether every page is in.
-    pub(crate) fn is_read(&self) -> bool {
+    pub fn is_read(&self) -> bool {
         self.is_read.load(SeqCst)
     }
 
     /// Every page is in.
-    pub(crate) fn read(&self) {
+    pub fn read(&self) {
         self.is_read.store(true, SeqCst);
     }
 
     /// How it stands at `applied`.
-    pub(crate) fn state(&self, applied: Rev) -> ReplicaState {
+    pub fn state(&self, applied: Rev) -> ReplicaState {
         match (self.is_whole(applied), self.is_unsure.load(SeqCst)) {
             (false, _) => ReplicaState::Loading,
             (true, true) => ReplicaState::Unsure,
@@ -165,7 +165,7 @@ impl Full {
     }
 
     /// The state of a key at `applied` or later, as `find` reads it from the table.
-    pub(crate) fn find<T>(
+    pub fn find<T>(
         &self,
         asked: Asked<'_>,
         find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
@@ -186,7 +186,7 @@ impl Full {
     }
 
     /// A view of `watermark` is about to be shown, in which the key has a value of this revision or none.
-    pub(crate) fn fill(&self, asked: Asked<'_>, watermark: Rev, rev: Option<Rev>) {
+    pub fn fill(&self, asked: Asked<'_>, watermark: Rev, rev: Option<Rev>) {
         let Asked { domain, folded, slot, applied } = asked;
         if watermark <= applied {
             return;
@@ -203,7 +203,7 @@ impl Full {
     }
 
     /// Takes a link that a page or an event brought; one that cannot be held is not absent for that.
-    pub(crate) fn put(&self, key: &RedirectKey, rev: Rev, link: &Redirect) {
+    pub fn put(&self, key: &RedirectKey, rev: Rev, link: &Redirect) {
         if self.table.put(key, rev, link).is_ok() {
             self.fits(key);
         } else {
@@ -212,19 +212,19 @@ impl Full {
     }
 
     /// A link is gone.
-    pub(crate) fn remove(&self, key: &RedirectKey, rev: Rev) {
+    pub fn remove(&self, key: &RedirectKey, rev: Rev) {
         self.table.remove(key, rev);
         self.fits(key);
     }
 
     /// A link cannot be held from this revision on; nothing older is shown.
-    pub(crate) fn refuse(&self, key: &RedirectKey, rev: Rev) {
+    pub fn refuse(&self, key: &RedirectKey, rev: Rev) {
         self.keep(key);
         self.table.remove(key, rev);
     }
 
     /// A link cannot be served: what was there stays, and what was not is not absent.
-    pub(crate) fn keep(&self, key: &RedirectKey) {
+    pub fn keep(&self, key: &RedirectKey) {
         let mut unfit = self.unfit();
         if unfit.len() >= MOST_UNFIT {
             self.doubt();
@@ -234,28 +234,28 @@ impl Full {
     }
 
     /// Pages up to this revision are in.
-    pub(crate) fn pass(&self, at_rev: Rev) {
+    pub fn pass(&self, at_rev: Rev) {
         self.newest.fetch_max(at_rev, SeqCst);
         self.newest_part.fetch_max(at_rev, SeqCst);
     }
 
     /// Nothing that pages or the disk brought is newer.
-    pub(crate) fn newest_part(&self) -> Rev {
+    pub fn newest_part(&self) -> Rev {
         self.newest_part.load(SeqCst)
     }
 
     /// Whether a change was not understood.
-    pub(crate) fn is_doubted(&self) -> bool {
+    pub fn is_doubted(&self) -> bool {
         self.is_unsure.load(SeqCst)
     }
 
     /// A change was not understood.
-    pub(crate) fn doubt(&self) {
+    pub fn doubt(&self) {
         self.is_unsure.store(true, SeqCst);
     }
 
     /// Keys whose link is not held.
-    pub(crate) fn list_unfit(&self) -> Vec<RedirectKey> {
+    pub fn list_unfit(&self) -> Vec<RedirectKey> {
         self.unfit().iter().cloned().collect()
     }
 

@@ -36,11 +36,11 @@ const TYPES: [ResourceType; 4] =
 
 /// Where a link leads, and nothing else of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lead {
+pub struct Lead {
     /// The target.
-    pub(crate) location: HeaderValue,
+    pub location: HeaderValue,
     /// Whether the query of the request goes with it.
-    pub(crate) forward_query: bool,
+    pub forward_query: bool,
 }
 
 /// Texts that records name by number.

@@ -46,24 +46,24 @@ struct Tail<T> {
 
 /// A table as it was on disk.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub struct Loaded {
     /// The history.
-    pub(crate) epoch: Epoch,
+    pub epoch: Epoch,
     /// Everything up to here is in the table.
-    pub(crate) applied: Rev,
+    pub applied: Rev,
     /// Nothing that is newer is in the table.
-    pub(crate) newest: Rev,
+    pub newest: Rev,
     /// Keys of links that the table does not hold, so that they are not absent for that.
-    pub(crate) unfit: Vec<RedirectKey>,
+    pub unfit: Vec<RedirectKey>,
     /// The links.
-    pub(crate) table: Table,
+    pub table: Table,
 }
 
 /// Writes a table that stands at `applied` of `epoch`; `rest` is told the bytes written and may say stop, `last` is
 /// asked when all links are written: nothing among them is newer than its revision, nor absent that it names.
 ///
 /// Gives links and bytes.
-pub(crate) fn save(
+pub fn save(
     folder: &Path,
     table: &Table,
     epoch: &Epoch,
@@ -108,7 +108,7 @@ fn put(file: &mut impl Write, sum: u32, count: &[u8], body: &[u8]) -> io::Result
 }
 
 /// Reads what an earlier start left.
-pub(crate) fn load(folder: &Path) -> Option<Loaded> {
+pub fn load(folder: &Path) -> Option<Loaded> {
     let path = folder.join(NAME);
     let file = match File::open(&path) {
         Ok(file) => file,

@@ -123,7 +123,7 @@ impl Table {
 
     /// Where a link leads, with the revision that made it; no lead when its target has tags.
     #[must_use]
-    pub(crate) fn find_lead(&self, domain: &str, folded: &str) -> Option<(Rev, Option<Lead>)> {
+    pub fn find_lead(&self, domain: &str, folded: &str) -> Option<(Rev, Option<Lead>)> {
         self.look(domain, folded, |record| record::lead(&self.dictionary, record))
     }
 

@@ -1,5 +1,5 @@
 //! The push and the fill as a model: every order of steps of control, Redis, the stream, the disk and one edge,
-//! within bounds, against the invariants of push.md section 4; and the broken forms, which must fail.
+//! within bounds, against the invariants I1 to I8 of the project README; and broken forms of the rule, which must fail.
 //!
 //! `edge.rs` is the twin of `edge/src/cache/generation.rs` and `tail.rs`: who changes one changes the other.
 //! With `WAYMARK_TEST_MODEL_LONG` set, wider bounds are explored too.

@@ -14,7 +14,7 @@ mod record;
 mod shard;
 mod table;
 
-pub(crate) use self::{
+pub use self::{
     file::{Loaded, load, save},
     full::{Answer, Asked, Full},
     record::Lead,
