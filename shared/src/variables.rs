@@ -73,7 +73,8 @@ pub const NAMES: &[&str] = &[
 const PREFIX: &str = "WAYMARK_";
 
 /// Variables of scripts and tests, which no binary reads.
-const OTHERS: [&str; 3] = ["WAYMARK_BUILD_PROFILE", "WAYMARK_REFRESH_OPENAPI", "WAYMARK_TEST_"];
+const OTHERS: [&str; 4] =
+    ["WAYMARK_BINARY", "WAYMARK_BUILD_PROFILE", "WAYMARK_REFRESH_OPENAPI", "WAYMARK_TEST_"];
 
 /// Most letters that may be wrong in a name that is guessed.
 const MAX_DISTANCE: usize = 3;

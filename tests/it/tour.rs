@@ -34,7 +34,8 @@ fn walk(codes: &Path) -> Result<()> {
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_setting(name)) {
         command.env_remove(name);
     }
-    let output = command.arg(codes).env("WAYMARK_BUILD_PROFILE", "dev").stdin(Stdio::null()).output()?;
+    let output =
+        command.arg(codes).env("WAYMARK_BINARY", tests::product::binary()?).stdin(Stdio::null()).output()?;
     let told = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
     for expected in [

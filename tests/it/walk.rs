@@ -85,10 +85,11 @@ fn at_home(program: &Path, home: &Path, ports: [&str; 3]) -> Command {
     command
 }
 
-fn deploy_run(home: &Path, ports: [&str; 3]) -> Command {
+/// `deploy/run` with the binary of this build; that it builds one itself is tried on a fresh machine (`tests/fresh`).
+fn deploy_run(home: &Path, ports: [&str; 3]) -> Result<Command> {
     let mut command = at_home(&root().join("deploy/run"), home, ports);
-    command.env("WAYMARK_BUILD_PROFILE", "dev");
-    command
+    command.env("WAYMARK_BINARY", tests::product::binary()?);
+    Ok(command)
 }
 
 /// Every shell block of the README, each with the heading that it stands under.
@@ -143,7 +144,7 @@ fn check_refused(output: &Output, setting: &str) {
     assert_eq!(output.status.code(), Some(64), "{out}{err}");
     assert_eq!(out, "");
     // `deploy/run` says what it does before the product speaks.
-    let (_, said) = err.rsplit_once("starting waymark up\n").unwrap_or(("", err.as_str()));
+    let (_, said) = err.rsplit_once("which was built before\n").unwrap_or(("", err.as_str()));
     let lines: Vec<&str> = said.lines().collect();
     let [line] = lines[..] else { panic!("not one line: {err}") };
     assert!(line.starts_with("waymark: ") && line.contains(setting), "{line}");
@@ -152,7 +153,7 @@ fn check_refused(output: &Output, setting: &str) {
 #[test]
 fn a_new_user_walks_line_by_line_and_starts_again() {
     let home = tempfile::tempdir().unwrap();
-    let mut command = deploy_run(home.path(), ["0", "0", "0"]);
+    let mut command = deploy_run(home.path(), ["0", "0", "0"]).unwrap();
     let first = Up::start(command.env("WAYMARK_MQTT_LISTEN", "127.0.0.1:0")).unwrap();
     let mqtt = first.line("MQTT").unwrap().to_owned();
     let (api, key) = (first.line("API").unwrap().to_owned(), first.line("Operator key").unwrap().to_owned());
@@ -178,7 +179,7 @@ fn a_new_user_walks_line_by_line_and_starts_again() {
     let urls = [api.clone(), first.line("Edge").unwrap().to_owned(), first.line("Admin").unwrap().to_owned()];
     let ports = urls.each_ref().map(|url| url.rsplit(':').next().unwrap());
     first.interrupt().unwrap();
-    let again = Up::start(&mut deploy_run(home.path(), ports)).unwrap();
+    let again = Up::start(&mut deploy_run(home.path(), ports).unwrap()).unwrap();
     assert!(again.line("Operator key").is_err(), "a key is shown once: {:?}", again.said);
     assert!(again.said.iter().any(|line| line.contains("`waymark keys create`")), "{:?}", again.said);
     let made = at_home(&binary().unwrap(), home.path(), ports).args(["keys", "create"]).output().unwrap();
@@ -194,7 +195,7 @@ fn a_new_user_walks_line_by_line_and_starts_again() {
 
     // A third one finds the ports taken.
     let other = tempfile::tempdir().unwrap();
-    check_refused(&deploy_run(other.path(), ports).output().unwrap(), "WAYMARK_API_LISTEN");
+    check_refused(&deploy_run(other.path(), ports).unwrap().output().unwrap(), "WAYMARK_API_LISTEN");
     again.interrupt().unwrap();
 }
 

@@ -31,26 +31,6 @@ pub(super) const fn modules(version: u8) -> u32 {
     17 + 4 * version as u32
 }
 
-/// Modules of a symbol of `version` that hold codewords, those included that are left over: what no pattern takes.
-pub(super) fn data_modules(version: u8) -> usize {
-    let version = usize::from(version);
-    let mut modules = (16 * version + 128) * version + 64;
-    if version >= 2 {
-        let alignments = version / 7 + 2;
-        modules -= (25 * alignments - 10) * alignments - 55;
-    }
-    if version >= 7 {
-        // Two copies of the version itself.
-        modules -= 36;
-    }
-    modules
-}
-
-/// Codewords of data in a symbol of `version` at `ecl`; `None` for another version than 1 to 40.
-pub(super) fn data_codewords(version: u8, ecl: Ecl) -> Option<usize> {
-    table(ecl).get(usize::from(version).checked_sub(1)?).copied().map(usize::from)
-}
-
 fn table(ecl: Ecl) -> &'static Codewords {
     match ecl {
         Ecl::L => &L,
@@ -90,15 +70,6 @@ impl Mode {
             Self::Alphanumeric
         } else {
             Self::Byte
-        }
-    }
-
-    /// What tells it at the start of a segment, in four bits.
-    pub(super) const fn indicator(self) -> usize {
-        match self {
-            Self::Numeric => 1,
-            Self::Alphanumeric => 2,
-            Self::Byte => 4,
         }
     }
 

@@ -1,20 +1,12 @@
-//! QR images of short URLs: parsed requests in, bytes out, the same bytes for the same request.
-//!
-//! Invariants: the payload is drawn as given (the caller upper-cases it where the domain is
-//! case-insensitive); the asked level is never raised or lowered; nothing is clipped. Every module
-//! has the same whole number of pixels, every format draws the same rectangles (`layout`).
-//! Implements "Redirections and QR codes" of the API and sections 5 and 6 of the decisions.
+#![doc = include_str!("../README.md")]
 
 mod capacity;
 mod caption;
-mod codewords;
-mod deflate;
 mod eps;
 mod layout;
 mod mask;
 mod matrix;
 mod pdf;
-mod place;
 mod png;
 mod request;
 mod svg;
@@ -31,7 +23,7 @@ pub use self::{
 /// The renderer's version, part of every `ETag`: raised whenever the bytes of any image change.
 ///
 /// The golden test in `tests/qr/golden.rs` fails when bytes change and this does not.
-pub const RENDERER_VERSION: u32 = 1;
+pub const RENDERER_VERSION: u32 = 2;
 
 /// An image format a QR code is served in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,7 +39,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format, in the order of preference of decisions 5.
+    /// Every format, in the order of preference where a client takes several.
     pub const ALL: [Self; 4] = [Self::Png, Self::Svg, Self::Pdf, Self::Eps];
 
     /// The media type of the image.
@@ -203,7 +195,7 @@ pub enum QrError {
 ///
 /// # Errors
 /// [`QrError`] when this payload or caption does not fit what was asked; nothing is clipped and
-/// the level is never changed. Section 6 of the decisions.
+/// the level is never changed.
 pub fn render(payload: &str, caption: &str, request: &QrRequest) -> Result<QrImage, QrError> {
     let ecl = request.ecl();
     let matrix = Matrix::encode(payload, ecl, request.version())

@@ -1,8 +1,8 @@
 //! The choice of the mask: ISO/IEC 18004:2015, 7.8, on rows of bits.
 //!
-//! `fast_qr` 0.14.0 scores runs and blocks over data modules only and before the format
-//! information is drawn, so its mask often is not the standard's (figures in `matrix.rs`).
-//! This scores the whole symbol, as the standard says and as `qrcodegen` does.
+//! `fast_qr` 0.14.0 scores the symbol before the format information is drawn, so its mask often is not the
+//! standard's (figures in the crate's README). This scores the whole symbol, as the standard says and as `qrcodegen`
+//! does.
 
 /// One row or column of modules, dark is 1, module 0 in the lowest bit of the first word.
 pub(super) type Line = [u64; 3];
@@ -33,12 +33,6 @@ pub(super) const fn set(line: &mut Line, index: usize, dark: bool) {
     } else {
         line[index / 64] &= !(1 << (index % 64));
     }
-}
-
-/// The line `index` of `mask`, by rows.
-#[cfg(test)]
-pub(super) fn pattern(mask: usize, index: usize) -> &'static Line {
-    &PATTERNS[mask][index % PERIOD]
 }
 
 /// A symbol before masking, by rows and by columns.

@@ -1,13 +1,20 @@
-//! PNG: 1-bit greyscale, written here from the rectangles.
-//!
-//! Only one row of each module is drawn; its repetitions are back references of one row's length
-//! in the compressed stream (what the `Up` filter would give, in fewer bytes).
+//! PNG: 1-bit greyscale, drawn row by row from the rectangles, packed by `flate2` and framed by `png`.
+
+use std::io::{BufWriter, IntoInnerError, Write as _};
+
+use flate2::{Compression, write::ZlibEncoder};
+use png::{BitDepth, ColorType, Encoder, EncodingError, PixelDimensions, Unit, chunk};
 
 use super::{
     QrError,
-    deflate::Zlib,
     layout::{Layout, MAX_PNG_SIDE, Rect, Scale},
 };
+
+/// Level 9 is 5 % smaller at 300 pixels a side and takes six times as long; at 800 pixels, a third and twenty times.
+const LEVEL: u32 = 6;
+
+/// Rows are handed to the compressor in parts of so many bytes: row by row it took five times as long.
+const PART: usize = 64 << 10;
 
 /// The whole file.
 pub(super) fn draw(layout: &Layout, rects: &[Rect]) -> Result<Vec<u8>, QrError> {
@@ -15,50 +22,50 @@ pub(super) fn draw(layout: &Layout, rects: &[Rect]) -> Result<Vec<u8>, QrError> 
     if width.max(height) > MAX_PNG_SIDE {
         return Err(QrError::CanvasTooLarge { width, height });
     }
-    let mut header = [0; 13];
-    header[..4].copy_from_slice(&width.to_be_bytes());
-    header[4..8].copy_from_slice(&height.to_be_bytes());
-    // One bit, greyscale, deflate, the standard's filters, not interlaced.
-    header[8] = 1;
+    let mut file = Vec::with_capacity(2_048);
+    // Sizes are in range and a vector takes every write, so nothing is left that could fail.
+    match encode(layout, rects, &mut file) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(QrError::CanvasTooLarge { width, height }),
+    }
+}
 
-    let mut png = Vec::with_capacity(2048);
-    png.extend_from_slice(b"\x89PNG\r\n\x1a\n");
-    chunk(&mut png, b"IHDR", &header);
+fn encode(layout: &Layout, rects: &[Rect], file: &mut Vec<u8>) -> Result<(), EncodingError> {
+    let mut encoder = Encoder::new(file, layout.width, layout.height);
+    encoder.set_color(ColorType::Grayscale);
+    encoder.set_depth(BitDepth::One);
     if let Scale::Millimetres { dpi: Some(dpi), .. } = layout.scale {
         // Pixels per metre, rounded: 300 dpi is 11,811.
         let density = ((u64::from(dpi) * 10_000 + 127) / 254) as u32;
-        let mut physical = [0; 9];
-        physical[..4].copy_from_slice(&density.to_be_bytes());
-        physical[4..8].copy_from_slice(&density.to_be_bytes());
-        physical[8] = 1;
-        chunk(&mut png, b"pHYs", &physical);
+        encoder.set_pixel_dims(Some(PixelDimensions { xppu: density, yppu: density, unit: Unit::Meter }));
     }
-    chunk(&mut png, b"IDAT", &pixels(layout, rects));
-    chunk(&mut png, b"IEND", &[]);
-    Ok(png)
+    let mut writer = encoder.write_header()?;
+    writer.write_chunk(chunk::IDAT, &pixels(layout, rects)?)?;
+    writer.finish()
 }
 
-/// The compressed rows, each with filter type 0 before it.
-fn pixels(layout: &Layout, rects: &[Rect]) -> Vec<u8> {
-    let length = 1 + layout.width.div_ceil(8) as usize;
-    let mut zlib = Zlib::new(length);
-    let mut blank = vec![0xff; length];
+/// The compressed rows, each with filter type 0 before it: rows repeat, which the compressor finds without a filter.
+fn pixels(layout: &Layout, rects: &[Rect]) -> std::io::Result<Vec<u8>> {
+    let packed = ZlibEncoder::new(Vec::with_capacity(2_048), Compression::new(LEVEL));
+    let mut packed = BufWriter::with_capacity(PART, packed);
+    let mut put = |row: &[u8], times: u32| (0..times).try_for_each(|_| packed.write_all(row));
+    let mut blank = vec![0xff; 1 + layout.width.div_ceil(8) as usize];
     blank[0] = 0;
     let mut row = blank.clone();
     let mut drawn = 0;
     // The rectangles come sorted by row, all of one row with one height.
     for band in rects.chunk_by(|a, b| a.y == b.y) {
         let Some(&Rect { y, height, .. }) = band.first() else { continue };
-        zlib.rows(&blank, y - drawn);
+        put(&blank, y - drawn)?;
         row.copy_from_slice(&blank);
         for rect in band {
             darken(&mut row[1..], rect.x, rect.width);
         }
-        zlib.rows(&row, height);
+        put(&row, height)?;
         drawn = y + height;
     }
-    zlib.rows(&blank, layout.height - drawn);
-    zlib.finish()
+    put(&blank, layout.height - drawn)?;
+    packed.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
 /// Clears the bits `x .. x + width` of a row, the highest bit of a byte being the leftmost.
@@ -74,15 +81,6 @@ fn darken(row: &mut [u8], x: u32, width: u32) {
         row[first + 1..last].fill(0);
         row[last] &= !tail;
     }
-}
-
-fn chunk(png: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
-    png.extend_from_slice(&(data.len() as u32).to_be_bytes());
-    let start = png.len();
-    png.extend_from_slice(kind);
-    png.extend_from_slice(data);
-    let checksum = crc32fast::hash(&png[start..]);
-    png.extend_from_slice(&checksum.to_be_bytes());
 }
 
 #[cfg(test)]

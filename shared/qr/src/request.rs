@@ -6,7 +6,7 @@ use super::{Ecl, Format, capacity::MAX_VERSION};
 
 /// Pixels of `w` and `h`: the limits of the API document.
 pub const SIDE_RANGE: RangeInclusive<u32> = 95..=800;
-/// Pixels of both sides when neither is asked for (decisions 6).
+/// Pixels of both sides when neither is asked for.
 pub const DEFAULT_SIDE: u32 = 256;
 /// Modules of `qz`: at least the standard's 4; 20 is the width of the smallest symbol, and more
 /// white than that is page layout.
@@ -85,8 +85,7 @@ impl QrRequest {
 
     /// Reads the parameters of a query whose names and values are already percent-decoded.
     ///
-    /// Unknown parameters are ignored. "QR query parameters" of the API, section 6 of the
-    /// decisions, and the print parameters `x`, `size`, `dpi`, `xmin`, `xmax`, `qz`, `version`, `hri`.
+    /// Unknown parameters are ignored. The README of the crate lists the known ones.
     ///
     /// # Errors
     /// Every fault found, not only the first: a value out of its range, a parameter given twice

@@ -45,6 +45,9 @@ struct Ring {
     points: Vec<(f64, f64)>,
     south: f64,
     north: f64,
+    /// Longitudes of the line as it runs on over the date line: they may lie beyond 180 degrees.
+    west: f64,
+    east: f64,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +57,7 @@ impl World {
     fn find(&self, latitude: f64, longitude: f64) -> Candidates {
         let mut found = Vec::new();
         for (country, rings) in &self.0 {
-            let near: Vec<&Ring> = rings.iter().filter(|ring| ring.may_reach(latitude)).collect();
+            let near: Vec<&Ring> = rings.iter().filter(|ring| ring.may_reach(latitude, longitude)).collect();
             // A point inside of a hole is inside of two rings: the parity over all tells.
             let is_inside = near.iter().filter(|ring| ring.holds(latitude, longitude)).count() % 2 == 1;
             let km = near.iter().map(|ring| ring.km_to(latitude, longitude)).fold(f64::INFINITY, f64::min);
@@ -125,12 +128,23 @@ impl Ring {
         let latitudes = || points.iter().map(|(_, latitude)| *latitude);
         let south = latitudes().fold(f64::INFINITY, f64::min);
         let north = latitudes().fold(f64::NEG_INFINITY, f64::max);
-        Self { points, south, north }
+        let longitudes = || points.iter().map(|(longitude, _)| *longitude);
+        let west = longitudes().fold(f64::INFINITY, f64::min);
+        let east = longitudes().fold(f64::NEG_INFINITY, f64::max);
+        Self { points, south, north, west, east }
     }
 
-    fn may_reach(&self, latitude: f64) -> bool {
+    /// Whether the point is in the box around the line, or within [`BORDER_KM`] of it.
+    fn may_reach(&self, latitude: f64, longitude: f64) -> bool {
         let margin = BORDER_KM / KM_PER_DEGREE;
-        (self.south - margin..=self.north + margin).contains(&latitude)
+        if !(self.south - margin..=self.north + margin).contains(&latitude) {
+            return false;
+        }
+        // A degree of longitude is shorter towards the poles; beside them every longitude is near.
+        let across = margin / latitude.to_radians().cos().max(1e-6);
+        [-360.0, 0.0, 360.0]
+            .iter()
+            .any(|turn| (self.west - across..=self.east + across).contains(&(longitude + turn)))
     }
 
     fn lines(&self) -> impl Iterator<Item = ((f64, f64), (f64, f64))> {

@@ -26,11 +26,11 @@ fn bytes_change_only_with_the_renderers_version() {
         let digest = blake3::hash(&image.bytes).to_hex();
         found += &format!("{} {} {query:?} {code}\n", &digest[..16], format.suffix());
     }
-    let expected = r#"renderer 1
-bd5b825d092dad01 png "" 0
-0f1cff0838f516fc png "w=95&tpl=default-shortid&ecl=H" 1
-be437b7e8cdf9895 png "x=0.4&dpi=203&xmin=0.396&hri=shortid" 2
-7684bc66bacb886c png "w=800&version=40" 0
+    let expected = r#"renderer 2
+9a8975d165cecfb7 png "" 0
+d49713070546fa8b png "w=95&tpl=default-shortid&ecl=H" 1
+7d37e4927a4586f9 png "x=0.4&dpi=203&xmin=0.396&hri=shortid" 2
+95d8d22e86f127b4 png "w=800&version=40" 0
 1ca515abf1164620 svg "" 0
 6dde7986f3cab7d6 svg "size=20&hri=shortid" 2
 9a5e2db8c98c3e85 pdf "" 0
