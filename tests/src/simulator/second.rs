@@ -9,6 +9,7 @@
 mod copies;
 mod facts;
 mod goods;
+mod habits;
 mod people;
 mod phones;
 mod plan;

@@ -2,7 +2,7 @@
 
 use super::super::{Case, Kind, Rng, people::Town};
 use super::{
-    Mix,
+    Mix, habits,
     people::{HORIZON_DAYS, Person},
     plan::{About, Plan},
     shares, world,
@@ -43,14 +43,14 @@ pub(super) fn copied(rng: &mut Rng, mix: Mix) -> Option<Case> {
     let home = world::town_in(rng, country);
     let market = world::market(rng, mix, country);
     let mut plan = Plan::new(rng, mix, home);
-    let bought = world::log_uniform(rng, shares::STOCK_DAYS.0, shares::STOCK_DAYS.1);
+    let bought = world::log_uniform(rng, shares::STOCK_DAYS);
 
     if rng.chance(shares::FORGER_SCANS) {
         let forger = world::by_code(world::weighted(rng, shares::FORGERS));
         let forger_town = world::town_in(rng, forger);
         let forger = Person::new(rng, mix, forger_town);
         let forger = plan.person(forger);
-        let day = bought + 10.0 * rng.unit();
+        let day = bought + habits::FORGER_DAYS * rng.unit();
         plan.visit_in(rng, day, forger, 0, forger_town);
     }
     if trade == Trade::BesideGenuine || rng.chance(shares::ORIGINAL_SCANNED) {
@@ -59,10 +59,10 @@ pub(super) fn copied(rng: &mut Rng, mix: Mix) -> Option<Case> {
         let visits = world::at_least_one(rng, shares::OWNER_VISITS.of(mix));
         plan.own(rng, owner, 0, (bought, HORIZON_DAYS), visits);
     }
-    let (low, high) = if trade == Trade::BesideGenuine { shares::FEW_COPIES } else { shares::COPIES };
-    let copies = world::log_uniform(rng, low, high) as usize;
-    let start = bought + world::log_uniform(rng, 15.0, 120.0);
-    let days = world::log_uniform(rng, shares::SALE_DAYS.0, shares::SALE_DAYS.1);
+    let printed = if trade == Trade::BesideGenuine { shares::FEW_COPIES } else { shares::COPIES };
+    let copies = world::log_uniform(rng, printed) as usize;
+    let start = bought + world::log_uniform(rng, habits::FORGING_DAYS);
+    let days = world::log_uniform(rng, shares::SALE_DAYS);
     let place = stall(rng, trade, home);
     for copy in 1..=copies {
         if rng.chance(shares::COPY_SCANNED.of(mix)) {
@@ -73,7 +73,7 @@ pub(super) fn copied(rng: &mut Rng, mix: Mix) -> Option<Case> {
     if trade == Trade::Stalls && rng.chance(shares::SELLER_SHOWS) {
         let seller = Person::new(rng, mix, place);
         let seller = plan.person(seller);
-        for _ in 0..rng.between(2, 12) {
+        for _ in 0..world::count(rng, habits::SHOWN_TIMES) {
             let (day, copy) = (start + days * rng.unit(), rng.between(1, copies));
             plan.visit_in(rng, day, seller, copy, place);
         }
@@ -94,7 +94,7 @@ fn stall(rng: &mut Rng, trade: Trade, home: Town) -> Town {
 fn sold(rng: &mut Rng, mix: Mix, plan: &mut Plan, trade: Trade, place: Town, copy: usize, day: f64) {
     let home = match trade {
         Trade::Stalls if rng.chance(shares::TOURISTS_AT_STALLS) => {
-            let is_foreign = rng.chance(0.5);
+            let is_foreign = rng.chance(habits::STALL_FOREIGNERS);
             if is_foreign { world::destination(rng, place.country) } else { world::other_town(rng, place) }
         }
         Trade::Stalls => place,
@@ -103,7 +103,7 @@ fn sold(rng: &mut Rng, mix: Mix, plan: &mut Plan, trade: Trade, place: Town, cop
             let country = world::customer_country(rng, |_| true);
             world::town_in(rng, country)
         }
-        Trade::BesideGenuine if rng.chance(0.6) => world::town_in(rng, place.country),
+        Trade::BesideGenuine if rng.chance(habits::BESIDE_IN_COUNTRY) => world::town_in(rng, place.country),
         Trade::BesideGenuine => {
             let country = world::customer_country(rng, |_| true);
             world::town_in(rng, country)
@@ -111,15 +111,15 @@ fn sold(rng: &mut Rng, mix: Mix, plan: &mut Plan, trade: Trade, place: Town, cop
     };
     let buyer = Person::new(rng, mix, home);
     let buyer = plan.person(buyer);
-    if trade == Trade::Stalls && rng.chance(0.5) {
+    if trade == Trade::Stalls && rng.chance(habits::SCANNED_AT_STALL) {
         plan.visit_in(rng, day, buyer, copy, place);
     } else {
         // A parcel or the way home takes some days.
-        let unpacked = day + world::exponential(rng, 5.0);
+        let unpacked = day + world::exponential(rng, habits::PARCEL_DAYS);
         plan.visit(rng, unpacked, buyer, copy);
     }
     if rng.chance(shares::COPY_SCANNED_AGAIN) {
-        let later = day + 5.0 + world::exponential(rng, 60.0);
+        let later = day + 7.0 + world::exponential(rng, habits::COPY_AGAIN_DAYS);
         plan.visit(rng, later, buyer, copy);
     }
 }

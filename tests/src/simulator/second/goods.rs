@@ -2,7 +2,7 @@
 
 use super::super::{Case, Kind, Rng, people::Town};
 use super::{
-    Mix,
+    Mix, habits,
     people::{HORIZON_DAYS, Person},
     phones::Phone,
     plan::{About, Plan},
@@ -110,7 +110,7 @@ pub(super) fn genuine(rng: &mut Rng, mix: Mix) -> Option<Case> {
     };
     let market = world::market(rng, mix, home.country);
     let plan = Plan::new(rng, mix, home);
-    let bought = world::log_uniform(rng, shares::STOCK_DAYS.0, shares::STOCK_DAYS.1);
+    let bought = world::log_uniform(rng, shares::STOCK_DAYS);
     let mut story = Story { rng, mix, plan, home, bought };
     story.live(life, across);
     let about = About { kind: Kind::Genuine, who: life.as_str(), market, is_tagged: life == Life::Display };
@@ -146,7 +146,7 @@ impl Story<'_> {
             }
             Life::Traveller => self.travels(),
             Life::Expat => {
-                let day = bought + 30.0 + 500.0 * rng.unit();
+                let day = bought + world::between(rng, habits::MOVE_AFTER_DAYS);
                 let new_home = world::destination(rng, home.country);
                 let owner = Person::new(rng, mix, home).moving(day as i64 * DAY, new_home);
                 let owner = self.plan.person(owner);
@@ -165,13 +165,13 @@ impl Story<'_> {
                 self.plan.own(rng, owner, 0, (bought, HORIZON_DAYS), visits);
             }
             Life::Family => {
-                for _ in 0..rng.between(shares::FAMILY_MEMBERS.0, shares::FAMILY_MEMBERS.1) {
+                for _ in 0..world::count(rng, shares::FAMILY_MEMBERS) {
                     let member = Person::new(self.rng, mix, home);
                     self.owned(member, bought, bought + 600.0);
                 }
             }
             Life::GiftNear => {
-                let is_same_town = rng.chance(0.6);
+                let is_same_town = rng.chance(habits::GIFT_IN_TOWN);
                 let to = if is_same_town { home } else { world::other_town(rng, home) };
                 self.given(to);
             }
@@ -180,7 +180,7 @@ impl Story<'_> {
                 self.given(to);
             }
             Life::ResoldNear => {
-                let is_same_town = rng.chance(0.3);
+                let is_same_town = rng.chance(habits::RESALE_IN_TOWN);
                 let to = if is_same_town { home } else { world::other_town(rng, home) };
                 self.resold(to);
             }
@@ -190,27 +190,26 @@ impl Story<'_> {
             }
             Life::Returned => {
                 let first = Person::new(rng, mix, home);
-                let back = bought + 3.0 + 25.0 * rng.unit();
+                let back = bought + world::between(rng, habits::RETURN_DAYS);
                 self.owned(first, bought, back);
-                let again = back + world::log_uniform(self.rng, 5.0, 60.0);
-                let is_same_town = self.rng.chance(0.5);
+                let again = back + world::log_uniform(self.rng, habits::SOLD_AGAIN_DAYS);
+                let is_same_town = self.rng.chance(habits::SOLD_AGAIN_IN_TOWN);
                 let town = if is_same_town { home } else { world::other_town(self.rng, home) };
                 let second = Person::new(self.rng, mix, town);
                 self.owned(second, again, HORIZON_DAYS);
             }
             Life::Shelf => {
-                let shelf_days = 1.0 + world::exponential(rng, 20.0);
-                let visitors = 1 + world::exponential(rng, 3.0) as usize;
+                let shelf_days = 1.0 + world::exponential(rng, habits::SHELF_DAYS);
+                let visitors = 1 + world::exponential(rng, habits::SHELF_VISITORS) as usize;
                 self.shown(visitors, (bought, shelf_days), home);
                 let owner = Person::new(self.rng, mix, home);
                 self.owned(owner, bought + shelf_days, HORIZON_DAYS);
             }
             Life::Display | Life::Untagged => self.displayed(),
             Life::Event => {
-                let visitors =
-                    world::log_uniform(rng, shares::EVENT_VISITORS.0, shares::EVENT_VISITORS.1) as usize;
+                let visitors = world::log_uniform(rng, shares::EVENT_VISITORS) as usize;
                 // Within one evening, or two.
-                let days = if rng.chance(0.7) { 0.0 } else { 2.0 };
+                let days = if rng.chance(habits::ONE_EVENING) { 0.0 } else { habits::EVENT_DAYS };
                 self.shown(visitors, (bought, days), home);
             }
             Life::Refurbished => self.repaired(true),
@@ -238,8 +237,8 @@ impl Story<'_> {
     }
 
     fn given(&mut self, to: Town) {
-        let day = self.bought + world::log_uniform(self.rng, 1.0, 60.0);
-        if self.rng.chance(0.4) {
+        let day = self.bought + world::log_uniform(self.rng, habits::GIFT_DAYS);
+        if self.rng.chance(habits::GIVER_SCANS) {
             let giver = Person::new(self.rng, self.mix, self.home);
             let giver = self.plan.person(giver);
             self.plan.own(self.rng, giver, 0, (self.bought, day), 1);
@@ -249,22 +248,22 @@ impl Story<'_> {
     }
 
     fn resold(&mut self, to: Town) {
-        let day = self.bought + world::log_uniform(self.rng, 20.0, 600.0);
+        let day = self.bought + world::log_uniform(self.rng, habits::RESALE_DAYS);
         let first = Person::new(self.rng, self.mix, self.home);
         self.owned(first, self.bought, day);
         if self.rng.chance(shares::SCANNED_FROM_LISTING.of(self.mix)) {
-            for _ in 0..self.rng.between(1, 3) {
-                // Most of those who look at an offer live where it is sold to.
-                let near = if self.rng.chance(0.7) { self.home.country } else { to.country };
+            for _ in 0..world::count(self.rng, habits::STRANGERS) {
+                let near =
+                    if self.rng.chance(habits::STRANGERS_NEAR) { self.home.country } else { to.country };
                 let town = world::town_in(self.rng, near);
                 let stranger = Person::new(self.rng, self.mix, town);
                 let stranger = self.plan.person(stranger);
-                let looked = day - 10.0 * self.rng.unit();
+                let looked = day - habits::LISTING_DAYS * self.rng.unit();
                 self.plan.visit(self.rng, looked, stranger, 0);
             }
         }
         let second = Person::new(self.rng, self.mix, to);
-        let arrived = day + 1.0 + 6.0 * self.rng.unit();
+        let arrived = day + habits::PARCEL_DAYS * (0.5 + self.rng.unit());
         self.owned(second, arrived, HORIZON_DAYS);
     }
 
@@ -274,7 +273,7 @@ impl Story<'_> {
             let is_foreign = self.rng.chance(shares::FOREIGN_VISITORS.of(self.mix));
             let home = if is_foreign {
                 world::destination(self.rng, town.country)
-            } else if self.rng.chance(0.8) {
+            } else if self.rng.chance(habits::VISITORS_OF_TOWN) {
                 town
             } else {
                 world::other_town(self.rng, town)
@@ -288,16 +287,15 @@ impl Story<'_> {
 
     /// A display piece: many visitors for months, staff who show it, and sometimes a second shop.
     fn displayed(&mut self) {
-        let (low, high) = shares::DISPLAY_VISITORS;
-        let visitors = world::log_uniform(self.rng, low, high) as usize;
-        let days = world::log_uniform(self.rng, 20.0, 300.0);
+        let visitors = world::log_uniform(self.rng, shares::DISPLAY_VISITORS) as usize;
+        let days = world::log_uniform(self.rng, habits::DISPLAY_DAYS);
         let staff = Person::new(self.rng, self.mix, self.home).at_counter(Phone::desktop());
         let staff = self.plan.person(staff);
-        for _ in 0..self.rng.between(0, 4) {
+        for _ in 0..world::count(self.rng, habits::STAFF_SCANS) {
             let day = self.bought + days * self.rng.unit();
             self.plan.visit_in(self.rng, day, staff, 0, self.home);
         }
-        if self.rng.chance(0.2) {
+        if self.rng.chance(habits::SECOND_SHOP) {
             let second_shop = world::other_town(self.rng, self.home);
             self.shown(visitors / 2, (self.bought, days / 2.0), self.home);
             self.shown(visitors - visitors / 2, (self.bought + days / 2.0, days / 2.0), second_shop);
@@ -308,7 +306,7 @@ impl Story<'_> {
 
     /// A service centre scans it, and it goes back to its owner, or to a second one.
     fn repaired(&mut self, is_sold_on: bool) {
-        let sent = self.bought + world::log_uniform(self.rng, 20.0, 500.0);
+        let sent = self.bought + world::log_uniform(self.rng, habits::REPAIR_AFTER_DAYS);
         let first = Person::new(self.rng, self.mix, self.home);
         let kept = first.clone();
         self.owned(first, self.bought, sent);
@@ -318,23 +316,23 @@ impl Story<'_> {
         } else {
             world::town_in(self.rng, self.home.country)
         };
-        let is_by_phone = self.rng.chance(0.5);
+        let is_by_phone = self.rng.chance(habits::CENTRE_BY_PHONE);
         let mut technician = Person::new(self.rng, self.mix, centre);
         if !is_by_phone {
             technician = technician.at_counter(Phone::desktop());
         }
         let technician = self.plan.person(technician);
-        let arrived = sent + 2.0 + 5.0 * self.rng.unit();
-        for step in 0..self.rng.between(1, 3) {
+        let arrived = sent + world::between(self.rng, habits::TO_CENTRE_DAYS);
+        for step in 0..world::count(self.rng, habits::CENTRE_SCANS) {
             self.plan.visit_in(self.rng, arrived + 2.0 * step as f64, technician, 0, centre);
         }
-        let back = arrived + 6.0 + 14.0 * self.rng.unit();
+        let back = arrived + world::between(self.rng, habits::REPAIR_DAYS);
         if is_sold_on {
             let town = world::town_in(self.rng, self.home.country);
             let second = Person::new(self.rng, self.mix, town);
-            let sold = back + world::log_uniform(self.rng, 5.0, 60.0);
+            let sold = back + world::log_uniform(self.rng, habits::SOLD_AGAIN_DAYS);
             self.owned(second, sold, HORIZON_DAYS);
-        } else if self.rng.chance(0.7) {
+        } else if self.rng.chance(habits::SCANNED_AFTER_REPAIR) {
             self.owned(kept, back, HORIZON_DAYS);
         }
     }
@@ -344,11 +342,11 @@ impl Story<'_> {
         let home = world::destination(self.rng, self.home.country);
         let tourist = Person::new(self.rng, self.mix, home);
         let tourist = self.plan.person(tourist);
-        if self.rng.chance(0.5) {
+        if self.rng.chance(habits::TOURIST_SCANS_THERE) {
             self.plan.visit_in(self.rng, self.bought, tourist, 0, self.home);
         }
         let visits = world::at_least_one(self.rng, shares::OWNER_VISITS.of(self.mix));
-        let flight = self.bought + 1.0 + 6.0 * self.rng.unit();
+        let flight = self.bought + world::between(self.rng, habits::FLIGHT_DAYS);
         self.plan.own(self.rng, tourist, 0, (flight, HORIZON_DAYS), visits);
     }
 }

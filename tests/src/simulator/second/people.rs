@@ -14,7 +14,7 @@ use control::domain::{
 
 use super::super::{Rng, atlas::Country, people::Town};
 use super::{
-    Mix, facts,
+    Mix, facts, habits,
     phones::{Phone, Program},
     world::{self, DAY},
 };
@@ -82,11 +82,15 @@ impl Person {
         let mut day = facts::PHONE_YEARS * YEAR_DAYS * rng.unit();
         while day < HORIZON_DAYS {
             phones.push(((day * DAY as f64) as i64, successor(rng, mix, home.country, phones[0].1)));
-            day += facts::PHONE_YEARS * YEAR_DAYS * (0.6 + 0.8 * rng.unit());
+            day += facts::PHONE_YEARS * YEAR_DAYS * world::between(rng, habits::PHONE_LIFE);
         }
-        let second = rng
-            .chance(facts::SECOND_DEVICE.of(mix))
-            .then(|| if rng.chance(0.5) { Phone::desktop() } else { Phone::of(rng, mix, home.country) });
+        let second = rng.chance(facts::SECOND_DEVICE.of(mix)).then(|| {
+            if rng.chance(habits::SECOND_IS_DESKTOP) {
+                Phone::desktop()
+            } else {
+                Phone::of(rng, mix, home.country)
+            }
+        });
         let exit = rng.chance(facts::VPN_USERS.of(mix)).then(|| exit(rng, mix, home.country));
         let work = rng.chance(facts::OTHER_CITY_WORKERS.of(mix)).then(|| world::other_town(rng, home));
         let mut person = Self {
@@ -185,12 +189,10 @@ impl Person {
             return trip.stay;
         }
         match self.work {
-            Some(town) if rng.chance(facts::AT_WORK) && town.country.code == home.country.code => {
-                Stay { town, line: Line::Away }
-            }
             Some(town) if rng.chance(facts::AT_WORK) => {
-                let way = if rng.chance(0.5) { Abroad::Wifi } else { Abroad::Roaming };
-                Stay { town, line: Line::Abroad(way) }
+                let is_abroad = town.country.code != home.country.code;
+                let way = if rng.chance(habits::WORK_WIFI) { Abroad::Wifi } else { Abroad::Roaming };
+                Stay { town, line: if is_abroad { Line::Abroad(way) } else { Line::Away } }
             }
             _ if rng.chance(facts::AT_HOME) => Stay { town: home, line: Line::Home },
             _ => Stay { town: home, line: Line::Away },

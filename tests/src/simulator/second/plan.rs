@@ -9,11 +9,11 @@ use shared::time::UnixMillis;
 
 use super::super::{Case, Kind, Rng, people::Town};
 use super::{
-    Mix, facts,
+    Mix, facts, habits,
     people::{Person, Stay, YEAR_DAYS, city},
     phones::Phone,
     shares,
-    world::{self, DAY, HOUR},
+    world::{self, DAY},
 };
 
 const MINUTE: i64 = 60_000;
@@ -61,19 +61,21 @@ impl Plan {
         let factory = world::by_code(world::weighted(rng, shares::FACTORIES));
         let factory = world::town_in(rng, factory);
         if rng.chance(shares::FACTORY_SCANS) {
-            for _ in 0..rng.between(1, 4) {
-                let at = -(world::exponential(rng, 2.0 * DAY as f64) as i64) - MINUTE;
+            for _ in 0..world::count(rng, habits::FACTORY_STEPS) {
+                let at = -(world::exponential(rng, habits::FACTORY_DAYS * DAY as f64) as i64) - MINUTE;
                 plan.report(rng, at, factory);
             }
         }
         if rng.chance(shares::FACTORY_CHECK) {
             let worker = Person::new(rng, mix, factory);
             let worker = plan.person(worker);
-            let at = rng.between(1, 240) as i64 * MINUTE;
+            let at = world::count(rng, habits::CHECK_MINUTES) as i64 * MINUTE;
             plan.visit_at(at, worker, 0, factory);
         }
         if rng.chance(shares::WAREHOUSE_SCANS) {
-            let at = 3 * DAY + world::exponential(rng, 3.0 * DAY as f64).min(9.0 * DAY as f64) as i64;
+            let (mean, most) = habits::WAREHOUSE_DAYS;
+            let days = mean + world::exponential(rng, mean).min(most);
+            let at = (days * DAY as f64) as i64;
             let warehouse = world::town_in(rng, sold_in.country);
             plan.report(rng, at, warehouse);
         }
@@ -126,10 +128,10 @@ impl Plan {
         (from, to): (f64, f64),
         visits: usize,
     ) {
-        let first = (from + world::exponential(rng, 4.0)).min(to);
+        let first = (from + world::exponential(rng, habits::UNPACKING_DAYS)).min(to);
         self.visit(rng, first, person, item);
         for _ in 1..visits {
-            let day = first + (to - first) * rng.unit().powf(1.6);
+            let day = first + (to - first) * rng.unit().powf(habits::WEARING_OFF);
             self.visit(rng, day, person, item);
         }
     }
@@ -161,7 +163,7 @@ impl Plan {
         happened.sort_by_key(|one| one.at);
         let candidates: Vec<usize> = (0..happened.len()).filter(|at| may_be_judged(&happened[*at])).collect();
         let last = *candidates.last()?;
-        let judged = if rng.chance(0.5) { last } else { *rng.pick(&candidates) };
+        let judged = if rng.chance(habits::JUDGED_LAST) { last } else { *rng.pick(&candidates) };
         happened.truncate(judged + 1);
 
         // A check in the factory, on the first day, is not what makes two items with one code.
@@ -219,12 +221,12 @@ fn scan(rng: &mut Rng, mix: Mix, person: &Person, one: &Happening, scans: &mut V
         return;
     }
     if let Some(spot) = person.by_sensor(rng, one.stay) {
-        let at = UnixMillis(one.at + rng.between(4, 40) as i64 * 1_000);
+        let at = UnixMillis(one.at + world::count(rng, habits::SENSOR_SECONDS) as i64 * 1_000);
         scans.push(Observation { at, spot, is_implicit: false, source: Source::Server, ..first.clone() });
     }
     if rng.chance(facts::RESCANS.of(mix)) {
-        for _ in 0..rng.between(1, 2) {
-            let later = one.at + world::exponential(rng, 0.1 * HOUR as f64) as i64;
+        for _ in 0..world::count(rng, habits::RESCAN_TIMES) {
+            let later = one.at + world::exponential(rng, habits::RESCAN_MINUTES * MINUTE as f64) as i64;
             let agent = first.agent;
             scans.push(Observation { agent, ..by_edge(rng, mix, person, one, later) });
         }

@@ -4,7 +4,7 @@ use control::domain::assessment::spot::CountryCode;
 
 use super::super::{Case, Kind, Rng, atlas::Country, people::Town};
 use super::{
-    Mix,
+    Mix, habits,
     people::{HORIZON_DAYS, Person},
     phones::Phone,
     plan::{About, Plan},
@@ -51,21 +51,26 @@ pub(super) fn diverted(rng: &mut Rng, mix: Mix) -> Option<Case> {
     );
     let (from, market, to) = route(rng, mix, way)?;
     let mut plan = Plan::new(rng, mix, from);
-    let shipped = world::log_uniform(rng, shares::STOCK_DAYS.0, shares::STOCK_DAYS.1);
+    let shipped = world::log_uniform(rng, shares::STOCK_DAYS);
 
     if mix == Mix::TriedInside || rng.chance(shares::TRIED_INSIDE.of(mix)) {
         tried_inside(rng, mix, &mut plan, from, shipped);
     }
-    let arrived = shipped + world::log_uniform(rng, 3.0, 60.0);
+    let arrived = shipped + world::log_uniform(rng, habits::DIVERSION_DAYS);
     if way == Way::Importer && rng.chance(shares::IMPORTER_CHECKS) {
         let importer = Person::new(rng, mix, to);
-        let importer = if rng.chance(0.5) { importer } else { importer.at_counter(Phone::desktop()) };
+        let importer = if rng.chance(habits::IMPORTER_BY_PHONE) {
+            importer
+        } else {
+            importer.at_counter(Phone::desktop())
+        };
         let importer = plan.person(importer);
         plan.visit_in(rng, arrived, importer, 0, to);
     }
-    let sold = arrived + world::exponential(rng, 25.0);
-    let owner_town = if rng.chance(0.5) { to } else { world::other_town(rng, to) };
-    let members = if rng.chance(0.2) { rng.between(2, 3) } else { 1 };
+    let sold = arrived + world::exponential(rng, habits::IMPORTER_STOCK_DAYS);
+    let owner_town = if rng.chance(habits::BUYER_IN_TOWN) { to } else { world::other_town(rng, to) };
+    let is_family = rng.chance(habits::DIVERTED_TO_FAMILY);
+    let members = if is_family { world::count(rng, habits::DIVERTED_FAMILY) } else { 1 };
     for _ in 0..members {
         let owner = Person::new(rng, mix, owner_town);
         let owner = plan.person(owner);
@@ -80,12 +85,12 @@ pub(super) fn diverted(rng: &mut Rng, mix: Mix) -> Option<Case> {
 /// Somebody inside of the market scans before the goods leave it: a buyer for export, a first customer, a
 /// shop's guest.
 fn tried_inside(rng: &mut Rng, mix: Mix, plan: &mut Plan, from: Town, shipped: f64) {
-    let town = if rng.chance(0.6) { from } else { world::other_town(rng, from) };
-    for _ in 0..if rng.chance(0.75) { 1 } else { 2 } {
+    let town = if rng.chance(habits::TRIED_IN_TOWN) { from } else { world::other_town(rng, from) };
+    for _ in 0..if rng.chance(habits::TRIED_BY_ONE) { 1 } else { 2 } {
         let somebody = Person::new(rng, mix, town);
         let somebody = plan.person(somebody);
         // A day or more after the commissioning, and before the shipment.
-        let day = 1.0 + (shipped - 2.0) * (0.4 + 0.6 * rng.unit());
+        let day = 1.0 + (shipped - 2.0) * world::between(rng, (habits::TRIED_FROM, 1.0));
         plan.visit_in(rng, day, somebody, 0, town);
     }
 }
@@ -102,7 +107,7 @@ fn route(rng: &mut Rng, mix: Mix, way: Way) -> Option<(Town, Vec<CountryCode>, T
         let to = match way {
             Way::Importer | Way::Marketplace => world::customer_country(rng, outside),
             Way::Parallel => world::customer_country(rng, |one| one.area == from.area && outside(one)),
-            Way::TravelRetail if rng.chance(0.6) => world::by_code("CN"),
+            Way::TravelRetail if rng.chance(habits::TO_CHINA) => world::by_code("CN"),
             Way::TravelRetail => world::customer_country(rng, outside),
         };
         if outside(to) {

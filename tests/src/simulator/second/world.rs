@@ -54,14 +54,24 @@ pub(super) fn weighted<T: Copy>(rng: &mut Rng, all: &[(T, f64)]) -> T {
     all[all.len() - 1].0
 }
 
+/// A whole number between two, both among them.
+pub(super) fn count(rng: &mut Rng, (low, high): (usize, usize)) -> usize {
+    rng.between(low, high)
+}
+
 /// A time until something that happens at any moment alike.
 pub(super) fn exponential(rng: &mut Rng, mean: f64) -> f64 {
     -mean * (1.0 - rng.unit()).ln()
 }
 
 /// A size whose order of magnitude is what is uncertain.
-pub(super) fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
+pub(super) fn log_uniform(rng: &mut Rng, (low, high): (f64, f64)) -> f64 {
     low * (high / low).powf(rng.unit())
+}
+
+/// A value between two.
+pub(super) fn between(rng: &mut Rng, (low, high): (f64, f64)) -> f64 {
+    low + (high - low) * rng.unit()
 }
 
 /// A count from 1 on with a mean.
