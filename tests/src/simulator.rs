@@ -9,6 +9,7 @@ mod attackers;
 mod items;
 mod people;
 mod report;
+pub mod second;
 
 use control::domain::{
     assessment::{
@@ -58,6 +59,8 @@ pub struct Case {
     pub is_tagged: bool,
     /// Its scans in order of time, from its commission at 0 on and before; the last one is judged.
     pub scans: Vec<Observation>,
+    /// How many distinct items with this code are among the scans: one, but for copied ones.
+    pub items_seen: usize,
 }
 
 /// What was found of a case.

@@ -27,7 +27,7 @@ pub(super) fn case(rng: &mut Rng, figures: &Figures) -> Case {
     } else {
         vec![home]
     };
-    let mut item = Item { rng, figures, scans: Vec::new() };
+    let mut item = Item { rng, figures, scans: Vec::new(), copies_seen: 0 };
     // As many of each kind as it takes to measure them: precision at other shares is computed.
     let (kind, who, is_tagged) = match item.rng.unit() {
         draw if draw < 0.50 => item.genuine(home),
@@ -37,11 +37,12 @@ pub(super) fn case(rng: &mut Rng, figures: &Figures) -> Case {
     if item.rng.chance(figures.factory) {
         item.in_factory();
     }
+    let items_seen = if kind == Kind::Copied { item.copies_seen } else { 1 };
     let mut scans = item.scans;
     scans.retain(|scan| scan.at.0 < END);
     scans.sort_by_key(|scan| (scan.at, scan.agent));
     let market = market.iter().filter_map(|one| one.code.parse().ok()).collect();
-    Case { kind, who, market, is_tagged, scans }
+    Case { kind, who, market, is_tagged, scans, items_seen }
 }
 
 type Made = (Kind, &'static str, bool);
@@ -50,6 +51,8 @@ struct Item<'a> {
     rng: &'a mut Rng,
     figures: &'a Figures,
     scans: Vec<Observation>,
+    /// Items with a copied code that somebody scanned.
+    copies_seen: usize,
 }
 
 impl Item<'_> {
@@ -102,7 +105,7 @@ impl Item<'_> {
         let town = Town::of(self.rng, home);
         if self.rng.chance(self.figures.original) {
             let sold = self.time(0, 150);
-            self.life(town, sold);
+            self.copy(town, sold);
         }
         let (least, most) = (self.figures.least_copies.ln(), self.figures.most_copies.ln());
         let copies = (least + self.rng.unit() * (most - least)).exp().round() as usize;
@@ -112,9 +115,17 @@ impl Item<'_> {
             let town = *self.rng.pick(&towns);
             // What would be sold after the end is sold before it: so many copies are scanned.
             let at = begin + (self.rng.unit() * lasts.min(END - DAY - begin) as f64) as i64;
-            self.life(town, at);
+            self.copy(town, at);
         }
         (Kind::Copied, who, false)
+    }
+
+    /// The life of one of the items with a copied code, counted if it is scanned in time.
+    fn copy(&mut self, town: Town, sold: i64) {
+        let begin = self.scans.len();
+        self.life(town, sold);
+        let is_seen = self.scans[begin..].iter().any(|scan| scan.at.0 < END);
+        self.copies_seen += usize::from(is_seen);
     }
 
     /// Where the copies of a series go: one town of the list for each.
