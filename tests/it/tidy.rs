@@ -75,6 +75,7 @@ fn shared_depends_on_nothing_of_ours_and_does_no_io() {
         "getrandom",
     ];
     forbid("shared/src", &words, "shared is pure");
+    forbid("shared/qr/src", &words, "qr is pure");
 }
 
 #[test]

@@ -6,8 +6,10 @@
 mod assumptions;
 mod atlas;
 mod attackers;
+mod floors;
 mod items;
 mod people;
+mod population;
 mod report;
 pub mod second;
 
@@ -28,7 +30,9 @@ use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::U
 pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
     attackers::{Attack, Attacker, attack},
+    floors::{Bound, FLOORS, Floor, MISSED, Measured, Missed, Quantity, measure},
     people::Rng,
+    population::Population,
     report::{Rate, Report, auc, precision},
 };
 
@@ -80,6 +84,8 @@ pub struct Judged {
     pub is_suspected: bool,
     /// Whether an earlier session was outside of its market: the first scan there by an address alone is only suspected.
     pub is_seen_outside_before: bool,
+    /// How many distinct items with its code were scanned.
+    pub items_seen: usize,
     /// What was said of the market.
     pub gray_market: Risk,
     /// The first baseline: how many sessions there were.
@@ -136,6 +142,7 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
         is_duplicate: found.check("duplicateChecks") == Match::True,
         is_suspected: duplicate(&found.spread, settings).1,
         is_seen_outside_before: earlier.iter().flatten().any(|country| !case.market.contains(country)),
+        items_seen: case.items_seen,
         gray_market: found.verdict.gray_market,
         sessions: after.len(),
         impossible: impossible(&after),
@@ -153,9 +160,9 @@ fn impossible(scans: &[&Observation]) -> usize {
     scans.windows(2).filter(|pair| matches!(pair, [from, to] if is_too_fast(from, to))).count()
 }
 
-/// Makes `count` cases of a mix and judges them.
+/// Makes `count` cases of a population and judges them.
 #[must_use]
-pub fn run(seed: u64, count: usize, figures: &Figures) -> Vec<Judged> {
+pub fn run(seed: u64, count: usize, population: Population) -> Vec<Judged> {
     let (mut rng, settings) = (Rng::new(seed), Settings::default());
-    (0..count).filter_map(|_| judge(&items::case(&mut rng, figures), &settings)).collect()
+    (0..count).filter_map(|_| judge(&population.case(&mut rng), &settings)).collect()
 }

@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use tests::simulator::{ASSUMPTIONS, FIRST_EVALUATION_SEED, Figures, Report, attack, run};
+use tests::simulator::{ASSUMPTIONS, FIRST_EVALUATION_SEED, Population, Report, attack, measure, run};
 
 /// Items of each mix, unless the command line says otherwise.
 const ITEMS: u64 = 100_000;
@@ -27,9 +27,13 @@ fn main() -> ExitCode {
 
 fn tell(items: usize, seed: u64) -> Result<()> {
     let mut out = stdout();
-    let mixes = [("plain", Figures::PLAIN), ("shifted", Figures::SHIFTED), ("crowded", Figures::CROWDED)];
-    for (name, figures) in mixes {
-        writeln!(out, "== {name} mix, seed {seed}\n{}", Report::of(&run(seed, items, &figures)))?;
+    for population in Population::all() {
+        let judged = run(seed, items, population);
+        writeln!(out, "== {population}, seed {seed}\n{}", Report::of(&judged))?;
+        for measured in measure(population, &judged) {
+            writeln!(out, "  {measured}")?;
+        }
+        writeln!(out)?;
     }
     writeln!(out, "== attackers, on items of the plain mix: what each can still do")?;
     for one in attack(seed, items.min(ATTACKED)) {

@@ -60,7 +60,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    fn of<'a>(all: impl Iterator<Item = &'a Judged>, is_so: impl Fn(&Judged) -> bool) -> Self {
+    pub(super) fn of<'a>(all: impl Iterator<Item = &'a Judged>, is_so: impl Fn(&Judged) -> bool) -> Self {
         let (hits, of) = all.fold((0, 0), |(hits, of), one| (hits + usize::from(is_so(one)), of + 1));
         Self { share: hits as f64 / of.max(1) as f64, of }
     }
