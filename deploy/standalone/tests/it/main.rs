@@ -6,6 +6,7 @@ mod config;
 mod harness;
 mod import;
 mod import_again;
+mod import_known;
 mod jobs;
 mod keys;
 mod tools;
