@@ -9,5 +9,7 @@ mod import_again;
 mod import_known;
 mod jobs;
 mod keys;
+mod lan;
+mod proxied;
 mod tools;
 mod up;
