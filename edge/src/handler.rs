@@ -247,10 +247,13 @@ impl<B: Backing> App<B> {
             Next::Answer(response) => response,
             Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
             Next::Unknown => self.unknown(&mut request),
-            Next::Render(key) => match self.renderer.render(key, client.ip, &self.metrics).await {
-                Ok(image) => images::answer(&image, request.headers().get(IF_NONE_MATCH)),
-                Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
-            },
+            Next::Render(key) => {
+                let development = key.development;
+                match self.renderer.render(key, client.ip, &self.metrics).await {
+                    Ok(image) => images::answer(&image, development, request.headers().get(IF_NONE_MATCH)),
+                    Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
+                }
+            }
             Next::Proxy(path) => {
                 let docs_url = self.config.docs_url.clone();
                 let accept = request.headers().get(ACCEPT).cloned();
@@ -321,9 +324,11 @@ impl<B: Backing> App<B> {
             payload: domain.qr_payload(short_id).into(),
             caption: short_id.as_str().into(),
             request: image,
+            development: domain.is_development(),
         };
+        let if_none_match = request.headers().get(IF_NONE_MATCH);
         match self.renderer.held(&key) {
-            Some(image) => Next::Answer(images::answer(&image, request.headers().get(IF_NONE_MATCH))),
+            Some(image) => Next::Answer(images::answer(&image, key.development, if_none_match)),
             None => Next::Render(key),
         }
     }
@@ -452,6 +457,9 @@ fn record_json(domain: &ShortDomain, served: &Served) -> Vec<u8> {
         "forwardQuery": record.forward_query,
         "shortUrl": domain.short_url(&record.short_id),
     });
+    if domain.is_development() {
+        json["development"] = true.into();
+    }
     // A payload of 330 bytes at most always fits a symbol.
     if let Ok(facts) = qr::describe(&payload, Ecl::default()) {
         json["qr"] = json!({

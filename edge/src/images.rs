@@ -27,6 +27,8 @@ pub(crate) struct ImageKey {
     pub(crate) caption: Box<str>,
     /// Format and parameters in their normal form.
     pub(crate) request: QrRequest,
+    /// Whether the code is for development only: the payload says so too.
+    pub(crate) development: bool,
 }
 
 /// Why there is no image.
@@ -120,10 +122,16 @@ pub(crate) fn parse(format: Format, query: Option<&str>) -> Result<QrRequest, Ve
 }
 
 /// The answer with an image: 200, or 304 when the client has it.
-pub(crate) fn answer(image: &QrImage, if_none_match: Option<&HeaderValue>) -> Response<Body> {
+///
+/// `development` marks a code that is not for print.
+pub(crate) fn answer(
+    image: &QrImage,
+    development: bool,
+    if_none_match: Option<&HeaderValue>,
+) -> Response<Body> {
     // A tag is a fixed prefix with hexadecimal digits, which is always a header value.
     let etag = HeaderValue::from_str(&image.etag).unwrap_or(HeaderValue::from_static("\"\""));
-    let mut extra = HeaderMap::with_capacity(4);
+    let mut extra = HeaderMap::with_capacity(5);
     extra.insert(HeaderName::from_static("x-qr-version"), HeaderValue::from(u16::from(image.version)));
     extra.insert(HeaderName::from_static("x-qr-modules"), HeaderValue::from(image.modules));
     extra.insert(HeaderName::from_static("x-qr-ecl"), HeaderValue::from_static(image.ecl.as_str()));
@@ -131,6 +139,9 @@ pub(crate) fn answer(image: &QrImage, if_none_match: Option<&HeaderValue>) -> Re
         && let Ok(value) = HeaderValue::from_str(&format!("{mm:.4}"))
     {
         extra.insert(HeaderName::from_static("x-qr-x-dimension-mm"), value);
+    }
+    if development {
+        extra.insert(HeaderName::from_static("x-waymark-development"), HeaderValue::from_static("true"));
     }
     response::image(image.content_type, image.bytes.clone(), etag, extra, if_none_match)
 }
@@ -158,6 +169,7 @@ mod tests {
             payload: format!("HTTPS://TN.GG/{n}").into(),
             caption: "".into(),
             request: parse(Format::Png, None).unwrap(),
+            development: false,
         };
         let render = |n, ip: &str| Box::pin(renderer.render(key(n), ip.parse().unwrap(), &metrics));
         let mut waiting = Vec::new();

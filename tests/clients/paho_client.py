@@ -31,7 +31,7 @@ def call(method, path, body=None):
         return json.load(answer)
 
 
-def client(protocol, way, name):
+def client(protocol, way, name, keep_alive=30):
     heard, ready = queue.Queue(), queue.Queue()
     transport = "websockets" if way == "wss" else "tcp"
     made = mqtt.Client(
@@ -47,7 +47,7 @@ def client(protocol, way, name):
     made.on_connect = lambda _c, _u, _f, code, _p: ready.put(code.value)
     lost = []
     made.on_disconnect = lambda _c, _u, _f, code, _p: lost.append(code)
-    made.connect("localhost", PORTS[way], 30)
+    made.connect("localhost", PORTS[way], keep_alive)
     made.loop_start()
     assert ready.get(timeout=30) == 0
     return made, heard, ready, lost
@@ -74,4 +74,11 @@ for protocol in (mqtt.MQTTv311, mqtt.MQTTv5):
         assert lost == [] and ready.empty(), lost
         made.disconnect()
         made.loop_stop()
+# Pings of MQTT alone keep an idle connection for longer than its keep-alive.
+idle = [client(mqtt.MQTTv311, way, f"paho-idle-{way}", keep_alive=1) for way in ("tcp", "tls", "wss")]
+time.sleep(4)
+for made, _, ready, lost in idle:
+    assert lost == [] and ready.empty() and made.is_connected(), lost
+    made.disconnect()
+    made.loop_stop()
 print("done")

@@ -9,7 +9,24 @@ use tests::{
     product::{Options, Product, root},
 };
 
-crate::on_both_engines!(sdk_5, sdk_6, the_vendors_suite, the_suites_of_older_versions);
+crate::on_both_engines!(sdk_5, sdk_6, the_vendors_suite, the_suites_of_older_versions, python_evrythng);
+
+/// The client for Python from PyPI, unmodified; it knows no TLS settings.
+async fn python_evrythng(engine: Engine) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let python = crate::schemathesis::install(scratch.path(), "python_evrythng")?.join("python");
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let mut command = Command::new(python);
+    command
+        .arg(root().join("tests/clients/python_evrythng/walk.py"))
+        .env("WAYMARK_API_URL", &product.api)
+        .env("WAYMARK_OPERATOR_KEY", &product.key)
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success() && said.trim_end().ends_with("done"), "{output:?}");
+    Ok(())
+}
 
 async fn sdk_5(engine: Engine) -> Result<()> {
     drive(engine, &["sdk.mjs", "5"]).await

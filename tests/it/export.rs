@@ -173,6 +173,21 @@ fn bucket(scratch: &Path, programs: &Path, database: &str, over: &[Value]) -> Re
     Ok(())
 }
 
+/// The statement of the README, beside a folder `exports`.
+fn readme_counts(scratch: &Path, programs: &Path, over: &[Value]) -> Result<()> {
+    let script = "import duckdb, json, sys; print(json.dumps(sorted(duckdb.sql(sys.argv[1]).fetchall())))";
+    let output = Command::new(programs.join("python"))
+        .args(["-c", script, &crate::readme::block("sql")?])
+        .current_dir(scratch)
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Vec<(String, usize)> = serde_json::from_slice(&output.stdout)?;
+    let expected: Vec<(String, usize)> =
+        counted(over).into_iter().map(|(kind, count, ..)| (kind, count)).collect();
+    ensure!(found == expected, "{found:?} and {expected:?}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duckdb_counts_what_the_api_counts() -> Result<()> {
     let scratch = tempfile::tempdir()?;
@@ -189,10 +204,11 @@ async fn duckdb_counts_what_the_api_counts() -> Result<()> {
         if let Location::Postgres(url, schema) = product.location() {
             let over = age(&product, &url, &schema).await?;
             let (database, folder) =
-                (format!("{url}?options[search_path]={schema}"), scratch.path().join("days"));
+                (format!("{url}?options[search_path]={schema}"), scratch.path().join("exports"));
             days(&database, &folder.display().to_string(), &[])?;
             let found = duckdb(&programs, &format!("{}/*/*.ndjson.gz", folder.display()))?;
             ensure!(found == counted(&over), "{found:?} and {:?}", counted(&over));
+            readme_counts(scratch.path(), &programs, &over)?;
             bucket(scratch.path(), &programs, &database, &over)?;
         }
     }

@@ -40,6 +40,7 @@ mod scan_sources;
 mod scoping;
 mod series;
 mod serve;
+mod short_domains;
 mod user_rights;
 mod users;
 mod walk;

@@ -20,6 +20,7 @@ mod openapi_clients;
 mod ops;
 mod publisher;
 mod reactions;
+mod readme;
 mod rules;
 mod schemathesis;
 mod simulation;

@@ -2,6 +2,7 @@
 
 mod backup;
 mod deploy;
+mod deploy_run;
 mod env;
 mod full_disk;
 mod metrics;

@@ -16,7 +16,7 @@ use tests::{
     redis::RedisServer,
 };
 
-use crate::decode::tools;
+use crate::{decode::tools, readme};
 
 /// Longest wait for the first start: it builds.
 const BUILD_DEADLINE: Duration = Duration::from_secs(900);
@@ -94,14 +94,8 @@ fn deploy_run(home: &Path, ports: [&str; 3]) -> Result<Command> {
 
 /// Every shell block of the README, each with the heading that it stands under.
 fn blocks() -> Result<Vec<(String, String)>> {
-    let readme = fs::read_to_string(root().join("README.md"))?;
-    let mut found = Vec::new();
-    for section in readme.split("\n## ") {
-        let heading = section.lines().next().unwrap_or_default();
-        let blocks = section.split("```sh\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
-        found.extend(blocks.map(|block| (heading.to_owned(), block.to_owned())));
-    }
-    Ok(found)
+    let shell = readme::blocks()?.into_iter().filter(|block| block.language == "sh");
+    Ok(shell.map(|block| (block.heading, block.text)).collect())
 }
 
 /// What the caller of the walk gives: where the service is, as the tests give it in the environment.
@@ -199,39 +193,52 @@ fn a_new_user_walks_line_by_line_and_starts_again() {
     again.interrupt().unwrap();
 }
 
-/// The fleet's block as it stands, but with the servers of the test and free ports.
+/// The fleet's blocks as they stand, but with the servers of the test and free ports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_fleet_of_the_readme_comes_up() {
-    let blocks = blocks().unwrap();
-    let (_, block) = blocks.iter().find(|(heading, _)| heading == "A fleet").unwrap();
+    let blocks: Vec<String> = blocks()
+        .unwrap()
+        .into_iter()
+        .filter(|(heading, _)| heading == "A fleet")
+        .map(|(_, block)| block)
+        .collect();
+    assert_eq!(blocks.len(), 2, "the fleet, and a second edge");
     let database = TestDb::new(Engine::Postgres).await.unwrap();
     let redis = RedisServer::start().await.unwrap();
     let Location::Postgres(url, schema) = &database.location else { panic!("no Postgres") };
     let url = format!("'{url}?options[search_path]={schema}'");
-    let ports = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
-    let [api, edge, internal] = ports.map(|port| port.to_string());
-    let mut script = block.clone();
+    let ports = [(); 5].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+    let [api, edge, internal, second, second_admin] = ports.map(|port| port.to_string());
+    let mut script = blocks.concat();
     for (written, meant) in [
         ("postgres://waymark@127.0.0.1/waymark", url.as_str()),
         ("redis://127.0.0.1", redis.url().as_str()),
         ("127.0.0.1:8080", &format!("127.0.0.1:{api}")),
         ("127.0.0.1:8081", &format!("127.0.0.1:{edge}")),
         ("127.0.0.1:8083", &format!("127.0.0.1:{internal}")),
+        ("127.0.0.1:8091", &format!("127.0.0.1:{second}")),
+        ("127.0.0.1:8094", &format!("127.0.0.1:{second_admin}")),
     ] {
-        assert!(script.contains(written), "{written} is not in the block");
+        assert!(script.contains(written), "{written} is not in the blocks");
         script = script.replace(written, meant);
     }
+    // An edge that follows control answers an unknown id with 404; one that does not says 503.
     let script = format!(
         "trap 'kill $(jobs -p)' EXIT
          PATH=$BIN:$PATH
          export WAYMARK_API_LISTEN=127.0.0.1:{api} WAYMARK_INTERNAL_LISTEN=127.0.0.1:{internal}
          export WAYMARK_ADMIN_LISTEN=127.0.0.1:0 WAYMARK_EDGE_LISTEN=127.0.0.1:{edge} WAYMARK_DATA_DIR=./edge
          {script}
-         for _ in $(seq 200); do
-             curl -sS -o /dev/null -w '%{{http_code}}' http://127.0.0.1:{edge}/UNKNOWN9 | grep -q 404 && exit 0
-             sleep 0.1
+         for port in {edge} {second}; do
+             for try in $(seq 300); do
+                 curl -sS -o /dev/null -w '%{{http_code}}' -H 'Host: 127.0.0.1:{edge}' \
+                     http://127.0.0.1:$port/UNKNOWN9 | grep -q 404 && continue 2
+                 sleep 0.1
+             done
+             echo 'nothing serves at' $port >&2
+             exit 1
          done
-         exit 1"
+         test -d edge-2-data"
     );
     let home = tempfile::tempdir().unwrap();
     let mut command = at_home(Path::new("bash"), home.path(), ["0", "0", "0"]);

@@ -181,6 +181,7 @@ pub(super) async fn authenticate(
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
+    let body = assessment::as_recorded(&app, &actor, body).await?;
     let request = Asked::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let action = assessment::authenticate(&app, &actor, &request, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown::default())))

@@ -1,8 +1,8 @@
 //! What each operation knows: query parameters and members of its body, as the OpenAPI document declares them.
 //!
 //! The document is the one declaration: handlers are given only what it names. The rest is named in `X-Ignored`,
-//! or refused where the client asks for it by `Prefer: handling=strict` (RFC 7240). A body that says something to an
-//! operation without one is refused always.
+//! or refused where the client asks for it by `Prefer: handling=strict` (RFC 7240). So is a body that says something
+//! to an operation without one, except on DELETE: there it is always refused, since it may be meant to select.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -90,21 +90,25 @@ impl Operation {
         name == TOKEN_PARAMETER || self.parameters.contains(name)
     }
 
-    /// What a body says to an operation that takes none: its members, or a fault when it has no names.
-    fn read_undeclared(bytes: &[u8]) -> Result<Unknown, ApiError> {
-        let mut unknown = Unknown::default();
-        let no_body = || ApiError::refused(Code::Invalid, "This operation takes no body.");
+    /// What a body says to an operation that takes none.
+    fn read_undeclared(bytes: &[u8]) -> Undeclared {
         if bytes.trim_ascii().is_empty() {
-            return Ok(unknown);
+            return Undeclared::Nothing;
         }
-        match serde_json::from_slice(bytes).map_err(|_| no_body())? {
-            Value::Null => {}
-            Value::Array(items) if items.is_empty() => {}
-            Value::String(text) if text.is_empty() => {}
-            Value::Object(members) => members.keys().for_each(|name| unknown.push(encode(name))),
-            Value::Array(_) | Value::String(_) | Value::Bool(_) | Value::Number(_) => return Err(no_body()),
+        match serde_json::from_slice(bytes) {
+            Ok(Value::Null) => Undeclared::Nothing,
+            Ok(Value::Array(items)) if items.is_empty() => Undeclared::Nothing,
+            Ok(Value::String(text)) if text.is_empty() => Undeclared::Nothing,
+            Ok(Value::Object(members)) if members.is_empty() => Undeclared::Nothing,
+            Ok(Value::Object(members)) => {
+                let mut unknown = Unknown::default();
+                members.keys().for_each(|name| unknown.push(encode(name)));
+                Undeclared::Members(unknown)
+            }
+            Ok(Value::Array(_) | Value::String(_) | Value::Bool(_) | Value::Number(_)) | Err(_) => {
+                Undeclared::Nameless
+            }
         }
-        Ok(unknown)
     }
 
     fn remove_unknown(&self, body: &mut Value) -> Unknown {
@@ -112,6 +116,17 @@ impl Operation {
         let document = &OPERATIONS.document;
         BodySchema { request, answer: self.answer.as_ref(), document }.remove_unknown(body)
     }
+}
+
+/// What a body says to an operation that takes none.
+#[derive(Debug, PartialEq, Eq)]
+enum Undeclared {
+    /// Nothing: some clients always send `{}` or `null`.
+    Nothing,
+    /// Members, each by its name.
+    Members(Unknown),
+    /// Something without names: a list, a number, text that is not JSON.
+    Nameless,
 }
 
 fn answer(operation: &Value) -> Option<&Value> {
@@ -174,20 +189,29 @@ impl Ignored {
         Ok(())
     }
 
-    /// Refuses a body that says something to an operation that takes none; some clients send `{}` or `null` always.
-    async fn check_undeclared(&self, request: Request) -> Result<Request, ApiError> {
+    /// Removes a body from a request whose operation takes none, and names what it said.
+    ///
+    /// Old clients send a body with a GET. `is_refused` makes a body that says something an error.
+    async fn check_undeclared(&self, request: Request, is_refused: bool) -> Result<Request, ApiError> {
         if self.operation.takes_body || request.body().is_end_stream() {
             return Ok(request);
         }
         let (parts, body) = request.into_parts();
         let bytes = read_body(Request::from_parts(parts.clone(), body)).await?;
-        let unknown = Operation::read_undeclared(&bytes)?;
-        if unknown.is_empty() {
-            return Ok(Request::from_parts(parts, Body::empty()));
-        }
-        let faults = unknown.faults("member");
+        let unknown = match Operation::read_undeclared(&bytes) {
+            Undeclared::Members(unknown) => unknown,
+            Undeclared::Nameless if is_refused => {
+                return Err(ApiError::refused(Code::Invalid, "This operation takes no body."));
+            }
+            Undeclared::Nothing | Undeclared::Nameless => Unknown::default(),
+        };
+        let faults = if is_refused { unknown.faults("member") } else { Vec::new() };
         self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(unknown);
-        Err(ApiError::faults(Code::Invalid, faults))
+        if faults.is_empty() {
+            Ok(Request::from_parts(parts, Body::empty()))
+        } else {
+            Err(ApiError::faults(Code::Invalid, faults))
+        }
     }
 }
 
@@ -207,7 +231,8 @@ pub(super) async fn name_unknown(mut request: Request, next: Next) -> Response {
     }
     let is_strict = handling == Some(Handling::Strict);
     // A DELETE that ignored `?from=` would remove what was to be kept, and a list more than was asked for.
-    let is_selection = *request.method() == Method::DELETE || seen.contains("filter");
+    let is_delete = *request.method() == Method::DELETE;
+    let is_selection = is_delete || seen.contains("filter");
     let is_refused = (is_strict || is_selection) && !unknown.is_empty();
     let faults = if is_refused { unknown.faults("parameter") } else { Vec::new() };
     let ignored = Ignored { operation, is_strict, names: Arc::new(Mutex::new(unknown)) };
@@ -215,7 +240,7 @@ pub(super) async fn name_unknown(mut request: Request, next: Next) -> Response {
     let mut response = if is_refused {
         ApiError::faults(Code::InvalidParameter, faults).into_response()
     } else {
-        match ignored.check_undeclared(request).await {
+        match ignored.check_undeclared(request, is_strict || is_delete).await {
             Ok(request) => next.run(request).await,
             Err(error) => error.into_response(),
         }
@@ -286,26 +311,29 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_says_nothing_is_allowed_everywhere() {
+    fn an_undeclared_body_says_nothing_or_names_members_or_has_no_names() {
         for (body, expected) in [
-            ("", Ok(vec![])),
-            (" \r\n", Ok(vec![])),
-            ("{}", Ok(vec![])),
-            (" null ", Ok(vec![])),
-            ("[]", Ok(vec![])),
-            ("\"\"", Ok(vec![])),
-            ("{\"x\":null}", Ok(vec!["x"])),
-            ("[{}]", Err(())),
-            ("0", Err(())),
-            ("false", Err(())),
-            ("\"x\"", Err(())),
-            ("{\"x\":", Err(())),
-            ("x=1", Err(())),
-            ("\0", Err(())),
+            ("", None),
+            (" \r\n", None),
+            ("{}", None),
+            (" null ", None),
+            ("[]", None),
+            ("\"\"", None),
+            ("{\"x\":null}", Some("x")),
+            ("[{}]", Some("")),
+            ("0", Some("")),
+            ("false", Some("")),
+            ("\"x\"", Some("")),
+            ("{\"x\":", Some("")),
+            ("x=1", Some("")),
+            ("\0", Some("")),
         ] {
-            let found = Operation::read_undeclared(body.as_bytes());
-            let names = found.map(|unknown| unknown.header()).map_err(|_| ());
-            assert_eq!(names, expected.map(|names: Vec<&str>| names.join(", ")), "{body:?}");
+            let found = match Operation::read_undeclared(body.as_bytes()) {
+                Undeclared::Nothing => None,
+                Undeclared::Members(unknown) => Some(unknown.header()),
+                Undeclared::Nameless => Some(String::new()),
+            };
+            assert_eq!(found.as_deref(), expected, "{body:?}");
         }
     }
 

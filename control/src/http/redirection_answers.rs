@@ -52,6 +52,10 @@ pub(super) struct RedirectionDocument {
     short_url: String,
     #[schema(value_type = Object)]
     scopes: Value,
+    /// Only for development, not for print: the short URL leads to an address of this machine or of a local network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false, read_only)]
+    development: bool,
     qr: QrDocument,
 }
 
@@ -88,6 +92,7 @@ impl From<&Redirection> for RedirectionDocument {
             hits: item.hits,
             short_url: item.short_url(),
             scopes: json!({"users": item.scopes.users, "projects": item.scopes.projects}),
+            development: item.domain.is_development(),
             qr: QrDocument {
                 payload,
                 version: facts.map(|facts| facts.version),
@@ -239,6 +244,9 @@ pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response,
         headers.insert("x-qr-x-dimension-mm", value);
     }
     headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    if item.domain.is_development() {
+        headers.insert(DEVELOPMENT, HeaderValue::from_static("true"));
+    }
     Ok((headers, image.bytes).into_response())
 }
 

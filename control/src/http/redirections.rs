@@ -16,7 +16,7 @@ use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path, Query, pairs},
-    listing::Listing,
+    listing::{Listing, RESULT_COUNT},
     middleware::RequestInfo,
     once::{IDEMPOTENCY_KEY, parse as parse_key},
     redirection_answers::{
@@ -216,7 +216,7 @@ pub(super) async fn delete(
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change")),
     request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/recall"})),
-    responses((status = 204, description = "Changed")),
+    responses((status = 204, description = "Changed; `x-result-count` says how many")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace_many(
     State(app): State<Arc<App>>,
@@ -227,7 +227,8 @@ pub(super) async fn replace_many(
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
     let done = service::replace(&app, &actor, choice(&query, &headers), ids, writable(&body)?).await?;
-    Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
+    let count = [(RESULT_COUNT, done.value.len())];
+    Ok((count, written(&app, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
 
 /// Deletes several redirections, all of them or none.
@@ -236,7 +237,7 @@ pub(super) async fn replace_many(
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-    responses((status = 204, description = "Deleted")),
+    responses((status = 200, description = "Deleted; `x-result-count` says how many; the body is empty without `wait`")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_many(
     State(app): State<Arc<App>>,
@@ -246,7 +247,8 @@ pub(super) async fn delete_many(
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
     let done = service::delete(&app, &actor, choice(&query, &headers), ids).await?;
-    Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
+    let count = [(RESULT_COUNT, done.value)];
+    Ok((count, written(&app, wait, &done, StatusCode::OK, None).await).into_response())
 }
 
 /// The operations of `/thngs/{id}/redirector` and `/products/{id}/redirector`.

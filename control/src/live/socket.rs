@@ -65,7 +65,8 @@ pub async fn serve(
         }
     };
     let mut heard_at = Instant::now();
-    let mut ping = tokio::time::interval(PING);
+    // The first tick of `interval` is at once: some clients take a ping before anything else for a fault.
+    let mut ping = tokio::time::interval_at(heard_at + PING, PING);
     let (code, reason) = loop {
         tokio::select! {
             message = socket.recv() => {

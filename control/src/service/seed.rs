@@ -40,8 +40,9 @@ pub struct Seeded {
 
 /// Makes what is missing: account, operator, key and short domains, in one transaction.
 ///
-/// `key` is added to the first operator's keys if it is not among them. Safe to run at each start, by
-/// several processes at once; the log must be set up.
+/// `key` is added to the first operator's keys if it is not among them. The first of `domains` becomes the
+/// account's first one, on which codes are created by default, if `puts_first` says so or the present one is for
+/// development only. Safe to run at each start, by several processes at once; the log must be set up.
 ///
 /// # Errors
 /// The database failed, there are no random bits, or [`StoreError::Unique`] for a key that was revoked and
@@ -52,6 +53,7 @@ pub async fn seed(
     random: &dyn Random,
     key: Option<&str>,
     domains: &[ShortDomain],
+    puts_first: bool,
 ) -> Result<Seeded, ServiceError> {
     let now = clock.now().0;
     let mut tx = db.begin().await?;
@@ -94,6 +96,12 @@ pub async fn seed(
             let changed = ShortDomain { scheme: domain.scheme, ..stored.clone() };
             change_in(&mut tx, account, changed, now).await?;
         }
+    }
+    if let (Some(wanted), Some(first)) = (domains.first(), known.first())
+        && wanted.host != first.host
+        && (puts_first || first.is_development())
+    {
+        accounts::put_first(&mut tx, account, wanted).await?;
     }
     let domains = accounts::list_domains(&mut tx, account).await?;
     tx.commit().await?;

@@ -24,6 +24,8 @@ const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, positi
     VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
 const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains WHERE account_id = $1 \
     ORDER BY position";
+const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(position) - 1 FROM short_domains \
+    WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
 const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains ORDER BY host";
 
 // What is in printed codes stays: a short id that is deleted leaves its row.
@@ -173,6 +175,20 @@ pub async fn insert_domain(tx: &mut Tx, account: AccountId, domain: &ShortDomain
         .bind(account.as_str())
         .bind(domain.scheme.as_str())
         .bind(domain.case_sensitive)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Makes a short domain the first one of its account: codes for which none is named are created on it.
+///
+/// # Errors
+/// The database failed.
+pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(PUT_FIRST)
+        .bind(account.as_str())
+        .bind(domain.host.as_str())
         .execute(c)
         .await
         .map(|_| ()))?;

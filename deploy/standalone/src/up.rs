@@ -125,7 +125,8 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let prepared = service::prepare(&db, &clock, &random, &history)
         .await
         .map_err(|error| Failure::failed("the database cannot be set up", error))?;
-    let seeded = seed::seed(&db, &clock, &random, config.operator_key.as_deref(), &domains)
+    let key = config.operator_key.as_deref();
+    let seeded = seed::seed(&db, &clock, &random, key, &domains, config.lan.is_some())
         .await
         .map_err(|error| refused_seed(&config, error))?;
     if let Some(private) = config.private_targets {
@@ -321,11 +322,13 @@ fn url_settings(config: &Config, addresses: &Addresses, certificates: Option<&Tl
 fn short_domains(config: &Config, addresses: &Addresses) -> Result<Vec<ShortDomain>, Failure> {
     let bad = |error| ConfigError::new("WAYMARK_SHORT_DOMAINS", format!("{error}"));
     if config.short_domains.is_empty() {
-        let (scheme, address) = match addresses.edge_tls {
-            Some(address) => (Scheme::Https, address),
-            None => (Scheme::Http, addresses.edge),
+        let (scheme, address) = match (addresses.edge_tls, config.lan) {
+            // A listener on every address is reached at that of the network.
+            (Some(address), Some(ip)) => (Scheme::Https, SocketAddr::new(ip, address.port())),
+            (Some(address), None) => (Scheme::Https, reachable(address)),
+            (None, _) => (Scheme::Http, reachable(addresses.edge)),
         };
-        return Ok(vec![ShortDomain::new(scheme, &reachable(address).to_string()).map_err(bad)?]);
+        return Ok(vec![ShortDomain::new(scheme, &address.to_string()).map_err(bad)?]);
     }
     config
         .short_domains

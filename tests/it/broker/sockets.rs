@@ -1,9 +1,10 @@
 //! Plain WebSockets on the paths of the API, driven by Node, which has a client of its own.
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use tests::{db::Engine, product::root};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::Broker;
 
@@ -37,4 +38,29 @@ async fn paths_are_sockets(engine: Engine) -> Result<()> {
     broker.until_connected(&thng, &[true, false]).await
 }
 
-crate::on_both_engines!(paths_are_sockets);
+/// Some clients take a ping that they did not expect for a fault.
+async fn nothing_is_sent_in_the_first_second(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let address = broker.api.strip_prefix("http://").context("http")?;
+    let mut stream = tokio::net::TcpStream::connect(address).await?;
+    let request = format!(
+        "GET /actions/scans?access_token={} HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        broker.key
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).await?;
+    ensure!(line.starts_with("HTTP/1.1 101"), "{line}");
+    while line != "\r\n" {
+        line.clear();
+        ensure!(reader.read_line(&mut line).await? > 0, "the connection ended");
+    }
+    let mut frame = [0; 64];
+    let read = tokio::time::timeout(Duration::from_secs(1), reader.read(&mut frame)).await;
+    ensure!(read.is_err(), "{read:?}: {frame:?}");
+    Ok(())
+}
+
+crate::on_both_engines!(paths_are_sockets, nothing_is_sent_in_the_first_second);

@@ -1,5 +1,10 @@
 //! `/metrics` and `/ready` of the binaries `control` and `edge`.
 
+use std::{
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
 use anyhow::{Result, ensure};
 use reqwest::{Method, StatusCode};
 use tests::{
@@ -64,19 +69,42 @@ async fn both_binaries_count_what_they_did() -> Result<()> {
     // What the dashboard and the alerts show of a fleet alone; `ops::metrics` looks for the rest.
     for file in ["waymark.json", "alerts.yml"] {
         let shown = std::fs::read_to_string(root().join("deploy/grafana").join(file))?;
-        let names = shown.split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()));
-        for name in names {
-            let metrics = match name {
+        for name in promtool::shown_metrics(&shown) {
+            let metrics = match name.as_str() {
                 _ if name.starts_with("waymark_control_publisher_") => &control,
                 "waymark_edge_view_up" => &mine,
                 _ => continue,
             };
-            let is_there = metrics.keys().any(|key| key.split('{').next() == Some(name));
+            let is_there = metrics.keys().any(|key| key.split('{').next() == Some(&name));
             ensure!(is_there, "{file} shows {name}, which nobody counts");
         }
     }
     let ready: serde_json::Value =
         fleet.http.get(format!("{}/ready", fleet.controls[0].admin)).send().await?.json().await?;
     ensure!(ready["ready"] == true && ready["edges"] == 1, "{ready}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_binaries_show_when_their_certificates_end() -> Result<()> {
+    let mut fleet = Fleet::start(0).await?;
+    let folder = fleet.dir.join("tls");
+    let made =
+        Command::new(root().join("deploy/docker/make-certs")).arg(&folder).arg("control-1").output()?;
+    ensure!(made.status.success(), "{made:?}");
+    let folder = folder.join("hosts").display().to_string();
+    let redis = fleet.redis_settings.clone();
+    let with =
+        |listener: &'static str| [("WAYMARK_TLS_DIR", folder.clone()), (listener, "127.0.0.1:0".to_owned())];
+    fleet.redis_settings.extend(with("WAYMARK_API_TLS_LISTEN"));
+    fleet.add_control()?;
+    let edge =
+        fleet.add_edge_with("e1", redis.into_iter().chain(with("WAYMARK_EDGE_TLS_LISTEN")).collect())?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
+    for (side, admin) in [("control", &fleet.controls[0].admin), ("edge", &edge.admin)] {
+        let metrics = metrics_of(&fleet.http, admin).await?;
+        let name = format!("waymark_{side}_certificate_expiry_timestamp_seconds{{name=\"control-1\"}}");
+        ensure!(metrics.get(&name).is_some_and(|end| *end > now), "{name}: {metrics:#?}");
+    }
     Ok(())
 }

@@ -102,6 +102,49 @@ async fn many_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> 
     Ok(())
 }
 
+/// As above; a redirection goes by its short id, and a PUT replaces it.
+async fn many_redirections_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = id_of(&api.create("/thngs", json!({"name": "t"})).await?)?;
+    let body = |thng: &str, id: &str| json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
+    for id in ["A1", "B2"] {
+        let answer = api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?;
+        ensure!(answer.status == 200, "{answer:?}");
+    }
+    let (_, theirs) = api.others().await?;
+    let made = api.call_as(&api.other_key, Method::POST, "/redirections", Some(body(&theirs, "C3"))).await?;
+    ensure!(made.status == 200, "{made:?}");
+    let before = api.fingerprint().await?;
+    let change = || Some(json!({"defaultRedirectUrl": "https://example.com/changed"}));
+    for (ids, status, code) in [("A1,NONE", 404, 40401), ("A1,C3", 404, 40401), ("", 400, 40003)] {
+        let uri = format!("/redirections?ids={ids}");
+        api.call(Method::PUT, &uri, change()).await?.problem(status, code);
+        api.call(Method::DELETE, &uri, None).await?.problem(status, code);
+    }
+    assert_eq!(api.fingerprint().await?, before, "all of them, or none");
+
+    let uri = "/redirections?ids=A1,B2,a1";
+    let answer = api.call(Method::PUT, uri, change()).await?;
+    ensure!(answer.status == 204 && answer.bytes.is_empty(), "{answer:?}");
+    ensure!(answer.header("x-result-count") == Some("2"), "{answer:?}");
+    for id in ["A1", "B2"] {
+        let read = api.get(&format!("/redirections/{id}")).await?.json();
+        ensure!(read["defaultRedirectUrl"] == "https://example.com/changed", "{read}");
+    }
+    let answer = api.call(Method::DELETE, uri, None).await?;
+    ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
+    ensure!(answer.header("x-result-count") == Some("2"), "{answer:?}");
+    for id in ["A1", "B2"] {
+        api.get(&format!("/redirections/{id}")).await?.problem(404, 40401);
+    }
+    // With the edges' state as its body, it has the count all the same.
+    let answer = api.call(Method::POST, "/redirections", Some(body(&thng, "D4"))).await?;
+    ensure!(answer.status == 200, "{answer:?}");
+    let answer = api.call(Method::DELETE, "/redirections?ids=D4&wait=edges", None).await?;
+    ensure!(answer.status == 200 && answer.header("x-result-count") == Some("1"), "{answer:?}");
+    Ok(())
+}
+
 /// Applications are those of the project in the path; their keys end with them.
 async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -209,6 +252,7 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
 
 crate::on_both_engines!(
     many_are_changed_and_removed_together_or_not_at_all,
+    many_redirections_are_changed_and_removed_together_or_not_at_all,
     bulk_of_applications_stays_within_the_project,
     bulk_of_webhooks_moves_their_queues,
     each_item_of_an_array_has_its_own_result

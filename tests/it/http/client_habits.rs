@@ -210,7 +210,40 @@ async fn a_position_wins_over_latitude_and_longitude(engine: Engine) -> Result<(
     Ok(())
 }
 
+/// A client reads the scan that it recorded and sends it as it is, with the place, the time and the fields of its
+/// location; what differs from the record is refused as before.
+async fn an_action_is_assessed_as_it_was_recorded(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let id_of = |made: &Value| made["id"].as_str().map(str::to_owned).context("id");
+    let thng = id_of(&api.create("/thngs", json!({"name": "t"})).await?)?;
+    let place = id_of(&api.create("/places", json!({"name": "shop", "latitude": 1, "longitude": 2})).await?)?;
+    for (location, source) in [
+        (json!({"place": place}), Some("place")),
+        (json!({"place": place, "latitude": 1.5, "longitude": 2}), None),
+        (json!({"latitude": 1.5, "longitude": 2, "timestamp": 1_700_000_000_000_i64}), Some("sensor")),
+        (json!({"latitude": 1, "longitude": 2, "customFields": {"shelf": 3}}), Some("sensor")),
+    ] {
+        let mut scan = json!({"thng": thng, "location": location});
+        if let Some(source) = source {
+            scan["locationSource"] = json!(source);
+        }
+        let id = id_of(&api.create("/actions/scans", scan.clone()).await?)?;
+        let recorded = api.get(&format!("/actions/scans/{id}")).await?.json();
+        let answer = api.call(Method::POST, "/authentication", Some(recorded.clone())).await?;
+        ensure!(answer.status == 200, "{scan}: {recorded}: {answer:?}");
+        ensure!(answer.json()["type"] == "authenticationResults", "{answer:?}");
+        let before = api.fingerprint().await?;
+        let mut other = recorded;
+        other["location"]["place"] = json!(thng);
+        let faults = api.call(Method::POST, "/authentication", Some(other)).await?.problem(400, 40001);
+        ensure!(faults.iter().any(|fault| fault.contains("location.place is not a member")), "{faults:?}");
+        assert_eq!(before, api.fingerprint().await?);
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    an_action_is_assessed_as_it_was_recorded,
     filters_that_are_encoded_twice_find_the_same,
     the_first_generation_gets_json_of_its_redirections,
     no_delete_takes_a_parameter_that_it_does_not_know,

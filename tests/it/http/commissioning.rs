@@ -375,7 +375,26 @@ pub(super) async fn a_thng_is_named_by_any_of_its_identifiers(engine: Engine) ->
     Ok(())
 }
 
+/// `Z`, `+01:00`, `+0100` and `+01` are offsets; what was written is kept.
+async fn an_offset_is_taken_in_every_form(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let factory = Factory::new(&api).await?;
+    for (at, written) in ["2026-11-22T07:15:30Z", WHEN, "2026-11-22T08:15:30+0100", "2026-11-22T08:15:30+01"]
+        .iter()
+        .enumerate()
+    {
+        let thng = factory.thng(&format!("O{at}")).await?;
+        let body = factory.body_with("occurredAt", json!(written));
+        let answer = factory.step(&thng, "commissions", body).await?;
+        assert_eq!(answer.status, 201, "{written}: {answer:?}");
+        assert_eq!(answer.json()["timestamp"], WHEN_MS, "{written}");
+        assert_eq!(answer.json()["customFields"]["occurredAt"], *written);
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    an_offset_is_taken_in_every_form,
     a_commission_links_the_thng_to_its_product_and_is_an_action,
     a_decommission_withdraws_the_thng,
     each_refusal_names_every_reason,

@@ -343,6 +343,12 @@ pub(super) async fn files_of_every_make_are_carried_out(engine: Engine) -> Resul
     ensure!(logs[0]["message"] == "d/two.txt, line 3: has a quote that is not closed.", "{logs:?}");
     ensure!(logs[1]["payload"] == json!({"type": "EXTERNAL_IDS", "key": "sn", "value": "S9"}), "{logs:?}");
     ensure!(all(&api, "/actions/scans").await?.len() == 3 + 3);
+    // Short ids of the account's first domain: an entry of the log names it.
+    let path = submit(&api, of_file("SHORT_IDS", "CSV", &file(&api, b"shortId\nNONE\n").await?)).await?;
+    check(&api, &path, "COMPLETED_WITH_FAILURES", 1, 1).await?;
+    let logs = all(&api, &format!("{path}/logs")).await?;
+    let payload = json!({"type": "SHORT_IDS", "shortDomain": "tn.gg", "shortId": "NONE"});
+    ensure!(logs[0]["payload"] == payload, "{logs:?}");
     for (content, requested) in [(b"".as_slice(), 0), (b"id\n", 0)] {
         let path = submit(&api, of_file("PLATFORM_IDS", "CSV", &file(&api, content).await?)).await?;
         check(&api, &path, "COMPLETED", requested, 0).await?;

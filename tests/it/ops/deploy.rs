@@ -97,6 +97,14 @@ fn every_alert_fires_when_it_should() -> Result<()> {
     run(promtool().args(["test", "rules", "alerts_test.yml"]))?;
     let (rules, cases) =
         (fs::read_to_string(folder.join("alerts.yml"))?, fs::read_to_string(folder.join("alerts_test.yml"))?);
+    let scrape = fs::read_to_string(folder.join("prometheus.yml"))?;
+    let jobs: Vec<&str> =
+        scrape.lines().filter_map(|line| line.trim().strip_prefix("- job_name: ")).collect();
+    ensure!(jobs.len() >= 4, "{jobs:?}");
+    for job in jobs {
+        let expression = format!("expr: up{{job=\"{job}\"}} == 0");
+        ensure!(rules.contains(&expression), "nothing alerts when {job} is down");
+    }
     let readme = fs::read_to_string(root().join("README.md"))?;
     let names: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
     ensure!(names.len() > 10, "{names:?}");

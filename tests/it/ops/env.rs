@@ -16,8 +16,9 @@ struct Setting {
     is_default: bool,
 }
 
-fn example(name: &str) -> Result<BTreeMap<String, Setting>> {
-    let path = root().join("deploy/systemd").join(format!("{name}.env.example"));
+/// The settings of an example in `deploy`.
+fn example(path: &str) -> Result<BTreeMap<String, Setting>> {
+    let path = root().join("deploy").join(path);
     let mut found = BTreeMap::new();
     for line in std::fs::read_to_string(&path)?.lines() {
         let is_default = line.starts_with('#');
@@ -42,9 +43,17 @@ fn documented(name: &str, args: &[&str]) -> Result<BTreeMap<String, Option<Strin
     let mut rest = words.as_str();
     while let Some((before, after)) = rest.split_once("[env: ") {
         let end = after.find(['=', ']']).context("no end")?;
-        let flag = before.rsplit_once(" --").map_or(before, |(_, flag)| flag);
-        let default = flag.rsplit_once("[default: ").and_then(|(_, text)| text.split_once(']'));
-        found.insert(after[..end].to_owned(), default.map(|(text, _)| text.to_owned()));
+        // The last flag with a value; a text may name others, as "with --dev-tls".
+        let takes_value = |at: usize| before[at..].split_whitespace().take(2).any(|word| word.contains('<'));
+        let starts = before.match_indices(" --").map(|(at, _)| at).filter(|at| takes_value(*at));
+        let flag = starts.last().map_or(before, |at| &before[at..]);
+        // A default that the parser itself fills in stands behind the variable.
+        let behind = after.split_once(']').and_then(|(_, behind)| behind.split(" --").next());
+        let default = |text: &str| {
+            let (_, text) = text.rsplit_once("[default: ")?;
+            Some(text.split([']', ';']).next()?.to_owned())
+        };
+        found.insert(after[..end].to_owned(), default(flag).or_else(|| default(behind?)));
         rest = &after[end..];
     }
     Ok(found)
@@ -52,16 +61,27 @@ fn documented(name: &str, args: &[&str]) -> Result<BTreeMap<String, Option<Strin
 
 #[test]
 fn examples_hold_every_variable_with_its_default() -> Result<()> {
-    for (name, args) in [("edge", &[][..]), ("control", &["serve"])] {
-        let (shown, known) = (example(name)?, documented(name, args)?);
+    for (path, name, args) in [
+        ("systemd/edge.env.example", "edge", &[][..]),
+        ("systemd/control.env.example", "control", &["serve"]),
+        ("systemd/worker.env.example", "control", &["worker"]),
+        ("env.example", "waymark", &["up"]),
+    ] {
+        let (mut shown, known) = (example(path)?, documented(name, args)?);
+        if name == "waymark" {
+            // What the tools read beside them.
+            for variable in ["WAYMARK_API_URL", "WAYMARK_CA"] {
+                ensure!(shown.remove(variable).is_some(), "{path} lacks {variable}");
+            }
+        }
         let names = |keys: &mut dyn Iterator<Item = &String>| keys.cloned().collect::<BTreeSet<_>>();
         let (have, must) = (names(&mut shown.keys()), names(&mut known.keys()));
-        ensure!(have == must, "{name}: {:?}", have.symmetric_difference(&must).collect::<Vec<_>>());
+        ensure!(have == must, "{path}: {:?}", have.symmetric_difference(&must).collect::<Vec<_>>());
         for (variable, setting) in &shown {
             let default = known.get(variable).context("checked above")?;
-            ensure!(setting.is_default == default.is_some(), "{name}: {variable} is required, or it is not");
+            ensure!(setting.is_default == default.is_some(), "{path}: {variable} is required, or it is not");
             if setting.is_default && !setting.value.is_empty() {
-                ensure!(*default == Some(setting.value.clone()), "{name}: {variable}: {default:?}");
+                ensure!(*default == Some(setting.value.clone()), "{path}: {variable}: {default:?}");
             }
         }
     }
@@ -72,7 +92,8 @@ fn examples_hold_every_variable_with_its_default() -> Result<()> {
 fn loaded(name: &str, args: &[&str]) -> Result<Command> {
     let mut command = Command::new(built(name)?);
     command.args(args);
-    for (variable, setting) in example(name)?.into_iter().filter(|(_, setting)| !setting.value.is_empty()) {
+    let path = format!("systemd/{name}.env.example");
+    for (variable, setting) in example(&path)?.into_iter().filter(|(_, setting)| !setting.value.is_empty()) {
         let is_address = variable.ends_with("_LISTEN") && setting.value != "off";
         command.env(variable, if is_address { "127.0.0.1:0".to_owned() } else { setting.value });
     }

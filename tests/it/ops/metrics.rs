@@ -72,23 +72,35 @@ async fn both_sides_count_what_they_did() -> Result<()> {
     promtool::check(&product.http, &product.admin).await?;
     for file in ["waymark.json", "alerts.yml"] {
         let shown = std::fs::read_to_string(root().join("deploy/grafana").join(file))?;
-        let mut names: Vec<&str> = shown
-            .split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()))
-            .filter(|word| word.starts_with("waymark_edge_") || word.starts_with("waymark_control_"))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
+        let names = promtool::shown_metrics(&shown);
         ensure!(names.len() > 10, "{file}: {names:?}");
-        // The view and its publisher are a fleet's: `fleet::metrics` looks for these.
-        let is_of_fleets =
-            |name: &&str| name.starts_with("waymark_control_publisher_") || *name == "waymark_edge_view_up";
-        for name in names.into_iter().filter(|name| !is_of_fleets(name)) {
+        // The view and its publisher are a fleet's: `fleet::metrics` looks for these. Certificates: see below.
+        let is_of_fleets = |name: &String| {
+            name.starts_with("waymark_control_publisher_")
+                || name == "waymark_edge_view_up"
+                || name.ends_with("_certificate_expiry_timestamp_seconds")
+        };
+        for name in names.iter().filter(|name| !is_of_fleets(name)) {
             let is_there = metrics.keys().any(|key| key.split('{').next() == Some(name));
             ensure!(is_there, "{file} shows {name}, which nobody counts");
         }
     }
     for secret in [&product.key, &short_id, &bag] {
         ensure!(!text.contains(secret.as_str()), "labels are closed sets");
+    }
+    Ok(())
+}
+
+/// One process has one set of certificates, which its edge shows; `fleet::metrics` looks at the two binaries.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_each_certificate_is_shown() -> Result<()> {
+    let product = Product::start(Options { dev_tls: true, domains: "tn.gg", ..Options::default() }).await?;
+    let metrics = product.metrics().await?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs_f64();
+    for name in ["tn.gg", "localhost"] {
+        let end =
+            metrics.get(&format!("waymark_edge_certificate_expiry_timestamp_seconds{{name=\"{name}\"}}"));
+        ensure!(end.is_some_and(|end| *end > now), "{name}: {metrics:#?}");
     }
     Ok(())
 }

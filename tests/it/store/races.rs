@@ -190,7 +190,7 @@ async fn two_first_starts_make_one_account(engine: Engine) -> Result<()> {
         let (db, domain) = (database.db.clone(), ShortDomain::new(Scheme::Https, host)?);
         starts.spawn(async move {
             let clock = StepClock::default();
-            seed(&db, &clock, &SystemRandom, None, &[domain]).await
+            seed(&db, &clock, &SystemRandom, None, &[domain], false).await
         });
     }
     until_behind(&database.location, pid, 2).await?;

@@ -8,6 +8,7 @@ pub mod countries;
 pub mod document;
 pub mod peak;
 pub mod profile;
+pub mod recorded;
 pub mod rules;
 pub mod settings;
 pub mod source;

@@ -29,6 +29,7 @@ use crate::{
             Assessment, assess,
             document::{self, DEFAULT_TYPES, RESULTS},
             peak::{self, Judgement, Peak},
+            recorded,
             source::Source,
             trigger::{Asked, Request, TriggerType},
         },
@@ -88,6 +89,21 @@ pub async fn authenticate(
         document::withhold_scan(asked, &mut answer.members);
     }
     Ok(answer)
+}
+
+/// The body of a trigger for [`Asked::parse`]: a location that is the stored action's own is left to that action.
+///
+/// # Errors
+/// The key may not (403), or the database failed.
+pub async fn as_recorded(app: &App, actor: &Actor, body: Value) -> Result<Value, ServiceError> {
+    if !recorded::has_recorded_location(&body) {
+        return Ok(body);
+    }
+    let _ = require(actor, Verb::Create, Assessments)?;
+    let Some(id) = body["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(body) };
+    let mut conn = app.db.read().await?;
+    let stored = action_lists::find(&mut conn, actor.account, id).await?;
+    Ok(stored.and_then(|stored| recorded::without_location(&body, &stored)).unwrap_or(body))
 }
 
 /// Whether the holder of a public key names a scan that somebody else made: neither its user nor its address is theirs.

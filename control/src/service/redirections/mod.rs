@@ -234,7 +234,7 @@ pub async fn delete(
     actor: &Actor,
     choice: DomainChoice,
     short_ids: Vec<String>,
-) -> Result<Written<()>, ServiceError> {
+) -> Result<Written<usize>, ServiceError> {
     let grant = require(actor, Verb::Delete, Redirections)?;
     let _place = app.capacity.change(actor, lane(&short_ids))?;
     let (account, at) = (actor.account, app.clock.now());
@@ -255,7 +255,7 @@ pub async fn delete(
                     .collect();
                 log::append(tx, at.0, &changes).await?;
                 record(tx, account, RedirectionChange::Deleted, found.iter().map(event_of), at).await?;
-                Ok(Written { value: (), rev: first + found.len() as u64 - 1 })
+                Ok(Written { value: found.len(), rev: first + found.len() as u64 - 1 })
             }
             .boxed()
         })

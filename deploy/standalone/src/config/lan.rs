@@ -11,6 +11,13 @@ use super::ConfigError;
 /// # Errors
 /// It is none, one that the whole world reaches, or the machine has none.
 pub(super) fn address(text: Option<&str>) -> Result<Option<IpAddr>, ConfigError> {
+    address_or(text, own)
+}
+
+fn address_or(
+    text: Option<&str>,
+    own: impl FnOnce() -> Option<IpAddr>,
+) -> Result<Option<IpAddr>, ConfigError> {
     let wrong = |reason: String| Err(ConfigError::new("WAYMARK_LAN", reason));
     let ip = match text {
         None | Some("off" | "false" | "0") => return Ok(None),
@@ -62,6 +69,18 @@ mod tests {
         ] {
             let expected = expected.map(|ip| ip.map(|ip| ip.parse::<IpAddr>().unwrap()));
             assert_eq!(address(text).ok(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn auto_takes_the_address_of_this_machine() {
+        let own = |text: &str| text.parse::<IpAddr>().ok();
+        for text in ["auto", "true", "1"] {
+            assert_eq!(address_or(Some(text), || own("10.0.0.9")).ok(), Some(own("10.0.0.9")), "{text}");
+            let refused = address_or(Some(text), || None).unwrap_err();
+            assert!(refused.reason.contains("has no address in a network"), "{refused}");
+            let refused = address_or(Some(text), || own("203.0.113.7")).unwrap_err();
+            assert!(refused.reason.starts_with("203.0.113.7 is no address of a local network"), "{refused}");
         }
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use self::{
     chunks::{Outcome, Preparer, Settled, Step, post, read_chunks},
     existing::Existing,
+    known_rows::RowLog,
     plan::Plan,
     progress::{Progress, note},
     rejects::Rejects,
@@ -36,6 +37,7 @@ use crate::failure::Failure;
 mod chunks;
 mod encoding;
 mod existing;
+mod known_rows;
 mod plan;
 mod progress;
 mod records;
@@ -68,7 +70,8 @@ pub struct Args {
     /// or UTF-16 with a byte order mark.
     ///
     /// A row whose resource has a redirection to the same target from before is already there and makes none:
-    /// a file that was put right can be imported again.
+    /// a file that was put right can be imported again. So is a row that an earlier import from the file's folder
+    /// settled, whatever became of its redirection since: `waymark-import.rows` beside the file holds those.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Form of the file [default: by its ending, else csv]
@@ -128,17 +131,17 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
 async fn import(args: Args, client: Client, domain: Option<String>, plan: Plan) -> Result<ExitCode, Failure> {
     let progress = Progress::start(&plan.state, plan.size, &plan.rows.ignored());
     let mut files = Files::open(&args, &plan)?;
-    let Plan { state: before, rows, input, first_read, is_new, lock, .. } = plan;
+    let Plan { state: before, known, rows, input, is_new, lock, .. } = plan;
     // Before the first request: its key must be the same after any stop.
     files.save(&before)?;
     let url = client.url(&["redirections"], args.domain.as_deref().map(|domain| ("domain", domain)));
     let (sender, chunks) = mpsc::channel(1);
     let chunk_rows = before.subject.chunk_rows;
-    let reader =
-        tokio::task::spawn_blocking(move || read_chunks(input, &rows, first_read, chunk_rows, &sender));
+    let reader = tokio::task::spawn_blocking(move || read_chunks(input, &rows, chunk_rows, &sender));
     let preparer = Preparer {
         client: client.clone(),
         existing: Existing::new(client.clone(), domain.clone(), before.until),
+        known,
         things: Things::new(client.clone()),
         first: before.chunks,
         dry_run: args.dry_run,
@@ -197,6 +200,7 @@ struct Files {
     rejects: Option<Rejects>,
     results: Option<Results>,
     results_path: PathBuf,
+    known: Option<RowLog>,
     dry_run: bool,
     /// Rejected lines that a dry run showed.
     shown: usize,
@@ -223,8 +227,17 @@ impl Files {
                 state.line
             ));
         }
-        let (state_path, dry_run) = (plan.state_path.clone(), args.dry_run);
-        Ok(Self { state_path, rejects_path, rejects, results, results_path, dry_run, shown: 0, new_rows: 0 })
+        Ok(Self {
+            state_path: plan.state_path.clone(),
+            rejects_path,
+            rejects,
+            results,
+            results_path,
+            known: plan.known_path.clone().map(RowLog::new),
+            dry_run: args.dry_run,
+            shown: 0,
+            new_rows: 0,
+        })
     }
 
     /// Writes what became of a chunk, then counts it.
@@ -243,6 +256,9 @@ impl Files {
         if let Some(results) = &mut self.results {
             results.write(settled).map_err(|error| broken(&self.results_path, error))?;
             state.results_bytes = results.size();
+        }
+        if let Some(known) = &mut self.known {
+            known.write(settled).map_err(|error| broken(Path::new(known_rows::NAME), error))?;
         }
         state.chunks = settled.index + 1;
         (state.offset, state.line) = settled.place;

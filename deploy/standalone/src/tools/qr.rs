@@ -281,6 +281,7 @@ impl Source {
             modules: text("x-qr-modules"),
             ecl: text("x-qr-ecl"),
             x_dimension_mm: text("x-qr-x-dimension-mm"),
+            development: header("x-waymark-development").is_some(),
             request: self.request(),
         })
     }

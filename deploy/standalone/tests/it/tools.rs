@@ -108,7 +108,7 @@ async fn codes_have_sizes_with_units_and_a_second_run_fetches_what_is_missing() 
     let (code, out, error) = run(&["Q1", "Q2", "none", "--size", "20mm"]).await;
     assert!(code == 1 && out.starts_with("2 files in codes, 1 missing; X-dimension 0."), "{out}{error}");
     let list = fs::read_to_string(service.folder.path().join("codes/waymark-qr.csv")).unwrap();
-    let header = "shortId,file,bytes,version,modules,ecl,xDimensionMm,request";
+    let header = "shortId,file,bytes,version,modules,ecl,xDimensionMm,development,request";
     assert!(list.starts_with(header) && list.contains("\nQ1,Q1.pdf,"), "{list}");
 
     // As a stop in the middle leaves it: one file is gone, the list ends in the middle of a line.
@@ -178,6 +178,32 @@ async fn a_reader_that_has_enough_is_no_error() {
         });
         let (code, _, error) = texts(&output.await.unwrap());
         assert_eq!((code, error.as_str()), (0, ""), "{format}");
+    }
+    service.stop().await;
+}
+
+/// Every command that prints, into a pipe that nobody reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_pipe_is_no_error_of_any_command() {
+    let service = Waymark::start().await;
+    for args in [
+        &["status", "--interval", "0"][..],
+        &["status", "--json"],
+        &["keys", "list"],
+        &["jobs", "list"],
+        &["man"],
+        &["completion", "bash"],
+        &["help"],
+        &["import", "--help"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = service.tool();
+        command.args(args).stdout(writer).stderr(Stdio::piped());
+        command.env("WAYMARK_DATA_DIR", service.folder.path().join("data"));
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let (code, _, error) = texts(&output);
+        assert_eq!((code, error.as_str()), (0, ""), "{args:?}");
     }
     service.stop().await;
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use super::{
     existing::{Code, Existing, missing, same},
+    known_rows::{KnownRows, RowKey},
     records::Records,
     rejects::Reject,
     rows::{Item, Rows},
@@ -31,6 +32,8 @@ pub(super) struct Row {
     pub(super) record: Vec<u8>,
     /// What it asks for.
     pub(super) item: Item,
+    /// Under what its code is to be noted, unless it is noted already.
+    pub(super) key: Option<RowKey>,
 }
 
 /// A run of rows.
@@ -97,11 +100,10 @@ struct ItemResult {
 pub(super) fn read_chunks(
     mut input: Records<Box<dyn BufRead + Send>>,
     rows: &Rows,
-    first: u64,
     chunk_rows: usize,
     chunks: &mpsc::Sender<Chunk>,
 ) -> io::Result<()> {
-    for index in first.. {
+    for index in 0.. {
         let mut chunk = Chunk { index, rows: Vec::new(), faults: Vec::new(), place: input.place() };
         let mut size = 0;
         while chunk.rows.len() + chunk.faults.len() < chunk_rows && size < CHUNK_BYTES {
@@ -112,7 +114,7 @@ pub(super) fn read_chunks(
                 Ok(record) => match rows.parse(&record) {
                     Ok(item) => {
                         size += item.size();
-                        chunk.rows.push(Row { line, record, item });
+                        chunk.rows.push(Row { line, record, item, key: None });
                     }
                     Err(reason) => chunk.faults.push(Reject { line, reason, record }),
                 },
@@ -134,6 +136,7 @@ pub(super) fn read_chunks(
 pub(super) struct Preparer {
     pub(super) client: Client,
     pub(super) existing: Existing,
+    pub(super) known: KnownRows,
     pub(super) things: Things,
     /// Chunks before this one are done by an earlier run.
     pub(super) first: u64,
@@ -193,13 +196,23 @@ impl Preparer {
         let drafts: Vec<Option<Draft>> = parsed.into_iter().map(Result::ok).collect();
         self.existing.load(&drafts).await?;
         let mut body = vec![b'['];
-        for ((row, draft), outcome) in chunk.rows.iter().zip(&drafts).zip(&mut outcomes) {
+        for ((row, draft), outcome) in chunk.rows.iter_mut().zip(&drafts).zip(&mut outcomes) {
             if outcome.is_some() {
                 continue;
             }
-            if let Some(code) = draft.as_ref().and_then(|draft| self.existing.take(draft)) {
-                *outcome = Some(Outcome::There(code));
-                continue;
+            if let Some(draft) = draft {
+                let key = self.known.key(draft, self.existing.domain_of(draft));
+                if let Some(code) = self.known.take(key) {
+                    self.existing.remove(draft, &code);
+                    *outcome = Some(Outcome::There(code));
+                    continue;
+                }
+                row.key = Some(key);
+                if let Some(code) = self.existing.take(draft) {
+                    self.known.took(&code);
+                    *outcome = Some(Outcome::There(code));
+                    continue;
+                }
             }
             if body.len() > 1 {
                 body.push(b',');

@@ -109,7 +109,16 @@ impl Existing {
         codes.remove(at)
     }
 
-    fn domain_of<'a>(&'a self, draft: &'a Draft) -> Option<&'a str> {
+    /// Notes that a code stands for a row of its resource.
+    pub(super) fn remove(&mut self, draft: &Draft, code: &Code) {
+        let key = key(self.domain_of(draft), draft.platform_id.as_str());
+        for codes in self.found.get_mut(&key).into_iter().flat_map(HashMap::values_mut) {
+            codes.retain(|found| found != code);
+        }
+    }
+
+    /// The short domain that a row means.
+    pub(super) fn domain_of<'a>(&'a self, draft: &'a Draft) -> Option<&'a str> {
         draft.short_domain.as_deref().or(self.domain.as_deref())
     }
 }

@@ -2,14 +2,14 @@
 
 use std::{
     fs::{File, TryLockError},
-    io::{self, BufRead, BufReader, Seek as _, SeekFrom},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use super::{
-    Args, MAX_CHUNK_ROWS,
-    encoding::{self, Encoding},
+    Args, MAX_CHUNK_ROWS, encoding,
+    known_rows::{self, KnownRows},
     progress::note,
     records::{Layout, Records},
     rows::{self, Rows},
@@ -29,13 +29,15 @@ pub(super) struct Plan {
     pub(super) state: State,
     /// Where the state is kept; stdin and dry runs have none.
     pub(super) state_path: Option<PathBuf>,
+    /// The rows that earlier imports settled.
+    pub(super) known: KnownRows,
+    /// Where the rows of this import are noted; none for stdin and dry runs.
+    pub(super) known_path: Option<PathBuf>,
     pub(super) rejects_path: PathBuf,
     pub(super) layout: Layout,
     pub(super) size: Option<u64>,
     pub(super) rows: Rows,
     pub(super) input: Records<Box<dyn BufRead + Send>>,
-    /// The first chunk that `input` gives.
-    pub(super) first_read: u64,
     /// Whether no earlier run is gone on with.
     pub(super) is_new: bool,
     /// How long what an earlier run sent may still be under way.
@@ -78,32 +80,37 @@ impl Plan {
         };
         let base = if stdin { Path::new("waymark-import") } else { &args.file };
         let rejects_path = args.rejects.clone().unwrap_or_else(|| beside(base, ending));
-        let Opened { layout, rows, input, encoding } = open(args, is_json)?;
+        let Opened { layout, rows, input } = open(args, is_json)?;
         let state_path = (!stdin && !args.dry_run).then(|| beside(&args.file, ".waymark-import.json"));
-        let (state, is_new, settling) = match &state_path {
+        let (mut state, is_new, settling) = match &state_path {
             Some(path) => find_state(path, subject, args.restart)?,
             None => {
                 let state = State::new(subject).map_err(|error| Failure::unfinished("the import", error))?;
                 (state, true, Duration::ZERO)
             }
         };
-        // Without anything to compare with, and where bytes are places, what is settled is not read again.
-        let skips = state.chunks > 0 && state.until.is_none() && encoding == Encoding::Utf8;
-        let (input, first_read) = if skips {
-            let rest: Box<dyn BufRead + Send> = Box::new(file(&args.file, state.offset).map_err(bad)?);
-            (Records::at(rest, layout, (state.offset, state.line)), state.chunks)
-        } else {
-            (input, 0)
+        let known_path = (!stdin).then(|| args.file.with_file_name(known_rows::NAME));
+        let known = match &known_path {
+            Some(path) => {
+                if is_new {
+                    state.known_bytes = path.metadata().map_or(0, |file| file.len());
+                }
+                let size = if args.again { 0 } else { state.known_bytes };
+                KnownRows::read(path, size).map_err(|error| Failure::unfinished(path.display(), error))?
+            }
+            None => KnownRows::default(),
         };
+        let known_path = known_path.filter(|_| !args.dry_run);
         Ok(Self {
             state,
             state_path,
+            known,
+            known_path,
             rejects_path,
             layout,
             size,
             rows,
             input,
-            first_read,
             is_new,
             settling,
             lock,
@@ -152,7 +159,6 @@ struct Opened {
     layout: Layout,
     rows: Rows,
     input: Records<Box<dyn BufRead + Send>>,
-    encoding: Encoding,
 }
 
 /// Opens the input and reads the header.
@@ -162,9 +168,9 @@ fn open(args: &Args, is_json: bool) -> Result<Opened, Failure> {
     let source: Box<dyn BufRead + Send> = if args.file.as_os_str() == "-" {
         Box::new(BufReader::new(io::stdin()))
     } else {
-        Box::new(file(&args.file, 0).map_err(bad)?)
+        Box::new(BufReader::with_capacity(256 << 10, File::open(&args.file).map_err(bad)?))
     };
-    let (mut source, encoding) = encoding::decoded(source).map_err(bad)?;
+    let mut source = encoding::decoded(source).map_err(bad)?;
     let layout = if is_json {
         Layout::Ndjson
     } else {
@@ -182,11 +188,5 @@ fn open(args: &Args, is_json: bool) -> Result<Opened, Failure> {
                 .map_err(|reason| ConfigError::new("FILE", format!("{name}: {reason}")))?
         }
     };
-    Ok(Opened { layout, rows, input, encoding })
-}
-
-fn file(path: &Path, offset: u64) -> io::Result<BufReader<File>> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(offset))?;
-    Ok(BufReader::with_capacity(256 << 10, file))
+    Ok(Opened { layout, rows, input })
 }

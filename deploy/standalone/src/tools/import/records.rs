@@ -68,11 +68,6 @@ impl<R: BufRead> Records<R> {
         Ok(Self { input, layout, ahead: VecDeque::new(), offset: if mark { 3 } else { 0 }, line: 0 })
     }
 
-    /// Goes on at a place that [`Records::place`] gave; `input` must stand there.
-    pub(super) fn at(input: R, layout: Layout, (offset, line): (u64, u64)) -> Self {
-        Self { input, layout, ahead: VecDeque::new(), offset, line }
-    }
-
     /// Bytes and lines behind the last record.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.offset, self.line)
@@ -273,24 +268,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn reading_goes_on_from_every_place(text in "([ab\",\r\n]|\"a\nb\"){0,60}") {
-            let whole = read_all(text.as_bytes(), Layout::Csv(b','));
-            let mut records = Records::new(text.as_bytes(), Layout::Csv(b',')).unwrap();
-            let mut seen = 0;
-            loop {
-                let (offset, line) = records.place();
-                let rest = &text.as_bytes()[usize::try_from(offset).unwrap()..];
-                let mut again = Records::at(rest, Layout::Csv(b','), (offset, line));
-                let following: Vec<Record> = std::iter::from_fn(|| again.next().unwrap()).collect();
-                prop_assert_eq!(&following[..], &whole[seen..]);
-                if records.next().unwrap().is_none() {
-                    break;
-                }
-                seen += 1;
-            }
-        }
-
         #[test]
         fn records_are_those_of_the_csv_crate(
             rows in proptest::collection::vec(proptest::collection::vec("[a\",\n\r ]{0,6}", 2..4), 1..8),

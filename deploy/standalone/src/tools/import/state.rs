@@ -71,6 +71,9 @@ pub(super) struct State {
     /// Bytes of the results file that are settled.
     #[serde(default)]
     pub(super) results_bytes: u64,
+    /// Bytes that the file of known rows had before the import: what is behind them does not count.
+    #[serde(default)]
+    pub(super) known_bytes: u64,
     /// Whether the whole file is settled.
     pub(super) done: bool,
 }
@@ -92,6 +95,7 @@ impl State {
             rejected: 0,
             rejects_bytes: 0,
             results_bytes: 0,
+            known_bytes: 0,
             done: false,
         })
     }
