@@ -19,6 +19,7 @@ use crate::{
     service::{
         App, Random, Secrets,
         access::KeyLookups,
+        assessment::groups::AssessmentGroups,
         base_urls::{BaseUrls, UrlSettings},
         capacity::{Capacity, CapacityLimits},
         connections::Connections,
@@ -79,6 +80,8 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     // Of their own: a session that does the same thing all the time finds what it needs in its caches.
     let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone());
     let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), feed.clone());
+    let assessment_groups =
+        AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone(), hub.clone());
     let app = App {
         outward: parts.outward,
         webhooks: Webhooks::default(),
@@ -86,6 +89,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         streams: Streams::default(),
         key_lookups: KeyLookups::new(parts.db.clone()),
         property_groups,
+        assessment_groups,
         feed,
         connections: Connections::default(),
         db: parts.db,

@@ -2,6 +2,7 @@
 
 mod action_types;
 mod actions;
+mod assessment_forms;
 mod assessment_input;
 mod assessment_settings;
 mod authentication;

@@ -12,6 +12,7 @@ use super::{
     access::Caller,
     actions::{ActionDocument, Shown},
     api_error::ApiError,
+    authentication_result::ResultDocument,
     extract::{JsonBody, Query},
     new_actions::Sender,
 };
@@ -173,7 +174,7 @@ impl From<Replayed> for ReplayDocument {
 #[utoipa::path(post, path = "/authentication", tag = "Authentication", operation_id = "authenticate",
     request_body = TriggerDocument,
     responses((status = 200, description = "The result: an action of the type `authenticationResults`",
-        body = ActionDocument)),
+        body = ResultDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn authenticate(
     State(app): State<Arc<App>>,

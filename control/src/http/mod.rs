@@ -11,6 +11,7 @@ mod admin;
 mod api_error;
 mod applications;
 mod authentication;
+mod authentication_result;
 mod batches;
 mod bulk;
 mod client;

@@ -126,6 +126,8 @@ pub struct App {
     pub key_lookups: access::KeyLookups,
     /// Small writes of properties.
     pub property_groups: property_group::PropertyGroups,
+    /// Results of assessments, written with those that come at the same time.
+    pub assessment_groups: assessment::groups::AssessmentGroups,
     /// Connections to the broker.
     pub connections: Connections,
     /// Geography of addresses.

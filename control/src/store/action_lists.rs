@@ -8,7 +8,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError,
+    Conn, StoreError, assessment_contexts,
     dialect::fetch_in_list,
     listing::{self, Column, Explained, Selection, Table},
     on_db, parse,
@@ -105,7 +105,9 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
         .bind(id.as_str())
         .fetch_optional(c)
         .await)?;
-    row.map(Action::try_from).transpose()
+    let mut found: Vec<Action> = row.map(Action::try_from).transpose()?.into_iter().collect();
+    assessment_contexts::complete(conn, account, &mut found).await?;
+    Ok(found.pop())
 }
 
 /// When the first action of an account was made, of those from a time on.
@@ -133,7 +135,9 @@ pub async fn find_many(
 ) -> Result<Vec<Action>, StoreError> {
     let ids: Vec<&str> = ids.iter().map(ActionId::as_str).collect();
     let rows = fetch_in_list!(conn, Row, PG_FIND_MANY, SQLITE_FIND_MANY, [account.as_str()], ids)?;
-    rows.into_iter().map(Action::try_from).collect()
+    let mut found = rows.into_iter().map(Action::try_from).collect::<Result<Vec<Action>, StoreError>>()?;
+    assessment_contexts::complete(conn, account, &mut found).await?;
+    Ok(found)
 }
 
 /// The statement of [`list`] and its plan.
@@ -149,5 +153,7 @@ pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Expla
 /// # Errors
 /// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Action>, StoreError> {
-    listing::page::<Row, Action>(conn, &LIST, selection, Action::position).await
+    let mut page = listing::page::<Row, Action>(conn, &LIST, selection, Action::position).await?;
+    assessment_contexts::complete(conn, selection.account, &mut page.items).await?;
+    Ok(page)
 }

@@ -7,7 +7,11 @@ use shared::{
 };
 use sqlx::{Postgres, postgres::PgArguments, query::Query, types::Json};
 
-use super::{Conn, StoreError, Tx, dialect, events, facets::ACTIONS, on_db};
+use super::{
+    Conn, StoreError, Tx, dialect, events,
+    facets::{ACTIONS, RESULTS},
+    on_db,
+};
 use crate::domain::{
     event::{ActionEvent, Event, Quiet},
     facets,
@@ -188,17 +192,53 @@ async fn insert_shared(
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
 pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
-    if actions.is_empty() {
+    insert_rows(tx, created_at, &rows(actions)).await
+}
+
+/// Adds results of assessments as [`insert`] does, each in the short form beside it, if it has one. They are found by
+/// fewer members than other actions.
+///
+/// # Errors
+/// As [`insert`].
+pub async fn insert_results(
+    tx: &mut Tx,
+    created_at: UnixMillis,
+    results: &[(NewAction, Option<Value>)],
+) -> Result<(), StoreError> {
+    let mut rows = Vec::with_capacity(results.len());
+    for (action, short) in results {
+        let facets = facets::of(&action.doc, RESULTS);
+        rows.push(Row { action, doc: short.as_ref().unwrap_or(&action.doc), facets });
+    }
+    insert_rows(tx, created_at, &rows).await
+}
+
+/// An action with the document that is stored of it, and what it is found by.
+struct Row<'a> {
+    action: &'a NewAction,
+    doc: &'a Value,
+    facets: Vec<String>,
+}
+
+fn rows(actions: &[NewAction]) -> Vec<Row<'_>> {
+    actions
+        .iter()
+        .map(|action| Row { action, doc: &action.doc, facets: facets::of(&action.doc, ACTIONS) })
+        .collect()
+}
+
+async fn insert_rows(tx: &mut Tx, created_at: UnixMillis, rows: &[Row<'_>]) -> Result<(), StoreError> {
+    if rows.is_empty() {
         return Ok(());
     }
     let happened: Vec<(AccountId, Event)> =
-        actions.iter().map(|action| (action.account, event(action))).collect();
+        rows.iter().map(|row| (row.action.account, event(row.action))).collect();
     let Conn::PgTx(c) = &mut **tx else {
-        insert_apart(tx, created_at, actions).await?;
+        write_rows(tx, created_at, rows).await?;
         return events::record(tx, created_at, &happened).await;
     };
     let (origin, cause) = events::around();
-    bind(sqlx::query(PG_INSERT_RECORDED), created_at, actions)
+    bind(sqlx::query(PG_INSERT_RECORDED), created_at, rows)
         .bind(origin)
         .bind(cause)
         .bind(happened.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
@@ -210,16 +250,19 @@ pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) 
 
 /// Adds actions, each with a document of its own, and records nothing.
 async fn insert_apart(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
+    write_rows(tx, created_at, &rows(actions)).await
+}
+
+async fn write_rows(tx: &mut Tx, created_at: UnixMillis, rows: &[Row<'_>]) -> Result<(), StoreError> {
     match &mut **tx {
         Conn::PgTx(c) => {
-            bind(sqlx::query(PG_INSERT), created_at, actions).execute(&mut **c).await?;
+            bind(sqlx::query(PG_INSERT), created_at, rows).execute(&mut **c).await?;
         }
         Conn::SqliteTx(c) => {
-            let row = |a: &NewAction| {
-                let facets = facets::of(&a.doc, ACTIONS);
-                json!([a.id, a.account, a.kind, a.thng, a.product, a.timestamp, a.doc, facets])
+            let row = |Row { action: a, doc, facets }: &Row<'_>| {
+                json!([a.id, a.account, a.kind, a.thng, a.product, a.timestamp, doc, facets])
             };
-            let rows: Vec<Value> = actions.iter().map(row).collect();
+            let rows: Vec<Value> = rows.iter().map(row).collect();
             sqlx::query(SQLITE_INSERT).bind(created_at.0).bind(Json(rows)).execute(&mut **c).await?;
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
@@ -230,17 +273,18 @@ async fn insert_apart(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]
 type PgQuery<'q> = Query<'q, Postgres, PgArguments>;
 
 /// Binds what `pg_insert!` asks for.
-fn bind<'q>(query: PgQuery<'q>, created_at: UnixMillis, actions: &'q [NewAction]) -> PgQuery<'q> {
+fn bind<'q>(query: PgQuery<'q>, created_at: UnixMillis, rows: &'q [Row<'q>]) -> PgQuery<'q> {
+    let actions = || rows.iter().map(|row| row.action);
     query
         .bind(created_at.0)
-        .bind(actions.iter().map(|a| a.id.to_string()).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| a.account.to_string()).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| a.kind.clone()).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| a.thng.map(|id| id.to_string())).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| a.product.map(|id| id.to_string())).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| a.timestamp.0).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| Json(&a.doc)).collect::<Vec<_>>())
-        .bind(actions.iter().map(|a| Json(facets::of(&a.doc, ACTIONS))).collect::<Vec<_>>())
+        .bind(actions().map(|a| a.id.to_string()).collect::<Vec<_>>())
+        .bind(actions().map(|a| a.account.to_string()).collect::<Vec<_>>())
+        .bind(actions().map(|a| a.kind.clone()).collect::<Vec<_>>())
+        .bind(actions().map(|a| a.thng.map(|id| id.to_string())).collect::<Vec<_>>())
+        .bind(actions().map(|a| a.product.map(|id| id.to_string())).collect::<Vec<_>>())
+        .bind(actions().map(|a| a.timestamp.0).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| Json(row.doc)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| Json(&row.facets)).collect::<Vec<_>>())
 }
 
 fn event(action: &NewAction) -> Event {

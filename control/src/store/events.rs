@@ -112,6 +112,12 @@ pub(super) fn around() -> (Option<String>, Option<String>) {
     (origin(), CAUSE.try_with(Cause::stored).ok().flatten())
 }
 
+/// Whether what is being done comes from a connection that also hears, or from a reaction.
+#[must_use]
+pub fn is_around() -> bool {
+    around() != (None, None)
+}
+
 /// Which transactions of Postgres are over: all below `oldest`; none from `next` on has begun.
 ///
 /// A number that is missing while the snapshot's `next` is N was taken by a transaction below N. Once a later

@@ -24,6 +24,25 @@ pub(super) const ACTIONS: &[&str] = &[
     "context.countryCode",
 ];
 
+/// Facets of results of assessments; the rest of them is found by the tags, or by the scan that was assessed.
+pub(super) const RESULTS: &[&str] = &[
+    "tags",
+    "identifiers",
+    "scopes",
+    "user",
+    "customFields.authenticationStatus",
+    "customFields.counterfeitStatus",
+    "customFields.grayMarketStatus",
+    "customFields.childActions.unauthorizedChecks.match",
+    "customFields.childActions.diversionChecks.match",
+    "customFields.childActions.duplicateChecks.match",
+    "customFields.requestSource",
+    "customFields.requestUser",
+    "customFields.rulesVersion",
+    "customFields.scanValue",
+    "customFields.triggerAction",
+];
+
 /// The facets of a document that is stored in `doc`.
 pub(super) fn of(doc: &impl Serialize, paths: &[&str]) -> Result<Texts, StoreError> {
     let doc = serde_json::to_value(doc).map_err(|error| StoreError::Row(format!("doc: {error}")))?;

@@ -1,22 +1,30 @@
 //! What does not fade of an item's assessments: the scan that wrote its verdict, and its greatest points.
 
+use std::collections::HashMap;
+
 use shared::{
     id::{AccountId, ThngId},
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
 use crate::domain::assessment::peak::{Peak, Stood};
 
 macro_rules! find {
-    () => {
-        "SELECT t.verdict, s.scanned_at, s.points, s.level, s.scan_id, s.points_at FROM thngs t \
-         LEFT JOIN item_standings s ON s.thng_id = t.id WHERE t.account_id = $1 AND t.id = $2"
+    ($head:literal, $of:literal) => {
+        concat!(
+            $head,
+            "t.verdict, s.scanned_at, s.points, s.level, s.scan_id, s.points_at FROM thngs t \
+             LEFT JOIN item_standings s ON s.thng_id = t.id WHERE ",
+            $of
+        )
     };
 }
-const FIND: &str = find!();
-// Two assessments of one item write one after the other.
-const PG_LOCK: &str = concat!(find!(), " FOR NO KEY UPDATE OF t");
+const FIND: &str = find!("SELECT ", "t.account_id = $1 AND t.id = $2");
+// Two assessments of one item write one after the other, and groups of them take their items in one order.
+const PG_LOCK: &str =
+    find!("SELECT t.account_id, t.id, ", "t.id = ANY($1) ORDER BY t.id FOR NO KEY UPDATE OF t");
+const SQLITE_LOCK: &str = find!("SELECT t.account_id, t.id, ", "t.id IN (SELECT value FROM json_each($1))");
 const PUT: &str = "INSERT INTO item_standings (thng_id, account_id, scanned_at, points, level, scan_id, points_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (thng_id) DO UPDATE SET scanned_at = $3, points = $4, \
     level = $5, scan_id = $6, points_at = $7";
@@ -32,6 +40,10 @@ pub struct Kept {
 }
 
 type Row = (Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>, Option<i64>);
+
+/// A [`Row`] after the account and the id of its Thng.
+type LockedRow =
+    (String, String, Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>, Option<i64>);
 
 fn kept((verdict, at, points, level, scan, points_at): Row) -> Result<Kept, StoreError> {
     let verdict = verdict.map(|text| parse("verdict", &text)).transpose()?;
@@ -52,31 +64,35 @@ fn kept((verdict, at, points, level, scan, points_at): Row) -> Result<Kept, Stor
 /// # Errors
 /// The database failed.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
-    query(conn, FIND, account, thng).await
-}
-
-/// The same, which nobody else writes until the transaction ends; `None` when the Thng is gone.
-///
-/// # Errors
-/// The database failed.
-pub async fn lock(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
-    // A transaction of SQLite that writes is the only one.
-    let statement = dialect::pick(tx, PG_LOCK, FIND);
-    query(tx, statement, account, thng).await
-}
-
-async fn query(
-    conn: &mut Conn,
-    statement: &'static str,
-    account: AccountId,
-    thng: ThngId,
-) -> Result<Kept, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(statement)
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
         .bind(thng.as_str())
         .fetch_optional(c)
         .await)?;
     row.map_or_else(|| Ok(Kept::default()), kept)
+}
+
+/// What is kept of some Thngs of whatever accounts, which nobody else writes until the transaction ends; those that are
+/// gone are left out.
+///
+/// # Errors
+/// The database failed.
+pub async fn lock(
+    tx: &mut Tx,
+    thngs: &[(AccountId, ThngId)],
+) -> Result<HashMap<(AccountId, ThngId), Kept>, StoreError> {
+    let ids: Vec<&str> = thngs.iter().map(|(_, thng)| thng.as_str()).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    // A transaction of SQLite that writes is the only one.
+    let rows = fetch_in_list!(tx, LockedRow, PG_LOCK, SQLITE_LOCK, [], ids)?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for (account, thng, verdict, at, points, level, scan, points_at) in rows {
+        let key = (parse("account_id", &account)?, parse("id", &thng)?);
+        found.insert(key, kept((verdict, at, points, level, scan, points_at))?);
+    }
+    Ok(found)
 }
 
 /// Keeps the greatest points of an item, and when the scan happened that wrote its verdict.

@@ -23,6 +23,7 @@ pub mod action_types;
 pub mod actions;
 pub mod app_users;
 pub mod applications;
+pub mod assessment_contexts;
 pub mod assessments;
 pub mod backup;
 pub mod batches;

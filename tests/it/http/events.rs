@@ -25,13 +25,13 @@ use super::{
 
 /// One event as a client reads it.
 #[derive(Debug, Clone)]
-struct Told {
+pub(super) struct Told {
     id: String,
-    body: Value,
+    pub(super) body: Value,
 }
 
 /// An open stream.
-struct Stream {
+pub(super) struct Stream {
     body: BodyDataStream,
     text: String,
     /// The last id that came, with an event or without.
@@ -39,7 +39,7 @@ struct Stream {
 }
 
 impl Stream {
-    async fn open(api: &Api, key: &str, uri: &str, after: Option<&str>) -> Result<Self> {
+    pub(super) async fn open(api: &Api, key: &str, uri: &str, after: Option<&str>) -> Result<Self> {
         let mut request = Request::builder()
             .uri(uri)
             .header(header::AUTHORIZATION, key)
@@ -82,7 +82,7 @@ impl Stream {
         }
     }
 
-    async fn next(&mut self) -> Result<Told> {
+    pub(super) async fn next(&mut self) -> Result<Told> {
         loop {
             match self.block().await? {
                 Some(Some(told)) => return Ok(told),

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The public key and the secret key of an application.
-async fn keys(api: &Api, thng: &str) -> Result<[String; 2]> {
+pub(super) async fn keys(api: &Api, thng: &str) -> Result<[String; 2]> {
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
     let applications = format!("/projects/{project}/applications");
     let app = api.create(&applications, json!({"name": "a"})).await?;

@@ -5,6 +5,7 @@ use shared::id::ActionId;
 
 use super::{
     Assessment, RULES_VERSION,
+    explain::form,
     rules::Match,
     settings::Settings,
     spot::CountryCode,
@@ -47,6 +48,52 @@ impl Context {
     }
 }
 
+impl Context {
+    /// `triggerContext` of a result: what is not known is `unknown`.
+    #[must_use]
+    pub fn members(&self) -> Map<String, Value> {
+        let of = [
+            ("city", &self.city),
+            ("countryCode", &self.country_code),
+            ("entryUrl", &self.entry_url),
+            ("region", &self.region),
+            ("timeZone", &self.time_zone),
+            ("userAgent", &self.user_agent),
+        ];
+        let or_unknown = |text: &Option<String>| text.as_deref().unwrap_or("unknown").into();
+        of.into_iter().map(|(name, text)| (name.to_owned(), or_unknown(text))).collect()
+    }
+}
+
+/// What results of many scans have in common: the thresholds, the markets and the version of the rules.
+#[must_use]
+pub fn judged_by(settings: &Settings, markets: &[CountryCode]) -> Map<String, Value> {
+    let members = json!({
+        "geoIpSpreadThreshold": settings.geo_ip_spread_threshold_km,
+        "sensorSpreadThreshold": settings.sensor_spread_threshold_km,
+        "regionsThreshold": settings.regions_threshold,
+        "regionShareThreshold": settings.region_share_threshold,
+        "scanThreshold": settings.scan_threshold,
+        "userAgentsThreshold": settings.user_agents_threshold,
+        "spreadOutlierThreshold": settings.spread_outlier_threshold_km,
+        "maxObservedScans": settings.max_observed_scans,
+        "permittedCountries": markets.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "rulesVersion": RULES_VERSION,
+    });
+    if let Value::Object(members) = members { members } else { Map::new() }
+}
+
+/// How sure a check is: figures of copies and of the market, of the others only what a person could do.
+fn certainty(found: &Assessment, check: &str) -> Value {
+    let Some(explained) = &found.explained else { return json!({"settles": []}) };
+    match check {
+        "duplicateChecks" => form::duplicate(&explained.duplicate),
+        "diversionChecks" => form::diversion(explained.sightings.as_ref(), &explained.diversion),
+        "unauthorizedChecks" => json!({"settles": form::settles(&explained.unauthorized)}),
+        _ => json!({"settles": []}),
+    }
+}
+
 /// Longest `scanValue` in a tag, in characters.
 const MAX_TAGGED: usize = 60;
 
@@ -64,7 +111,9 @@ pub fn members(
         |codes: &mut dyn Iterator<Item = CountryCode>| codes.map(|code| code.to_string()).collect::<Vec<_>>();
     let mut checks = Map::new();
     for (name, finding) in &found.checks {
-        let check = json!({"match": finding.matched.as_str(), "reason": finding.reason});
+        let certainty = certainty(found, name);
+        let check =
+            json!({"match": finding.matched.as_str(), "reason": finding.reason, "certainty": certainty});
         checks.insert((*name).to_owned(), check);
     }
     let agents: Vec<String> = spread.agents.iter().map(|agent| agent.hex()).collect();
@@ -73,7 +122,6 @@ pub fn members(
         Some(true) => "yes",
         Some(false) => "no",
     };
-    let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let source = request.text("requestSource").filter(|text| !text.is_empty());
     let source = source.unwrap_or_else(|| request.kind.as_str());
     let fields = json!({
@@ -96,31 +144,15 @@ pub fn members(
         "previousImplicitScansCount": spread.previous_implicit,
         "geoIpSpreadDistance": tidy(spread.geo_ip_spread_km),
         "sensorSpreadDistance": tidy(spread.sensor_spread_km),
-        "geoIpSpreadThreshold": settings.geo_ip_spread_threshold_km,
-        "sensorSpreadThreshold": settings.sensor_spread_threshold_km,
-        "regionsThreshold": settings.regions_threshold,
-        "regionShareThreshold": settings.region_share_threshold,
-        "scanThreshold": settings.scan_threshold,
-        "userAgentsThreshold": settings.user_agents_threshold,
-        "spreadOutlierThreshold": settings.spread_outlier_threshold_km,
-        "maxObservedScans": settings.max_observed_scans,
         "spreadOutlier": outlier,
-        "permittedCountries": names(&mut markets.iter().copied()),
         "requestSource": source,
         "triggerAction": request.id.to_string(),
-        "triggerContext": {
-            "city": or_unknown(&context.city),
-            "countryCode": or_unknown(&context.country_code),
-            "entryUrl": or_unknown(&context.entry_url),
-            "region": or_unknown(&context.region),
-            "timeZone": or_unknown(&context.time_zone),
-            "userAgent": or_unknown(&context.user_agent),
-        },
+        "triggerContext": context.members(),
         "duplicatePoints": found.points,
         "unverifiedScansCount": found.unverified,
-        "rulesVersion": RULES_VERSION,
     });
     let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
+    fields.extend(judged_by(settings, markets));
     for name in REPEATED {
         if let Some(text) = request.text(name) {
             fields.insert(name.to_owned(), text.into());
@@ -139,6 +171,12 @@ pub fn withhold_scan(asked: &Asked, members: &mut Map<String, Value>) {
     let context = fields.get_mut("triggerContext").and_then(Value::as_object_mut);
     for value in context.into_iter().flat_map(Map::values_mut) {
         *value = "unknown".into();
+    }
+    // Figures of the scans of others; what a person could do stays.
+    let checks = fields.get_mut("childActions").and_then(Value::as_object_mut);
+    for certainty in checks.into_iter().flat_map(Map::values_mut).filter_map(|one| one.get_mut("certainty")) {
+        let settles = certainty.get("settles").cloned().unwrap_or_default();
+        *certainty = json!({"settles": settles});
     }
     if !asked.gives_custom_fields() {
         for name in REPEATED {
@@ -159,12 +197,10 @@ fn tidy(km: f64) -> f64 {
 }
 
 fn tags(found: &Assessment, request: &Request, context: &Context, source: &str) -> Vec<String> {
-    let mut tags = vec![
-        "brandIntegrity".to_owned(),
-        format!("status:{}", found.verdict.authentication.as_str()),
-        format!("source:{source}"),
-        format!("eventGroup:{}", request.kind.event_group()),
-    ];
+    let is_true = found.checks.iter().filter(|(_, finding)| finding.matched == Match::True);
+    let mut tags =
+        derived_tags(found.verdict.authentication.as_str(), source, is_true.map(|(name, _)| *name));
+    tags.push(format!("eventGroup:{}", request.kind.event_group()));
     let scanned = request.text("scanValue").or(context.entry_url.as_deref());
     // Of an item that is not known, what was asked about.
     let asked = Some(&request.named).filter(|_| found.check("invalidChecks") == Match::True);
@@ -173,9 +209,18 @@ fn tags(found: &Assessment, request: &Request, context: &Context, source: &str) 
     if let Some(value) = shown.filter(|value| !value.is_empty()) {
         tags.push(format!("scanValue:{}", value.chars().take(MAX_TAGGED).collect::<String>()));
     }
-    let is_true = found.checks.iter().filter(|(_, finding)| finding.matched == Match::True);
-    tags.extend(is_true.map(|(name, _)| format!("match:{name}")));
     tags.sort_unstable();
+    tags
+}
+
+/// The tags that other members of a result tell, too: its status, its source and the checks that are true.
+pub(super) fn derived_tags<'a>(
+    status: &str,
+    source: &str,
+    is_true: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let mut tags = vec!["brandIntegrity".to_owned(), format!("status:{status}"), format!("source:{source}")];
+    tags.extend(is_true.map(|name| format!("match:{name}")));
     tags
 }
 

@@ -6,6 +6,8 @@
 pub mod agent;
 pub mod countries;
 pub mod document;
+pub mod explain;
+pub mod packed;
 pub mod peak;
 pub mod profile;
 pub mod recorded;
@@ -23,6 +25,7 @@ use shared::{
 };
 
 use self::{
+    explain::{Certainty, Explained},
     peak::{Level, Peak},
     profile::{Profile, SessionKey},
     rules::{Evidence, Finding, Item, Known, Match},
@@ -90,6 +93,8 @@ pub struct Assessment {
     pub since: Option<UnixMillis>,
     /// Scans by public keys that were left out.
     pub unverified: u64,
+    /// How sure it is, by the scans that are believed; nothing of an item that is not known.
+    pub explained: Option<Explained>,
 }
 
 impl Assessment {
@@ -129,9 +134,10 @@ pub fn assess(facts: &Facts<'_>) -> Assessment {
         if is_public { Spread::of(profile, &seen, since, facts.settings) } else { believed.spread.clone() };
     let verdict = all.as_ref().map_or(believed.verdict, |all| peak::settled(believed.verdict, all.verdict));
     let (points, level) = (believed.points, believed.level);
+    let explained = Some(believed.explained.clone());
     let mut checks = vec![("invalidChecks", invalid)];
     checks.extend(believed.checks(all, is_public, unverified));
-    Assessment { checks, spread, verdict, points, level, since, unverified }
+    Assessment { checks, spread, verdict, points, level, since, unverified, explained }
 }
 
 /// Scans by public keys before a trigger, as far as they are kept.
@@ -160,6 +166,7 @@ struct Judged {
     points: u32,
     level: Level,
     verdict: Verdict,
+    explained: Explained,
 }
 
 impl Case<'_> {
@@ -174,8 +181,9 @@ impl Case<'_> {
             is_professional: !is_neutral && facts.kind.event_group() != "consumer",
         };
         let (diversion, gray_market) = rules::diversion(known, place, &spread, facts.settings.diversion_mode);
-        let points = rules::sum(&rules::signs(&spread, facts.settings));
-        let (found, is_suspected) = rules::duplicate(&spread, facts.settings);
+        let certainty = Certainty::of(&spread, facts.settings);
+        let points = certainty.points;
+        let (found, is_suspected) = rules::duplicate_by(&certainty, facts.settings);
         let level = match (found.matched, is_suspected) {
             (Match::True, _) => Level::Duplicate,
             (Match::False | Match::Unknown, true) => Level::Suspected,
@@ -208,7 +216,9 @@ impl Case<'_> {
             gray_market,
             is_confirmed_item: evidence.and_then(|evidence| evidence.inspected) == Some(true),
         });
-        Judged { unauthorized, diversion, duplicate, seen, spread, points, level, verdict }
+        let by_rule = (certainty.settled(level, kept.as_ref()), &diversion, &unauthorized);
+        let explained = Explained::of(known, &spread, place.precision, by_rule);
+        Judged { unauthorized, diversion, duplicate, seen, spread, points, level, verdict, explained }
     }
 }
 
@@ -275,7 +285,16 @@ fn of_no_item(facts: &Facts<'_>, invalid: Finding) -> Assessment {
         ("diversionChecks", unknown()),
         ("duplicateChecks", unknown()),
     ];
-    Assessment { checks, spread, verdict, points: 0, level: Level::None, since: None, unverified: 0 }
+    Assessment {
+        checks,
+        spread,
+        verdict,
+        points: 0,
+        level: Level::None,
+        since: None,
+        unverified: 0,
+        explained: None,
+    }
 }
 
 /// The place of a scan as a spot and the countries that it may be in: a sensor's word counts before an address's.

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 
 use super::{
+    explain::{Certainty, Share, Sightings, plain},
     peak::{Level, Peak},
     settings::{DiversionMode, Settings},
     spot::{CountryCode, Precision},
-    spread::{Home, PHONES_OF_ONE, Spread},
+    spread::Spread,
 };
 use crate::domain::commissioning::Commission;
 
@@ -105,7 +106,7 @@ pub fn invalid(item: &Item) -> Finding {
 }
 
 /// Tags of items that must not be about.
-const WITHDRAWN: [&str; 3] = ["recalled", "stolen", "destroyed"];
+pub(super) const WITHDRAWN: [&str; 3] = ["recalled", "stolen", "destroyed"];
 
 /// Unauthorised: the factory did not declare the item, or it was withdrawn.
 #[must_use]
@@ -154,9 +155,6 @@ pub struct Place<'a> {
     pub is_professional: bool,
 }
 
-/// An item is at home in its market if the sessions inside, so many times, are no fewer than those outside.
-const HOME_SHARE: usize = 4;
-
 /// Diversion: the item is outside of its markets; and how sure that is, as `grayMarketStatus`.
 #[must_use]
 pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: DiversionMode) -> (Finding, Risk) {
@@ -181,12 +179,8 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
             Risk::None,
         );
     }
-    let before = || spread.previous_countries.iter().flatten();
-    let (home, away) = (before().filter(|c| is_in(c)).count(), before().filter(|c| !is_in(c)).count());
-    let travels = travels_with_its_owner(spread, &is_in);
-    // Goods that come back after they were sold outside are not at home by one scan.
-    let was_first_inside = before().next().is_some_and(is_in);
-    let has_home = (was_first_inside || travels) && home * HOME_SHARE >= away;
+    let before = Sightings::of(markets, spread);
+    let (home, away, has_home) = (before.inside, before.outside, before.is_at_home());
     let is_backed = place.precision == Precision::Sensor || place.is_professional || away > 0;
     let risk = match mode {
         DiversionMode::Trigger => Risk::Confirmed,
@@ -199,9 +193,13 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
         list(markets)
     );
     if mode == DiversionMode::Profile && has_home {
-        let why =
-            if travels { "a device outside saw it inside, too" } else { "it was at home in its market" };
-        reason.push_str(&format!(" HOME_IN_MARKET: {why}."));
+        let why = if before.shared_device {
+            "a device outside saw it inside, too"
+        } else {
+            "it was at home in its market"
+        };
+        let needed = before.needed;
+        reason.push_str(&format!(" HOME_IN_MARKET: {why}, with {home} sessions inside of {needed} needed."));
     } else if away == 0 {
         reason.push_str(" FIRST_OUTSIDE_SCAN.");
     }
@@ -210,7 +208,7 @@ pub fn diversion(known: &Known, place: Place<'_>, spread: &Spread, mode: Diversi
 
 /// Whether one device saw the item inside of the markets and outside: who bought it there took it along. Goods that
 /// are diverted change hands before they are seen again.
-fn travels_with_its_owner(spread: &Spread, is_in: &dyn Fn(&CountryCode) -> bool) -> bool {
+pub(super) fn travels_with_its_owner(spread: &Spread, is_in: &dyn Fn(&CountryCode) -> bool) -> bool {
     let seen = || spread.previous_countries.iter().zip(&spread.previous_agents);
     let of = |inside: bool| {
         let there = seen().filter(move |(country, _)| country.is_some_and(|one| is_in(&one) == inside));
@@ -227,78 +225,6 @@ fn list(countries: &[CountryCode]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Fewest previous sessions for the points of many far devices.
-const MANY_SESSIONS: usize = 10;
-
-/// Previous sessions for a point each, where several devices had them.
-const BUSY: [usize; 3] = [5, 10, 20];
-
-/// An owner has one device, with his household two: these are several.
-const SEVERAL_DEVICES: usize = 3;
-
-/// What speaks for a duplicate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sign {
-    /// Which one it is.
-    pub name: &'static str,
-    /// How much it counts.
-    pub points: u32,
-    /// What was seen.
-    pub seen: String,
-}
-
-/// The signs of a duplicate that were seen.
-#[must_use]
-pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
-    let over_one = |count: usize| count.clamp(1, 4) as u32 - 1;
-    let (countries, places, agents) =
-        (spread.countries.len(), spread.independent_places, spread.agents.len());
-    let many_agents = agents > settings.user_agents_threshold as usize;
-    let previous = spread.previous();
-    // What many devices scan many times is on many items, wherever these are: owners come back with their own device.
-    let busy =
-        if agents >= SEVERAL_DEVICES { BUSY.iter().filter(|least| previous >= **least).count() } else { 0 };
-    let is_far = spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km;
-    let halves = 2 * countries - spread.country_halves.min(2 * countries);
-    let countries_seen = match halves {
-        0 => format!("{countries} countries"),
-        _ => format!(
-            "{countries} countries, {halves} of them by devices that were in another one within a day"
-        ),
-    };
-    let all = [
-        ("countries", spread.country_halves.clamp(2, 8) as u32 - 2, countries_seen),
-        ("places", over_one(places), format!("{places} independent places")),
-        ("overlap", 2 * u32::from(spread.overlap), "two of them at the same time".to_owned()),
-        ("devices", u32::from(many_agents), format!("{agents} devices")),
-        ("sessions", busy as u32, format!("{previous} sessions of several devices")),
-        (
-            "alike",
-            2 * spread.alike.saturating_sub(PHONES_OF_ONE) as u32,
-            format!("{} phones alike at a time", spread.alike),
-        ),
-        (
-            "sensors",
-            u32::from(spread.sensor_spread_km > settings.sensor_spread_threshold_km),
-            format!("{:.0} km between sensors", spread.sensor_spread_km),
-        ),
-        ("kinematic", u32::from(spread.kinematic), "faster than an airliner".to_owned()),
-        (
-            "far",
-            2 * u32::from(previous >= MANY_SESSIONS && many_agents && is_far),
-            format!("{previous} sessions over {:.0} km", spread.geo_ip_spread_km),
-        ),
-    ];
-    let seen = all.into_iter().filter(|(_, points, _)| *points > 0);
-    seen.map(|(name, points, seen)| Sign { name, points, seen }).collect()
-}
-
-/// The points of some signs.
-#[must_use]
-pub fn sum(signs: &[Sign]) -> u32 {
-    signs.iter().map(|sign| sign.points).sum()
-}
-
 /// Duplicate: the code is on more than one item; and whether it may be one.
 ///
 /// Copies go to many places. Where most sessions are in one region, the others may be visitors, roaming phones and
@@ -306,30 +232,49 @@ pub fn sum(signs: &[Sign]) -> u32 {
 /// and not called a duplicate.
 #[must_use]
 pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
-    let previous = spread.previous();
-    if previous < settings.scan_threshold as usize {
-        let text =
-            format!("TOO_FEW_SCANS: {previous} sessions before, {} are needed.", settings.scan_threshold);
+    duplicate_by(&Certainty::of(spread, settings), settings)
+}
+
+/// The same by figures that are known.
+#[must_use]
+pub fn duplicate_by(found: &Certainty, settings: &Settings) -> (Finding, bool) {
+    let Certainty { points, bar, previous, needed, devices, gate, .. } = found;
+    if *previous < *needed as usize {
+        let text = format!("TOO_FEW_SCANS: {previous} sessions before, {needed} are needed.");
         return (Finding::new(Match::Unknown, text), false);
     }
-    let signs = signs(spread, settings);
-    let sum = sum(&signs);
-    let is_open = spread.regions.len() > settings.regions_threshold as usize
-        || spread.geo_ip_spread_km > settings.geo_ip_spread_threshold_km
-        || spread.sensor_spread_km > settings.sensor_spread_threshold_km;
-    let told: Vec<String> = signs.iter().map(|sign| format!("{} for {}", sign.points, sign.seen)).collect();
-    let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-    let home = spread.home.as_ref().filter(|home| home.share() > settings.region_share_threshold);
-    if sum >= settings.duplicate_points && is_open && home.is_none() {
-        return (Finding::new(Match::True, format!("DUPLICATE with {sum} points{told}.")), false);
+    let signs: Vec<String> =
+        found.signs.iter().map(|sign| format!("{} for {}", sign.points, sign.text())).collect();
+    let signs = if signs.is_empty() { String::new() } else { format!(": {}", signs.join(", ")) };
+    let home = found.share.as_ref().filter(|home| home.is_above);
+    let is_enough = *points >= settings.duplicate_points;
+    if is_enough && gate.is_open && home.is_none() {
+        let text = format!("DUPLICATE with {points} points, the bar is {bar}{signs}.");
+        return (Finding::new(Match::True, text), false);
     }
-    let is_suspected = sum >= settings.suspected_points;
+    let is_suspected = *points >= settings.suspected_points;
     let what = if is_suspected { "It may be a DUPLICATE" } else { "No duplicate" };
-    let mut reason = format!("{what}: {sum} of {} points{told}.", settings.duplicate_points);
-    if let Some(Home { region, sessions, of }) = home.filter(|_| is_suspected) {
-        reason.push_str(&format!(" MOSTLY_IN_ONE_REGION: {sessions} of {of} sessions are in {region}."));
-        let devices = spread.agents.len();
-        if previous >= MANY_SESSIONS && devices > settings.user_agents_threshold as usize {
+    let next = found.next_bar.map(|next| format!(" ({next} for a duplicate)")).unwrap_or_default();
+    let mut reason = format!("{what}: {points} points, the bar is {bar}{next}{signs}.");
+    if is_enough && !gate.is_open {
+        reason.push_str(&format!(
+            " GATE_CLOSED, not called a duplicate: {} regions (more than {} needed), {} km by addresses ({}), \
+             {} km by sensors ({}).",
+            gate.regions,
+            gate.regions_threshold,
+            plain(gate.geo_ip_km),
+            plain(gate.geo_ip_threshold_km),
+            plain(gate.sensor_km),
+            plain(gate.sensor_threshold_km)
+        ));
+    }
+    if let Some(Share { region, sessions, of, share, threshold, .. }) = home.filter(|_| is_suspected) {
+        let (share, threshold) = (plain(*share), plain(*threshold));
+        reason.push_str(&format!(
+            " MOSTLY_IN_ONE_REGION: {sessions} of {of} sessions are in {region}, a share of {share}; \
+             with more than {threshold} it is not called a duplicate."
+        ));
+        if found.looks_like_display {
             reason.push_str(&format!(
                 " LOOKS_LIKE_DISPLAY: {devices} devices, mostly at one place; if it is on display, add the tag display."
             ));

@@ -55,6 +55,8 @@ pub(super) struct Gathered {
     pub(super) markets: Vec<CountryCode>,
     pub(super) source: Source,
     pub(super) peak: Option<Peak>,
+    /// Members of the stored scan that the context was read of.
+    pub(super) scan: Option<Map<String, Value>>,
 }
 
 impl Gathered {
@@ -138,6 +140,7 @@ pub(super) async fn gather(
         markets: Vec::new(),
         source,
         peak: None,
+        scan: stored.map(|action| action.members),
     };
     match found {
         Err(item) => {

@@ -2,6 +2,7 @@
 //! assessment; design: assessment).
 
 mod facts;
+pub mod groups;
 pub mod history;
 pub mod observe;
 pub mod replay;
@@ -11,22 +12,24 @@ use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ActionId, ThngId},
     problem::Code,
+    time::UnixMillis,
 };
 use tracing::instrument;
 
-use self::facts::{Gathered, gather};
+use self::{
+    facts::{Gathered, gather},
+    groups::Waiting,
+};
 use super::{
     App,
     access::{require, require_enterprise},
-    action_creation,
-    redirections::follow_thng,
 };
 use crate::{
     domain::{
         access::{Actor, ActorKind},
         action::Action,
         assessment::{
-            Assessment, assess,
+            Assessment,
             document::{self, DEFAULT_TYPES, RESULTS},
             peak::{self, Judgement, Peak},
             recorded,
@@ -38,16 +41,16 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Tx, action_lists,
-        actions::{self, NewAction},
-        applications, assessments, item_standings,
+        Conn, Tx, action_lists, actions::NewAction, applications, assessments, item_standings,
+        item_standings::Kept,
     },
 };
 
 /// Assesses what a scan found; gives the action that holds the result.
 ///
-/// The action stands when the answer goes out, in one transaction with the verdict that edges get: there is no
-/// queue in which it could be lost or doubled, and its id is the one that was answered.
+/// The action stands when the answer goes out, in one transaction with the verdict that edges get and with the
+/// assessments that come at the same time: there is no queue in which it could be lost or doubled, and its id is the one
+/// that was answered.
 ///
 /// # Errors
 /// The account or the key may not (403), or the database failed. An item that is not known is a result.
@@ -70,21 +73,9 @@ pub async fn authenticate(
     check_type(&mut conn, actor, request.kind).await?;
     let gathered = gather(app, &mut conn, actor, &grant, request, stored, origin, now).await?;
     drop(conn);
-    let assessment = assess(&gathered.facts(request.kind));
-    let action = result(app, actor, request, &gathered, &assessment)?;
-    let mut tx = app.db.begin().await?;
-    actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
-    let mut followed = false;
-    if let Some(thng) = &gathered.thng {
-        let is_new = stand(&mut tx, actor.account, thng.id, request, &gathered, &assessment).await?;
-        followed = is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
-    }
-    tx.commit().await?;
-    app.feed.wake();
-    if followed {
-        app.hub.wake();
-    }
-    let mut answer = action_creation::created(action, now);
+    let id = ActionId::new(now.0, app.random16()?);
+    let waiting = Waiting { actor: actor.clone(), request: request.clone(), gathered, id };
+    let mut answer = app.assessment_groups.submit(waiting).await?;
     if of_another {
         document::withhold_scan(asked, &mut answer.members);
     }
@@ -123,8 +114,8 @@ async fn stand(
     request: &Request,
     gathered: &Gathered,
     found: &Assessment,
+    before: Kept,
 ) -> Result<bool, ServiceError> {
-    let before = item_standings::lock(tx, account, thng).await?;
     let at = gathered.trigger.at;
     let now = Judgement {
         verdict: found.verdict,
@@ -141,6 +132,8 @@ async fn stand(
         item_standings::put(tx, account, thng, scanned_at, peak).await?;
     }
     match next {
+        // What stands is known: it is locked.
+        Some(next) if before.stood.is_some_and(|stood| stood.verdict == next.verdict) => Ok(false),
         Some(next) => Ok(assessments::put_verdict(tx, account, thng, next.verdict).await?),
         None => Ok(false),
     }
@@ -170,14 +163,8 @@ async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result
     Err(ServiceError::refused(Code::Forbidden, fault))
 }
 
-fn result(
-    app: &App,
-    actor: &Actor,
-    request: &Request,
-    gathered: &Gathered,
-    assessment: &Assessment,
-) -> Result<NewAction, ServiceError> {
-    let now = app.clock.now();
+fn result(waiting: &Waiting, assessment: &Assessment, now: UnixMillis) -> NewAction {
+    let Waiting { actor, request, gathered, id } = waiting;
     let (fields, tags) =
         document::members(assessment, request, &gathered.context, &gathered.markets, &gathered.settings);
     let mut doc = json!({
@@ -212,15 +199,15 @@ fn result(
     if !projects.is_empty() || !users.is_empty() {
         doc["scopes"] = json!({"users": users, "projects": projects});
     }
-    Ok(NewAction {
-        id: ActionId::new(now.0, app.random16()?),
+    NewAction {
+        id: *id,
         account: actor.account,
         kind: RESULTS.to_owned(),
         thng: gathered.thng.as_ref().map(|thng| thng.id),
         product: gathered.thng.as_ref().and_then(|thng| thng.product),
         timestamp: now,
         doc,
-    })
+    }
 }
 
 /// A Thng as results and edges name it.

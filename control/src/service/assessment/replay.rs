@@ -200,5 +200,6 @@ fn nothing() -> Gathered {
         markets: Vec::new(),
         source: Source::Server,
         peak: None,
+        scan: None,
     }
 }

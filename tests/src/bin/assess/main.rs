@@ -1,10 +1,15 @@
-//! `cargo run --release -p tests --bin assess [--smoke | --many [THNGS SCANS]]`: what an assessment and a list of
-//! states cost, by how much there is. On SQLite, or with `WAYMARK_TEST_DATABASE_URL` on Postgres.
+//! `cargo run --release -p tests --bin assess [--smoke | --many [THNGS SCANS] | --callers N | --size]`: what an
+//! assessment and a list of states cost, by how much there is. On SQLite, or with `WAYMARK_TEST_DATABASE_URL` on Postgres.
+//!
+//! `--callers` assesses over HTTP, so many at a time, and says how long each took and how many there were a second.
+//! `--size`, on SQLite only, says how large the database gets by scans and results.
 //!
 //! `--many`, on Postgres only, does so among 1,000,000 Thngs with 20,000,000 scans, or as many as are given; these
 //! take some 1.2 KB each while it runs, and are removed at the end. It ends where there is no room for them.
 
+mod callers;
 mod many;
+mod size;
 
 use std::{
     io::{Write, stdout},
@@ -20,11 +25,14 @@ use control::{
         assessment::trigger::Asked,
         commissioning_body::CommissionDraft,
         context::Origin,
+        grant::Limit,
+        listing::ListRequest,
+        page::PageRequest,
         resource::{Product, ProductDetails, Stamp, Thng, ThngDetails},
     },
     http::{ApiListeners, run as serve},
     service::{assessment, commissioning},
-    store::{actions, actions::NewAction, documents, keys},
+    store::{action_lists, actions, actions::NewAction, documents, keys, listing::Selection},
 };
 use serde_json::{Value, json};
 use shared::{
@@ -55,6 +63,11 @@ async fn main() -> ExitCode {
         [] => Form::Plain,
         ["--smoke"] => Form::Smoke,
         ["--many"] => Form::Many(Many::default()),
+        ["--callers", callers] => match callers.parse() {
+            Ok(callers @ 1..=1_000) => Form::Callers(callers),
+            Ok(_) | Err(_) => return ExitCode::from(64),
+        },
+        ["--size"] => Form::Size,
         ["--many", thngs, scans] => match Many::parse(thngs, scans) {
             Some(many) => Form::Many(many),
             None => return ExitCode::from(64),
@@ -78,6 +91,8 @@ enum Form {
     Smoke,
     Plain,
     Many(Many),
+    Callers(usize),
+    Size,
 }
 
 async fn run(form: Form) -> Result<bool> {
@@ -87,10 +102,23 @@ async fn run(form: Form) -> Result<bool> {
     let bench = Arc::new(Bench::new(engine).await?);
     let mut out = stdout();
     writeln!(out, "{engine:?}, {rounds} rounds")?;
+    match form {
+        Form::Callers(callers) => {
+            return callers::measure(&bench, callers, callers::MEASURED, &mut out).await.map(|()| true);
+        }
+        Form::Size => return size::measure(&bench, size::RESULTS, &mut out).await.map(|()| true),
+        Form::Smoke => {
+            callers::measure(&bench, 4, Duration::from_millis(500), &mut out).await?;
+            if engine == Engine::Sqlite {
+                size::measure(&bench, 50, &mut out).await?;
+            }
+        }
+        Form::Plain | Form::Many(_) => {}
+    }
     let much = match form {
         Form::Many(many) => Some(many),
         Form::Smoke if engine == Engine::Postgres => Some(Many::SMOKE),
-        Form::Smoke | Form::Plain => None,
+        Form::Smoke | Form::Plain | Form::Callers(_) | Form::Size => None,
     };
     let measured = match much {
         Some(much) => much.measure(&bench, rounds, &mut out).await,
@@ -127,6 +155,8 @@ struct Bench {
     http: reqwest::Client,
     /// Where lists of states are asked for, and the operator's key.
     states: String,
+    /// Where assessments are asked for.
+    authentication: String,
     key: String,
 }
 
@@ -150,10 +180,12 @@ impl Bench {
         keys::insert(&mut tx, &hash_key(&key), made.account, ActorKind::Operator, operator, 1).await?;
         tx.commit().await?;
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-        let states = format!("http://{}/thngs/commissionStateList", listener.local_addr()?);
+        let at = format!("http://{}", listener.local_addr()?);
+        let (states, authentication) =
+            (format!("{at}/thngs/commissionStateList"), format!("{at}/authentication"));
         let listeners = ApiListeners { plain: vec![listener], tls: None };
         tokio::spawn(serve(listeners, made.app.clone(), CancellationToken::new()));
-        Ok(Self { made, actor, product, http: product::client()?, states, key })
+        Ok(Self { made, actor, product, http: product::client()?, states, authentication, key })
     }
 
     /// Few scans against many, and few pairs against many; whether both ratios are as they must be.
@@ -216,7 +248,27 @@ impl Bench {
 
     /// A Thng with so many scans, an hour apart.
     async fn scanned(&self, count: usize) -> Result<(ThngId, i64)> {
-        let thng = self.thng(&format!("scanned {count}")).await?;
+        self.scanned_as(&format!("scanned {count}"), count).await
+    }
+
+    /// The scans of a Thng.
+    async fn scans_of(&self, thng: ThngId) -> Result<Vec<ActionId>> {
+        let request = ListRequest {
+            page: PageRequest { per_page: 100, ..PageRequest::default() },
+            ..ListRequest::default()
+        };
+        let id = thng.to_string();
+        let within = [("thng", id.as_str()), ("type", "implicitScans")];
+        let (account, limit) = (self.made.account, &Limit::Account);
+        let selection = Selection { account, limit, request: &request, within: &within };
+        let mut conn = self.made.app.db.read().await?;
+        let found = action_lists::list(&mut conn, &selection).await?;
+        Ok(found.items.iter().map(|action| action.id).collect())
+    }
+
+    /// The same of a serial.
+    async fn scanned_as(&self, serial: &str, count: usize) -> Result<(ThngId, i64)> {
+        let thng = self.thng(serial).await?;
         let mut made = Vec::with_capacity(count);
         for n in 0..count {
             let doc = json!({"locationSource": "geoIp", "location": {"latitude": 46.9, "longitude": 7.4},

@@ -1,0 +1,214 @@
+//! Assessments that come at once are written in one transaction: one wait for the disk, whatever their number.
+//!
+//! Each is judged under the lock of its item, by the greatest points that stand there then: results and standings are
+//! those of the same assessments one after another.
+
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::Value;
+use shared::{
+    id::{AccountId, ActionId, ThngId},
+    time::Clock,
+};
+
+use super::{facts::Gathered, result, stand};
+use crate::{
+    domain::{
+        access::Actor,
+        action::Action,
+        assessment::{
+            Facts, assess,
+            document::judged_by,
+            packed::{self, JudgedBy},
+            trigger::Request,
+        },
+    },
+    error::ServiceError,
+    publish::{feed::Feed, hub::Hub},
+    service::{
+        action_creation::created,
+        redirections::follow_thng,
+        rounds::{Rounds, of_all},
+    },
+    store::{
+        Db, StoreError,
+        actions::{self, NewAction},
+        assessment_contexts, events, item_standings,
+    },
+};
+
+/// Groups under way at once; a second would make both smaller.
+const LANES: usize = 1;
+
+/// Groups under way at once where one waits for an item that others hold.
+const PG_MOST_LANES: usize = 4;
+
+/// Most contexts that are known to be stored; past it all are forgotten, and each is written once more.
+const MAX_KNOWN: usize = 1_024;
+
+/// An assessment that waits for its turn.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub(super) actor: Actor,
+    pub(super) request: Request,
+    pub(super) gathered: Gathered,
+    /// Id of the result.
+    pub(super) id: ActionId,
+}
+
+type Answer = Result<Action, ServiceError>;
+
+/// Handle of the assessments that wait; cheap to clone.
+#[derive(Clone)]
+pub struct AssessmentGroups {
+    rounds: Rounds<Waiting, Answer>,
+    groups: Arc<Groups>,
+}
+
+impl fmt::Debug for AssessmentGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AssessmentGroups")
+    }
+}
+
+struct Groups {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    feed: Feed,
+    hub: Hub,
+    /// Contexts that are stored; they never go.
+    known: Mutex<HashSet<(AccountId, String)>>,
+}
+
+impl AssessmentGroups {
+    /// Groups for a database, which wake the feed and the hub for what they wrote.
+    #[must_use]
+    pub fn new(db: Db, clock: Arc<dyn Clock>, feed: Feed, hub: Hub) -> Self {
+        let most_lanes = match db {
+            Db::Pg(_) => PG_MOST_LANES,
+            Db::Sqlite { .. } => LANES,
+        };
+        let groups = Arc::new(Groups { db, clock, feed, hub, known: Mutex::default() });
+        // One assessment of each item: the second goes by what the first left.
+        let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
+        let work = groups.clone();
+        let rounds = Rounds::new(
+            LANES,
+            most_lanes,
+            item,
+            Box::new(move |all| {
+                let groups = work.clone();
+                Box::pin(async move { groups.write(all).await })
+            }),
+        );
+        Self { rounds, groups }
+    }
+
+    /// Judges and writes with whoever else does just now; the answer comes after the commit.
+    ///
+    /// What a connection that also hears or a reaction asks for goes by itself, as its events say so.
+    pub(super) async fn submit(&self, waiting: Waiting) -> Answer {
+        if events::is_around() {
+            let mut answers = self.groups.write(vec![waiting]).await;
+            return answers.pop().unwrap_or_else(|| Err(unanswered()));
+        }
+        self.rounds.submit(waiting).await?
+    }
+}
+
+fn unanswered() -> ServiceError {
+    ServiceError::Internal("an assessment without an answer".to_owned())
+}
+
+impl Groups {
+    async fn write(&self, all: Vec<Waiting>) -> Vec<Answer> {
+        match self.write_once(&all).await {
+            Ok(actions) => actions.into_iter().map(Ok).collect(),
+            Err(error) if all.len() == 1 => vec![Err(error)],
+            // What one of them cannot be written with is no fault of the others.
+            Err(ServiceError::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))) => {
+                let mut answers = Vec::with_capacity(all.len());
+                for waiting in &all {
+                    let alone = self.write_once(std::slice::from_ref(waiting)).await;
+                    answers.push(alone.and_then(|mut actions| actions.pop().ok_or_else(unanswered)));
+                }
+                answers
+            }
+            Err(error) => {
+                tracing::error!(%error, assessments = all.len(), "a group of assessments was not written");
+                let each = |_: &Waiting| match &error {
+                    ServiceError::Store(error) => Err(of_all(error).into()),
+                    _ => Err(ServiceError::Internal("a group of assessments was not written".to_owned())),
+                };
+                all.iter().map(each).collect()
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<(AccountId, String)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All or nothing; gives the actions as they are answered.
+    async fn write_once(&self, all: &[Waiting]) -> Result<Vec<Action>, ServiceError> {
+        let mut tx = self.db.begin().await?;
+        let items: Vec<_> = all.iter().filter_map(Waiting::item).collect();
+        let kept = item_standings::lock(&mut tx, &items).await?;
+        // Whoever heard of an earlier one asks after this, and so has the later time.
+        let now = self.clock.now();
+        let mut judged = Vec::with_capacity(all.len());
+        let mut results: Vec<(NewAction, Option<Value>)> = Vec::with_capacity(all.len());
+        let mut contexts = Vec::new();
+        for waiting in all {
+            let Waiting { request, gathered, .. } = waiting;
+            let before = waiting.item().and_then(|item| kept.get(&item)).copied();
+            let peak = before.and_then(|before| before.peak);
+            let found = assess(&Facts { peak, ..gathered.facts(request.kind) });
+            let action = result(waiting, &found, now);
+            let by = JudgedBy::new(judged_by(&gathered.settings, &gathered.markets));
+            let whole = action.doc.as_object();
+            let short = whole.and_then(|whole| packed::pack(whole, &by, gathered.scan.as_ref()));
+            if short.is_some() {
+                let context = (action.account, by.id.clone());
+                if !self.known().contains(&context) && !contexts.contains(&context) {
+                    assessment_contexts::keep(&mut tx, action.account, &by).await?;
+                    contexts.push(context);
+                }
+            }
+            results.push((action, short.map(Value::Object)));
+            judged.push((before, found));
+        }
+        actions::insert_results(&mut tx, now, &results).await?;
+        let mut is_followed = false;
+        for (Waiting { actor, request, gathered, .. }, (before, found)) in all.iter().zip(&judged) {
+            // One that is gone by now has no standing.
+            let Some((thng, before)) = gathered.thng.as_ref().zip(*before) else { continue };
+            let is_new = stand(&mut tx, actor.account, thng.id, request, gathered, found, before).await?;
+            is_followed |=
+                is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
+        }
+        tx.commit().await?;
+        if !contexts.is_empty() {
+            let mut known = self.known();
+            if known.len() + contexts.len() > MAX_KNOWN {
+                known.clear();
+            }
+            known.extend(contexts);
+        }
+        self.feed.wake();
+        if is_followed {
+            self.hub.wake();
+        }
+        Ok(results.into_iter().map(|(action, _)| created(action, now)).collect())
+    }
+}
+
+impl Waiting {
+    fn item(&self) -> Option<(AccountId, ThngId)> {
+        self.gathered.thng.as_ref().map(|thng| (self.actor.account, thng.id))
+    }
+}
