@@ -13,6 +13,7 @@ mod report;
 use control::domain::{
     assessment::{
         Assessment, Facts, assess,
+        decided::Decided,
         profile::{Observation, Profile},
         rules::{Evidence, Item, Known, Match, Sign, duplicate, signs, sum},
         settings::Settings,
@@ -114,6 +115,7 @@ fn assessed(case: &Case, last: &Observation, profile: &Profile, settings: &Setti
         settings,
         source: last.source,
         peak: None,
+        decided: &Decided::default(),
     })
 }
 

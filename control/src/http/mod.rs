@@ -13,6 +13,7 @@ mod applications;
 mod authentication;
 mod batches;
 mod bulk;
+mod cases;
 mod client;
 mod collection_members;
 mod collections;

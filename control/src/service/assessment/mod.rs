@@ -6,10 +6,11 @@ pub mod history;
 pub mod observe;
 pub mod replay;
 pub mod settings;
+pub mod standing;
 
 use serde_json::{Value, json};
 use shared::{
-    id::{AccountId, ActionId, ThngId},
+    id::{ActionId, ThngId},
     problem::Code,
 };
 use tracing::instrument;
@@ -28,8 +29,6 @@ use crate::{
         assessment::{
             Assessment, assess,
             document::{self, DEFAULT_TYPES, RESULTS},
-            peak::{self, Judgement, Peak},
-            source::Source,
             trigger::{Asked, Request, TriggerType},
         },
         context::Origin,
@@ -37,9 +36,9 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Tx, action_lists,
+        Conn, action_lists,
         actions::{self, NewAction},
-        applications, assessments, item_standings,
+        applications,
     },
 };
 
@@ -75,7 +74,8 @@ pub async fn authenticate(
     actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
     let mut followed = false;
     if let Some(thng) = &gathered.thng {
-        let is_new = stand(&mut tx, actor.account, thng.id, request, &gathered, &assessment).await?;
+        let is_new =
+            standing::advance(app, &mut tx, actor.account, thng, request, &gathered, assessment).await?;
         followed = is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
     }
     tx.commit().await?;
@@ -97,37 +97,6 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
     actor.kind.is_public()
         && (actor.kind != ActorKind::User || user != Some(actor.id.as_str()))
         && (address.is_none() || address != origin.ip)
-}
-
-/// Lets the standing of an item follow its newest scan, and keeps its greatest points; gives whether edges must hear.
-async fn stand(
-    tx: &mut Tx,
-    account: AccountId,
-    thng: ThngId,
-    request: &Request,
-    gathered: &Gathered,
-    found: &Assessment,
-) -> Result<bool, ServiceError> {
-    let before = item_standings::lock(tx, account, thng).await?;
-    let at = gathered.trigger.at;
-    let now = Judgement {
-        verdict: found.verdict,
-        at,
-        has_country: gathered.countries.len() == 1,
-        is_public: gathered.source == Source::Public,
-    };
-    let next = peak::advanced(before.stood, now);
-    let points = Peak { points: found.points, level: found.level, scan: request.id, at };
-    let peak = Peak::raised(before.peak, points, found.since);
-    let stood = next.or(before.stood);
-    let scanned_at = stood.and_then(|stood| stood.at);
-    if before.peak != Some(peak) || before.stood.and_then(|stood| stood.at) != scanned_at {
-        item_standings::put(tx, account, thng, scanned_at, peak).await?;
-    }
-    match next {
-        Some(next) => Ok(assessments::put_verdict(tx, account, thng, next.verdict).await?),
-        None => Ok(false),
-    }
 }
 
 /// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.
