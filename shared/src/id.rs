@@ -141,6 +141,8 @@ id_types! {
     WebhookId;
     /// A reaction.
     ReactionId;
+    /// A case: an item that an assessment suspects.
+    CaseId;
     /// An access of an operator to an account.
     AccessId;
     /// The identifier of any resource a redirection may belong to.

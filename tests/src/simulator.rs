@@ -16,6 +16,7 @@ pub mod second;
 use control::domain::{
     assessment::{
         Assessment, Facts, assess,
+        decided::Decided,
         profile::{Observation, Profile},
         rules::{Evidence, Item, Known, Match, Sign, duplicate, signs, sum},
         settings::Settings,
@@ -123,6 +124,7 @@ fn assessed(case: &Case, last: &Observation, profile: &Profile, settings: &Setti
         settings,
         source: last.source,
         peak: None,
+        decided: &Decided::default(),
     })
 }
 

@@ -87,6 +87,9 @@ pub const TASKS: ListType = by(&[field("status", Text), field("type", Text)]);
 pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
 /// What a job could not do.
 pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
+/// Cases of assessments.
+pub const CASES: ListType =
+    by(&[field("status", Text), field("kind", Text), field("thng", Id), field("product", Id)]);
 /// Webhooks.
 pub const WEBHOOKS: ListType = by(&[field("name", Text), field("status", Text)]);
 /// Reactions.

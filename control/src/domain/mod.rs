@@ -7,6 +7,7 @@ pub mod action_type;
 pub mod app_user;
 pub mod assessment;
 pub mod batch;
+pub mod case;
 pub mod collection;
 pub mod commissioning;
 pub mod commissioning_body;

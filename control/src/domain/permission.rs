@@ -52,6 +52,8 @@ pub enum Subject {
     Assessments,
     /// What assessments go by, and what they would say under other settings.
     AssessmentSettings,
+    /// Cases: items that assessments suspect, and what people decide on them.
+    Cases,
     /// Steps and states of commissioning.
     Commissioning,
     /// Batches and their tasks.
@@ -69,14 +71,14 @@ pub enum Subject {
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Batches,
+    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Batches, Cases,
     Collections, Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects,
     Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Access,
         Accounts,
         Operators,
@@ -97,6 +99,7 @@ impl Subject {
         Files,
         Assessments,
         AssessmentSettings,
+        Cases,
         Commissioning,
         Batches,
         Jobs,
@@ -163,6 +166,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Files, b"aaaa"),
     (Operator, Assessments, b"a---"),
     (Operator, AssessmentSettings, b"-aa-"),
+    (Operator, Cases, b"-aa-"),
     (Operator, Commissioning, b"aa--"),
     (Operator, Batches, b"aaaa"),
     // To cancel is an update.

@@ -22,7 +22,7 @@ use crate::{
         App,
         assessment::{
             self,
-            replay::{self, Judged, Replay, Replayed},
+            replay::{self, Answer, Judged, Replay, Replayed, Standing},
             settings::{self, Owner, Replacement},
         },
     },
@@ -85,8 +85,12 @@ impl From<Stored> for SettingsDocument {
 #[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
 pub(super) struct ReplayRequestDocument {
     /// The Thng, by id or `<key>:<value>`.
-    thng: String,
-    /// What to set over its settings.
+    thng: Option<String>,
+    /// Instead of it, up to 100 of them.
+    thngs: Option<Vec<String>>,
+    /// Or a product: its newest 100 Thngs.
+    product: Option<String>,
+    /// What to set over their settings.
     #[schema(value_type = Option<Object>)]
     settings: Option<Map<String, Value>>,
 }
@@ -101,14 +105,36 @@ pub(super) struct VerdictDocument {
     counterfeit_status: &'static str,
     #[schema(example = "none")]
     gray_market_status: &'static str,
+    /// The points of a duplicate; absent where they were not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points: Option<u32>,
+    /// Of the stored verdict: the version of the rules that wrote it; absent where it was not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules_version: Option<u32>,
+    /// Of the stored verdict: when the scan happened that wrote it, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<i64>,
 }
 
-impl From<Verdict> for VerdictDocument {
-    fn from(verdict: Verdict) -> Self {
+impl VerdictDocument {
+    fn new(verdict: Verdict, points: Option<u32>) -> Self {
         Self {
             authentication_status: verdict.authentication.as_str(),
             counterfeit_status: verdict.counterfeit.as_str(),
             gray_market_status: verdict.gray_market.as_str(),
+            points,
+            rules_version: None,
+            timestamp: None,
+        }
+    }
+}
+
+impl From<Standing> for VerdictDocument {
+    fn from(stored: Standing) -> Self {
+        Self {
+            rules_version: stored.points.map(|(_, version)| version),
+            timestamp: stored.at.map(|at| at.0),
+            ..Self::new(stored.verdict, stored.points.map(|(points, _)| points))
         }
     }
 }
@@ -136,9 +162,9 @@ impl From<Judged> for JudgedDocument {
         Self {
             trigger_action: judged.action.to_string(),
             timestamp: judged.at.0,
-            changed: judged.current != judged.proposed,
-            current: judged.current.into(),
-            proposed: judged.proposed.into(),
+            changed: judged.current.0 != judged.proposed.0,
+            current: VerdictDocument::new(judged.current.0, Some(judged.current.1)),
+            proposed: VerdictDocument::new(judged.proposed.0, Some(judged.proposed.1)),
             reasons: judged.reasons,
         }
     }
@@ -155,7 +181,10 @@ pub(super) struct ReplayDocument {
     /// Whether the profile that is kept is what these scans make; absent when there are more scans than are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile_matches: Option<bool>,
-    /// At most 50 scans, the newest first.
+    /// The verdict that edges go by; absent before the first assessment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<VerdictDocument>,
+    /// At most 50 scans, of several Thngs 5 each, the newest first.
     results: Vec<JudgedDocument>,
 }
 
@@ -165,7 +194,39 @@ impl From<Replayed> for ReplayDocument {
             thng: replayed.thng.to_string(),
             scans: replayed.scans,
             profile_matches: replayed.profile_matches,
+            stored: replayed.stored.map(VerdictDocument::from),
             results: replayed.judged.into_iter().map(JudgedDocument::from).collect(),
+        }
+    }
+}
+
+/// What a replay found: of `thng` alone, or of each of `thngs` or of a product's.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum ReplayAnswerDocument {
+    /// Of one Thng.
+    One(Box<ReplayDocument>),
+    /// Of several.
+    Many(ReplaysDocument),
+}
+
+/// The last scans of several Thngs, judged again.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ReplaysDocument {
+    /// Each of them.
+    thngs: Vec<ReplayDocument>,
+    /// Whether the product has more.
+    more: bool,
+}
+
+impl From<Answer> for ReplayAnswerDocument {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::One(replayed) => Self::One(Box::new((*replayed).into())),
+            Answer::Many { thngs, more } => Self::Many(ReplaysDocument {
+                thngs: thngs.into_iter().map(ReplayDocument::from).collect(),
+                more,
+            }),
         }
     }
 }
@@ -223,16 +284,16 @@ pub(super) async fn replace_settings(
     Ok(Json(settings::replace(&app, &actor, owner, &replacement).await?.into()))
 }
 
-/// Assesses the last scans of a Thng again, by its settings and by others; stores nothing.
+/// Assesses the last scans of Thngs again, by their settings and by others; stores nothing.
 #[utoipa::path(post, path = "/authentication/replay", tag = "Authentication",
     operation_id = "replayAssessments", request_body = ReplayRequestDocument,
-    responses((status = 200, description = "What each scan says by both", body = ReplayDocument)),
+    responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn replay(
     State(app): State<Arc<App>>,
     Caller(actor): Caller,
     JsonBody(body): JsonBody,
-) -> Result<Json<ReplayDocument>, ApiError> {
+) -> Result<Json<ReplayAnswerDocument>, ApiError> {
     let asked = Replay::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     Ok(Json(replay::replay(&app, &actor, &asked).await?.into()))
 }

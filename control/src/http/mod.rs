@@ -14,6 +14,7 @@ mod authentication;
 mod authentication_result;
 mod batches;
 mod bulk;
+mod cases;
 mod client;
 mod collection_members;
 mod collections;

@@ -12,9 +12,9 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access, accesses, action_types, actions, applications, authentication, batches, bulk, events, jobs,
-    logins, middleware, new_actions, openapi, products, projects, properties, reactions, redirections, rules,
-    service_info, status, tasks, tenants, thng_keys, thngs, users, webhooks,
+    access, accesses, action_types, actions, applications, authentication, batches, bulk, cases, events,
+    jobs, logins, middleware, new_actions, openapi, products, projects, properties, reactions, redirections,
+    rules, service_info, status, tasks, tenants, thng_keys, thngs, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -169,6 +169,8 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))
         .routes(routes!(authentication::replay))
+        .routes(routes!(cases::list))
+        .routes(routes!(cases::read, cases::decide))
         .routes(routes!(status::read))
 }
 

@@ -10,6 +10,7 @@ pub mod base_urls;
 pub mod batches;
 pub mod bulk;
 pub mod capacity;
+pub mod cases;
 pub mod collections;
 pub mod commissioning;
 pub mod connections;

@@ -9,6 +9,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
+    assessment::standing,
     bulk::{AfterCommit, Bulk, CreateEach},
     collections::members::set_collections_of,
     locations,
@@ -33,7 +34,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        self, Tx, collection_members, documents, item_standings, keys, scan_profiles, tenants, thng_locations,
+        self, Tx, cases, collection_members, documents, item_standings, keys, scan_profiles, tenants,
+        thng_locations,
     },
 };
 
@@ -181,14 +183,18 @@ impl Bulk for Thng {
             check_product(tx, actor, change.product).await?;
         }
         let (product, name, now) = (stored.product, stored.name.clone(), app.clock.now());
+        let common = stored.details.common.clone();
         let collections = stored.collections.clone();
         let mut thng = stored.apply(change, now);
         set_collections_of(tx, actor, id, &collections, &thng.collections).await?;
         documents::update(tx, actor.account, &thng).await?;
         thng.properties = properties::shown(tx, actor, id.as_str()).await?;
-        let was_renamed = thng.name != name;
-        let followed = (was_renamed || thng.product != product)
-            && follow_thng(tx, actor.account, id, thng.product, was_renamed, now).await?;
+        // Tags such as `display` decide what its scans say.
+        let is_marked_anew = standing::is_marked_anew(&common, &thng.details.common);
+        let is_judged_anew = is_marked_anew && standing::judge_again(tx, actor.account, &thng, now).await?;
+        let is_told = thng.name != name || is_judged_anew;
+        let followed = (is_told || thng.product != product)
+            && follow_thng(tx, actor.account, id, thng.product, is_told, now).await?;
         Ok((thng, AfterCommit { wakes_edges: followed, ..AfterCommit::default() }))
     }
 
@@ -207,6 +213,7 @@ impl Bulk for Thng {
         thng_locations::delete(tx, actor.account, id, None).await?;
         scan_profiles::delete(tx, id).await?;
         item_standings::delete(tx, actor.account, id).await?;
+        cases::delete_of_thng(tx, actor.account, id).await?;
         keys::revoke_all(tx, actor.account, id.as_str(), app.clock.now().0).await?;
         // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
         let followed = follow_thng(tx, actor.account, id, stored.product, true, app.clock.now()).await?;

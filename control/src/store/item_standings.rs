@@ -1,4 +1,4 @@
-//! What does not fade of an item's assessments: the scan that wrote its verdict, and its greatest points.
+//! What does not fade of an item's assessments: the scan that wrote its verdict, its greatest points, and its cases.
 
 use std::collections::HashMap;
 
@@ -6,57 +6,147 @@ use shared::{
     id::{AccountId, ThngId},
     time::UnixMillis,
 };
+use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
-use crate::domain::assessment::peak::{Peak, Stood};
+use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
+use crate::domain::{
+    assessment::{
+        decided::{Decided, Ruling},
+        peak::{ByScan, FIRST_RULES, Peak, Stood},
+        standing::{JudgedScan, StoredScan},
+    },
+    case::{CaseDetails, CaseState},
+};
 
+// The cases come with it, so that an assessment asks once.
 macro_rules! find {
     ($head:literal, $of:literal) => {
         concat!(
+            "SELECT ",
             $head,
-            "t.verdict, s.scanned_at, s.points, s.level, s.scan_id, s.points_at FROM thngs t \
-             LEFT JOIN item_standings s ON s.thng_id = t.id WHERE ",
+            "t.verdict, s.scanned_at, s.points, s.level, s.scan_id, s.points_at, s.standing, s.peak, \
+             c.id AS copy_id, c.status AS copy_status, c.version AS copy_version, c.doc AS copy_doc, \
+             g.id AS gray_id, g.status AS gray_status, g.version AS gray_version, g.doc AS gray_doc FROM thngs t \
+             LEFT JOIN item_standings s ON s.thng_id = t.id \
+             LEFT JOIN cases c ON c.thng_id = t.id AND c.kind = 'counterfeit' \
+             LEFT JOIN cases g ON g.thng_id = t.id AND g.kind = 'grayMarket' WHERE ",
             $of
         )
     };
 }
-const FIND: &str = find!("SELECT ", "t.account_id = $1 AND t.id = $2");
-// Two assessments of one item write one after the other, and groups of them take their items in one order.
-const PG_LOCK: &str =
-    find!("SELECT t.account_id, t.id, ", "t.id = ANY($1) ORDER BY t.id FOR NO KEY UPDATE OF t");
-const SQLITE_LOCK: &str = find!("SELECT t.account_id, t.id, ", "t.id IN (SELECT value FROM json_each($1))");
-const PUT: &str = "INSERT INTO item_standings (thng_id, account_id, scanned_at, points, level, scan_id, points_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (thng_id) DO UPDATE SET scanned_at = $3, points = $4, \
-    level = $5, scan_id = $6, points_at = $7";
+const FIND: &str = find!("", "t.account_id = $1 AND t.id = $2");
+// Two assessments of one item write one after the other, and so do decisions on its cases; groups of them take their
+// items in one order. The lock is a statement of its own: one that waits for it would read the joined tables as they
+// were before the wait.
+const PG_LOCK: &str = "SELECT t.id FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id FOR NO KEY UPDATE";
+const PG_LIST: &str = find!("t.account_id, t.id, ", "t.id = ANY($1)");
+const SQLITE_LIST: &str = find!("t.account_id, t.id, ", "t.id IN (SELECT value FROM json_each($1))");
+// The columns of the first release are written too: it may run beside this one during an upgrade.
+const PUT: &str = "INSERT INTO item_standings (thng_id, account_id, scanned_at, points, level, scan_id, points_at, \
+    standing, peak) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (thng_id) DO UPDATE SET scanned_at = $3, \
+    points = $4, level = $5, scan_id = $6, points_at = $7, standing = $8, peak = $9";
 const DELETE: &str = "DELETE FROM item_standings WHERE account_id = $1 AND thng_id = $2";
 
 /// What is kept of an item's assessments.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kept {
     /// Its standing; nothing before the first assessment.
     pub stood: Option<Stood>,
+    /// The scan that wrote it, if this release or a newer one did.
+    pub judged: Option<JudgedScan>,
     /// Its greatest points.
     pub peak: Option<Peak>,
+    /// The case of a copy.
+    pub counterfeit: Option<CaseState>,
+    /// The case of a diversion.
+    pub gray_market: Option<CaseState>,
 }
 
-type Row = (Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>, Option<i64>);
+impl Kept {
+    /// The decisions that hold.
+    #[must_use]
+    pub fn decided(&self) -> Decided {
+        let of = |case: &Option<CaseState>| case.as_ref().and_then(Ruling::of);
+        Decided { counterfeit: of(&self.counterfeit), gray_market: of(&self.gray_market) }
+    }
+}
 
-/// A [`Row`] after the account and the id of its Thng.
-type LockedRow =
-    (String, String, Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>, Option<i64>);
+/// A [`Row`] with the account and the id of its Thng.
+#[derive(sqlx::FromRow)]
+struct LockedRow {
+    account_id: String,
+    id: String,
+    #[sqlx(flatten)]
+    row: Row,
+}
 
-fn kept((verdict, at, points, level, scan, points_at): Row) -> Result<Kept, StoreError> {
-    let verdict = verdict.map(|text| parse("verdict", &text)).transpose()?;
-    let peak = match (points, level, scan, points_at) {
-        (Some(points), Some(level), Some(scan), Some(at)) => Some(Peak {
-            points: u32::try_from(points).unwrap_or_default(),
-            level: parse("level", &level)?,
-            scan: parse("scan_id", &scan)?,
-            at: UnixMillis(at),
-        }),
-        _ => None,
+#[derive(sqlx::FromRow)]
+struct Row {
+    verdict: Option<String>,
+    scanned_at: Option<i64>,
+    points: Option<i64>,
+    level: Option<String>,
+    scan_id: Option<String>,
+    points_at: Option<i64>,
+    standing: Option<Json<StoredScan>>,
+    peak: Option<Json<Peak>>,
+    copy_id: Option<String>,
+    copy_status: Option<String>,
+    copy_version: Option<i64>,
+    copy_doc: Option<Json<CaseDetails>>,
+    gray_id: Option<String>,
+    gray_status: Option<String>,
+    gray_version: Option<i64>,
+    gray_doc: Option<Json<CaseDetails>>,
+}
+
+impl TryFrom<Row> for Kept {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let peak = peak(&row)?;
+        let verdict = row.verdict.map(|text| parse("verdict", &text)).transpose()?;
+        let at = row.scanned_at.map(UnixMillis);
+        // Where an older release wrote last, the scan is another one.
+        let judged = row.standing.filter(|Json(stored)| Some(stored.at()) == at);
+        Ok(Self {
+            stood: verdict.map(|verdict| Stood { verdict, at }),
+            judged: judged.map(|Json(stored)| stored.into()),
+            peak,
+            counterfeit: case(row.copy_id, row.copy_status, row.copy_version, row.copy_doc)?,
+            gray_market: case(row.gray_id, row.gray_status, row.gray_version, row.gray_doc)?,
+        })
+    }
+}
+
+fn peak(row: &Row) -> Result<Option<Peak>, StoreError> {
+    let (Some(points), Some(level), Some(scan), Some(at)) =
+        (row.points, &row.level, &row.scan_id, row.points_at)
+    else {
+        return Ok(None);
     };
-    Ok(Kept { stood: verdict.map(|verdict| Stood { verdict, at: at.map(UnixMillis) }), peak })
+    let by = ByScan { scan: parse("scan_id", scan)?, at: UnixMillis(at) };
+    let points = u32::try_from(points).unwrap_or_default();
+    let of_columns =
+        Peak { rules_version: FIRST_RULES, ..Peak::of_scan(points, parse("level", level)?, by, None) };
+    let whole = row.peak.as_ref().map(|Json(peak)| *peak);
+    // Where the first release raised it, the whole form is older than the columns.
+    let is_newest = |peak: &Peak| {
+        (peak.points, peak.level, peak.points_by) == (points, of_columns.level, of_columns.points_by)
+    };
+    Ok(Some(whole.filter(is_newest).unwrap_or(of_columns)))
+}
+
+fn case(
+    id: Option<String>,
+    status: Option<String>,
+    version: Option<i64>,
+    details: Option<Json<CaseDetails>>,
+) -> Result<Option<CaseState>, StoreError> {
+    let (Some(id), Some(status), Some(version), Some(Json(details))) = (id, status, version, details) else {
+        return Ok(None);
+    };
+    Ok(Some(CaseState { id: parse("id", &id)?, status: parse("status", &status)?, version, details }))
 }
 
 /// What is kept of an item.
@@ -69,7 +159,7 @@ pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<K
         .bind(thng.as_str())
         .fetch_optional(c)
         .await)?;
-    row.map_or_else(|| Ok(Kept::default()), kept)
+    row.map_or_else(|| Ok(Kept::default()), Kept::try_from)
 }
 
 /// What is kept of some Thngs of whatever accounts, which nobody else writes until the transaction ends; those that are
@@ -86,16 +176,25 @@ pub async fn lock(
         return Ok(HashMap::new());
     }
     // A transaction of SQLite that writes is the only one.
-    let rows = fetch_in_list!(tx, LockedRow, PG_LOCK, SQLITE_LOCK, [], ids)?;
-    let mut found = HashMap::with_capacity(rows.len());
-    for (account, thng, verdict, at, points, level, scan, points_at) in rows {
-        let key = (parse("account_id", &account)?, parse("id", &thng)?);
-        found.insert(key, kept((verdict, at, points, level, scan, points_at))?);
+    if let Raw::Pg(c) = tx.raw() {
+        sqlx::query(PG_LOCK).bind(&ids).fetch_all(c).await?;
     }
-    Ok(found)
+    let rows = fetch_in_list!(tx, LockedRow, PG_LIST, SQLITE_LIST, [], ids)?;
+    let each = rows.into_iter().map(|LockedRow { account_id, id, row }| {
+        Ok(((parse("account_id", &account_id)?, parse("id", &id)?), row.try_into()?))
+    });
+    each.collect()
 }
 
-/// Keeps the greatest points of an item, and when the scan happened that wrote its verdict.
+/// What is kept of one, which nobody else writes until the transaction ends; nothing when the Thng is gone.
+///
+/// # Errors
+/// The database failed.
+pub async fn lock_one(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
+    Ok(lock(tx, &[(account, thng)]).await?.remove(&(account, thng)).unwrap_or_default())
+}
+
+/// Keeps the greatest points of an item, and the scan that wrote its verdict with its time.
 ///
 /// # Errors
 /// The database failed.
@@ -104,7 +203,8 @@ pub async fn put(
     account: AccountId,
     thng: ThngId,
     scanned_at: Option<UnixMillis>,
-    peak: Peak,
+    judged: Option<&JudgedScan>,
+    peak: &Peak,
 ) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(PUT)
         .bind(thng.as_str())
@@ -112,8 +212,10 @@ pub async fn put(
         .bind(scanned_at.map(|at| at.0))
         .bind(i64::from(peak.points))
         .bind(peak.level.as_str())
-        .bind(peak.scan.as_str())
-        .bind(peak.at.0)
+        .bind(peak.points_by.scan.as_str())
+        .bind(peak.points_by.at.0)
+        .bind(judged.map(|scan| Json(StoredScan::from(scan))))
+        .bind(Json(peak))
         .execute(c)
         .await
         .map(|_| ()))?;

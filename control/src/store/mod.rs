@@ -29,6 +29,7 @@ pub mod backup;
 pub mod batches;
 pub mod blobs;
 pub mod calls;
+pub mod cases;
 pub mod claim;
 pub mod collection_members;
 pub mod collections;

@@ -161,10 +161,12 @@ pub(super) async fn profiles_of_an_older_release_are_made_again(engine: Engine) 
         }
         thngs.push(thng);
     }
-    // No sessions at all, which is wrong: whoever takes one of these for current shows it.
+    // No sessions at all, which is wrong: whoever takes one of these for current shows it. One is of a release that
+    // did not write its version, the other of one that did.
     let sql = format!(
-        "UPDATE scan_profiles SET rules_version = NULL, profile = '' WHERE thng_id <> '{}'",
-        thngs[2]
+        "UPDATE scan_profiles SET rules_version = CASE thng_id WHEN '{}' THEN 4 END, profile = '' \
+         WHERE thng_id <> '{}'",
+        thngs[1], thngs[2]
     );
     let changed = match &app.db {
         Db::Pg(pool) => sqlx::query(AssertSqlSafe(sql)).execute(pool).await?.rows_affected(),

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod countries;
+pub mod decided;
 pub mod document;
 pub mod explain;
 pub mod packed;
@@ -16,8 +17,11 @@ pub mod settings;
 pub mod source;
 pub mod spot;
 pub mod spread;
+pub mod standing;
 pub mod trigger;
 pub mod verdict;
+
+use std::collections::BTreeSet;
 
 use shared::{
     standing::{Risk, Verdict},
@@ -25,6 +29,7 @@ use shared::{
 };
 
 use self::{
+    decided::Decided,
     explain::{Certainty, Explained},
     peak::{Level, Peak},
     profile::{Profile, SessionKey},
@@ -51,7 +56,10 @@ use self::{
 ///
 /// 5: numbers of models tell devices apart; a country counts half where only devices were that were in another one
 /// within a day.
-pub const RULES_VERSION: u32 = 5;
+///
+/// 6: a scan of before the last commissioning raises no greatest points; a scan without a country leaves what the last
+/// known country said; what people decided on cases counts.
+pub const RULES_VERSION: u32 = 6;
 
 /// Everything that an assessment goes by.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +82,8 @@ pub struct Facts<'a> {
     pub source: Source,
     /// The greatest points before.
     pub peak: Option<Peak>,
+    /// What people decided on its cases.
+    pub decided: &'a Decided,
 }
 
 /// What was found, and what follows.
@@ -87,8 +97,12 @@ pub struct Assessment {
     pub verdict: Verdict,
     /// The points of a duplicate, of the scans that are believed.
     pub points: u32,
-    /// What they amount to.
+    /// What they amount to, also where that was dismissed.
     pub level: Level,
+    /// The signs of a copy in what is believed: those of the points, and the words and names of the checks that are true.
+    pub signs: Vec<String>,
+    /// Countries outside of the markets in what is believed.
+    pub outside: BTreeSet<CountryCode>,
     /// Since when scans count: the last commissioning.
     pub since: Option<UnixMillis>,
     /// Scans by public keys that were left out.
@@ -135,9 +149,12 @@ pub fn assess(facts: &Facts<'_>) -> Assessment {
     let verdict = all.as_ref().map_or(believed.verdict, |all| peak::settled(believed.verdict, all.verdict));
     let (points, level) = (believed.points, believed.level);
     let explained = Some(believed.explained.clone());
+    let (signs, outside) = (believed.signs.clone(), believed.outside.clone());
+    let is_permitted = facts.decided.is_market_dismissed() && !outside.is_empty();
     let mut checks = vec![("invalidChecks", invalid)];
     checks.extend(believed.checks(all, is_public, unverified));
-    Assessment { checks, spread, verdict, points, level, since, unverified, explained }
+    facts.decided.note(&mut checks, is_permitted);
+    Assessment { checks, spread, verdict, points, level, signs, outside, since, unverified, explained }
 }
 
 /// Scans by public keys before a trigger, as far as they are kept.
@@ -164,7 +181,12 @@ struct Judged {
     seen: [(&'static str, Option<Finding>); 3],
     spread: Spread,
     points: u32,
+    /// What the points amount to.
     level: Level,
+    /// The same, without what was dismissed.
+    counted: Level,
+    signs: Vec<String>,
+    outside: BTreeSet<CountryCode>,
     verdict: Verdict,
     explained: Explained,
 }
@@ -173,14 +195,26 @@ impl Case<'_> {
     /// Judges a profile and a trigger; of a neutral one neither place nor evidence is known.
     fn judge(&self, profile: &Profile, trigger: &Trigger, is_neutral: bool) -> Judged {
         let Self { facts, known, since } = self;
+        let dismissed = facts.decided.dismissed(*since);
         let spread = Spread::of(profile, trigger, *since, facts.settings);
-        let unauthorized = rules::unauthorized(known, trigger.at, facts.settings);
+        let mut unauthorized = rules::unauthorized(known, trigger.at, facts.settings);
+        let mut signs: Vec<String> = decided::word(&unauthorized).map(str::to_owned).into_iter().collect();
+        if let Some(dismissed) = dismissed {
+            unauthorized = dismissed.unless_known(unauthorized);
+        }
         let place = rules::Place {
             countries: if is_neutral { &[] } else { facts.countries },
             precision: trigger.spot.precision,
             is_professional: !is_neutral && facts.kind.event_group() != "consumer",
         };
-        let (diversion, gray_market) = rules::diversion(known, place, &spread, facts.settings.diversion_mode);
+        let outside = self.outside(place, &spread);
+        let extended = facts
+            .decided
+            .is_market_dismissed()
+            .then(|| Known { markets: facts.decided.markets(&known.markets, *since), ..(*known).clone() });
+        let permitted = extended.as_ref().unwrap_or(known);
+        let (diversion, gray_market) =
+            rules::diversion(permitted, place, &spread, facts.settings.diversion_mode);
         let certainty = Certainty::of(&spread, facts.settings);
         let points = certainty.points;
         let (found, is_suspected) = rules::duplicate_by(&certainty, facts.settings);
@@ -189,20 +223,40 @@ impl Case<'_> {
             (Match::False | Match::Unknown, true) => Level::Suspected,
             (Match::False | Match::Unknown, false) => Level::None,
         };
+        let names = || certainty.signs.iter().map(|sign| sign.name);
+        signs.extend(names().filter(|_| level > Level::None).map(str::to_owned));
+        let covering = dismissed.filter(|one| level > Level::None && one.covers(points, level, names()));
+        let (found, counted) = match covering {
+            Some(dismissed) => (dismissed.noted(&found, Match::False), Level::None),
+            None => (found, level),
+        };
         let is_kept = |peak: &Peak| {
-            peak.is_since(*since) && peak.at <= trigger.at && !known.is_display() && peak.level > level
+            peak.is_current()
+                && peak.is_since(*since)
+                && peak.level_by.at <= trigger.at
+                && !known.is_display()
+                && peak.level > counted
+                && !dismissed.is_some_and(|one| one.covers(peak.points, peak.level, []))
         };
         let kept = facts.peak.filter(is_kept);
         let duplicate = kept.map_or(found.clone(), |peak| rules::remembered(&found, &peak));
         let evidence = Some(facts.evidence)
             .filter(|_| !is_neutral && facts.settings.evidence_types.contains(&facts.kind));
-        let seen = [
+        let mut seen = [
             ("physicalChecks", rules::physical(evidence)),
             ("watermarkChecks", rules::watermark(known, evidence)),
             ("markingsChecks", rules::markings(known, evidence)),
         ];
         let is_true =
             |finding: &Option<Finding>| finding.as_ref().is_some_and(|one| one.matched == Match::True);
+        for (name, finding) in &mut seen {
+            if is_true(finding) {
+                signs.push((*name).to_owned());
+            }
+            if let Some(dismissed) = dismissed {
+                *finding = finding.take().map(|one| dismissed.unless_before(one, trigger.at));
+            }
+        }
         let by_evidence =
             if seen.iter().any(|(_, finding)| is_true(finding)) { Match::True } else { Match::Unknown };
         let verdict = verdict::verdict(Findings {
@@ -210,15 +264,37 @@ impl Case<'_> {
             evidence: by_evidence,
             unauthorized: unauthorized.matched,
             duplicate: duplicate.matched,
-            duplicate_suspected: kept.map_or(level, |peak| peak.level) == Level::Suspected,
+            duplicate_suspected: kept.map_or(counted, |peak| peak.level) == Level::Suspected,
             is_outlier: spread.outlier == Some(true),
             diversion: diversion.matched,
             gray_market,
             is_confirmed_item: evidence.and_then(|evidence| evidence.inspected) == Some(true),
         });
-        let by_rule = (certainty.settled(level, kept.as_ref()), &diversion, &unauthorized);
-        let explained = Explained::of(known, &spread, place.precision, by_rule);
-        Judged { unauthorized, diversion, duplicate, seen, spread, points, level, verdict, explained }
+        let verdict = facts.decided.floor(verdict);
+        let by_rule = (certainty.settled(counted, kept.as_ref()), &diversion, &unauthorized);
+        let explained = Explained::of(permitted, &spread, place.precision, by_rule);
+        Judged {
+            unauthorized,
+            diversion,
+            duplicate,
+            seen,
+            spread,
+            points,
+            level,
+            counted,
+            signs,
+            outside,
+            verdict,
+            explained,
+        }
+    }
+
+    /// Countries of the trigger and of sessions before it that are outside of the markets.
+    fn outside(&self, place: rules::Place<'_>, spread: &Spread) -> BTreeSet<CountryCode> {
+        let markets = &self.known.markets;
+        let own = Some(place.countries).filter(|countries| countries.len() == 1).unwrap_or_default();
+        let all = spread.previous_countries.iter().flatten().chain(own);
+        all.filter(|country| !markets.is_empty() && !markets.contains(country)).copied().collect()
     }
 }
 
@@ -245,7 +321,7 @@ impl Judged {
                 .reason
                 .push_str(&format!(" UNVERIFIED_SCANS: {unverified} scans by public keys are left out."));
         }
-        if all.level > self.level && duplicate.matched != Match::True {
+        if all.counted > self.counted && duplicate.matched != Match::True {
             let told = rules::unverified(&all.duplicate);
             duplicate =
                 Finding { matched: Match::Unknown, reason: format!("{} {}", duplicate.reason, told.reason) };
@@ -291,6 +367,8 @@ fn of_no_item(facts: &Facts<'_>, invalid: Finding) -> Assessment {
         verdict,
         points: 0,
         level: Level::None,
+        signs: Vec::new(),
+        outside: BTreeSet::new(),
         since: None,
         unverified: 0,
         explained: None,

@@ -2,14 +2,18 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use shared::{
     id::ActionId,
     standing::{Authenticity, Risk, Verdict},
     time::UnixMillis,
 };
 
+use super::RULES_VERSION;
+
 /// What the points of a duplicate amounted to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Nothing, or too little.
     #[default]
@@ -40,40 +44,80 @@ impl FromStr for Level {
     }
 }
 
-/// The greatest points of an item, and the scan that brought them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peak {
-    /// The greatest sum of points.
-    pub points: u32,
-    /// The greatest level, which goes by more than the sum.
-    pub level: Level,
-    /// The scan that raised either last.
+/// A scan, and when it happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByScan {
+    /// The scan.
     pub scan: ActionId,
     /// When it happened.
     pub at: UnixMillis,
 }
 
+/// The version of the rules since which points mean what they mean now; peaks of older rules bind nothing.
+const POINTS_SINCE: u32 = 5;
+
+/// The rules of the first release, whose peaks do not name their version.
+pub const FIRST_RULES: u32 = 5;
+
+/// The greatest points and the greatest level of an item since its commissioning, each with the scan that brought it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Peak {
+    /// The greatest sum of points.
+    pub points: u32,
+    /// The scan that brought the points.
+    pub points_by: ByScan,
+    /// The greatest level, which goes by more than the sum.
+    pub level: Level,
+    /// The scan that brought the level.
+    pub level_by: ByScan,
+    /// The commissioning that both belong to; nothing before the first one, and where the first release wrote it.
+    #[serde(default)]
+    pub since: Option<UnixMillis>,
+    /// The version of the rules that counted.
+    pub rules_version: u32,
+}
+
 impl Peak {
+    /// What one scan brought, by the rules of now.
+    #[must_use]
+    pub const fn of_scan(points: u32, level: Level, by: ByScan, since: Option<UnixMillis>) -> Self {
+        Self { points, points_by: by, level, level_by: by, since, rules_version: RULES_VERSION }
+    }
+
     /// The peak after an assessment; never lower in points or level than before it.
     ///
-    /// One of before the last commissioning, which is at `since`, counts no more.
+    /// A scan of before the commissioning that the peak belongs to raises nothing, whenever it is assessed. A peak of
+    /// before the commissioning of the scan counts no more, nor does one of older rules.
     #[must_use]
-    pub fn raised(before: Option<Self>, found: Self, since: Option<UnixMillis>) -> Self {
-        match before.filter(|before| before.is_since(since)) {
-            None => found,
-            Some(before) if found.points <= before.points && found.level <= before.level => before,
-            Some(before) => Self {
-                points: found.points.max(before.points),
-                level: found.level.max(before.level),
-                ..found
-            },
+    pub fn raised(before: Option<Self>, found: Self) -> Self {
+        let Some(before) = before.filter(Self::is_current) else { return found };
+        if found.since < before.since {
+            return before;
         }
+        if !before.is_since(found.since) {
+            return found;
+        }
+        let (mut next, mut is_raised) = (Self { since: found.since, ..before }, false);
+        if found.points > before.points {
+            (next.points, next.points_by, is_raised) = (found.points, found.points_by, true);
+        }
+        if found.level > before.level {
+            (next.level, next.level_by, is_raised) = (found.level, found.level_by, true);
+        }
+        if is_raised { Self { rules_version: found.rules_version, ..next } } else { next }
     }
 
     /// Whether it was reached after the commissioning.
     #[must_use]
     pub fn is_since(&self, since: Option<UnixMillis>) -> bool {
-        since.is_none_or(|since| self.at >= since)
+        since.is_none_or(|since| self.points_by.at >= since && self.level_by.at >= since)
+    }
+
+    /// Whether the rules of now may be bound by it.
+    #[must_use]
+    pub const fn is_current(&self) -> bool {
+        self.rules_version >= POINTS_SINCE
     }
 }
 
@@ -101,8 +145,8 @@ pub struct Judgement {
 
 /// The standing after an assessment; `None` when it stays as it is.
 ///
-/// Only a scan that is not older than the one that wrote it changes it. A scan without a country does not lift a
-/// diversion: the last known country holds. One by a public key lifts nothing, and does not keep the scans of edges
+/// Only a scan that is not older than the one that wrote it changes it. For the gray market the last known country
+/// holds: a scan without one leaves it as it is, whatever it is. One by a public key lifts nothing, and does not keep the scans of edges
 /// that come in after it from being the newest.
 #[must_use]
 pub fn advanced(before: Option<Stood>, now: Judgement) -> Option<Stood> {
@@ -123,16 +167,26 @@ pub fn advanced(before: Option<Stood>, now: Judgement) -> Option<Stood> {
             counterfeit: held(before.verdict.counterfeit, verdict.counterfeit, Risk::Unknown),
             gray_market: held(before.verdict.gray_market, verdict.gray_market, Risk::Unknown),
         };
-    } else if !now.has_country && before.verdict.gray_market > Risk::Unknown {
-        verdict.gray_market = before.verdict.gray_market.max(verdict.gray_market);
-        let by_market = match verdict.gray_market {
-            Risk::Confirmed => Authenticity::Negative,
-            Risk::Suspected => Authenticity::Suspicious,
-            Risk::None | Risk::Unknown => verdict.authentication,
-        };
-        verdict.authentication = verdict.authentication.max(by_market);
+    } else if !now.has_country && (before.at.is_some() || before.verdict.gray_market > Risk::Unknown) {
+        verdict = with_gray_market(verdict, before.verdict.gray_market);
     }
     Some(Stood { verdict, at: if now.is_public { before.at } else { Some(now.at) } })
+}
+
+/// The verdict of a scan without a country, where `gray_market` is what the last known country said.
+fn with_gray_market(verdict: Verdict, gray_market: Risk) -> Verdict {
+    let authentication = match gray_market {
+        Risk::Confirmed => verdict.authentication.max(Authenticity::Negative),
+        Risk::Suspected => verdict.authentication.max(Authenticity::Suspicious),
+        // Only the country was missing: with it every check is false.
+        Risk::None
+            if verdict.authentication == Authenticity::Unknown && verdict.counterfeit == Risk::None =>
+        {
+            Authenticity::Positive
+        }
+        Risk::None | Risk::Unknown => verdict.authentication,
+    };
+    Verdict { authentication, gray_market, ..verdict }
 }
 
 /// What stands where a public scan says `now`: what is worse than unknown stays.
@@ -193,15 +247,20 @@ mod tests {
         }
 
         #[test]
-        fn a_scan_without_a_country_lifts_no_confirmed_diversion(
-            all in prop::collection::vec(judgements(), 0..12),
-            now in judgements(),
+        fn scans_without_a_country_keep_the_gray_market_of_any_value(
+            gray_market in prop::sample::select(Risk::ALL),
+            first in verdicts(),
+            later in prop::collection::vec(judgements(), 1..12),
         ) {
-            let before = after(&all);
-            if before.is_some_and(|stood| stood.verdict.gray_market == Risk::Confirmed) && !now.has_country {
-                let stood = advanced(before, now).or(before).unwrap();
-                prop_assert_eq!(stood.verdict.gray_market, Risk::Confirmed);
-            }
+            let begun = Judgement {
+                verdict: Verdict { gray_market, ..first },
+                at: UnixMillis(0),
+                has_country: true,
+                is_public: false,
+            };
+            let without = later.into_iter().map(|one| Judgement { has_country: false, is_public: false, ..one });
+            let all: Vec<Judgement> = std::iter::once(begun).chain(without).collect();
+            prop_assert_eq!(after(&all).map(|stood| stood.verdict.gray_market), Some(gray_market));
         }
 
         #[test]
@@ -231,32 +290,104 @@ mod tests {
 
         #[test]
         fn points_since_commissioning_never_fall(
-            found in prop::collection::vec((0..30_u32, 0..3_usize, 0..100_i64), 1..20),
+            found in prop::collection::vec((0..30_u32, levels(), 0..100_i64), 1..20),
         ) {
-            let levels = [Level::None, Level::Suspected, Level::Duplicate];
             let mut before: Option<Peak> = None;
             for (n, (points, level, at)) in found.into_iter().enumerate() {
-                let scan = ActionId::new(at, [n as u8; 16]);
-                let found = Peak { points, level: levels[level], scan, at: UnixMillis(at) };
-                let peak = Peak::raised(before, found, Some(UnixMillis(0)));
+                let found = peak(points, level, at, Some(0), n as u8);
+                let peak = Peak::raised(before, found);
                 prop_assert!(peak.points >= points && peak.level >= found.level);
                 prop_assert!(before.is_none_or(|before| peak.points >= before.points && peak.level >= before.level));
                 before = Some(peak);
             }
         }
+
+        /// Scans of two commissionings, assessed in any order: the peak is that of the later one, and each half of it
+        /// names a scan that brought it.
+        #[test]
+        fn the_peak_of_two_commissionings_is_that_of_the_later_one(
+            found in prop::collection::vec((0..30_u32, levels(), 0..50_i64, any::<bool>()), 1..20),
+        ) {
+            let all: Vec<Peak> = found.into_iter().enumerate().map(|(n, (points, level, at, is_later))| {
+                let since = if is_later { 50 } else { 0 };
+                peak(points, level, since + at, Some(since), n as u8)
+            }).collect();
+            let kept = all.iter().fold(None, |before, found| Some(Peak::raised(before, *found))).unwrap();
+            let since = all.iter().map(|one| one.since).max().unwrap();
+            let own: Vec<&Peak> = all.iter().filter(|one| one.since == since).collect();
+            prop_assert_eq!(kept.since, since);
+            prop_assert_eq!(kept.points, own.iter().map(|one| one.points).max().unwrap());
+            prop_assert_eq!(kept.level, own.iter().map(|one| one.level).max().unwrap());
+            prop_assert!(own.iter().any(|one| one.points == kept.points && one.points_by == kept.points_by));
+            prop_assert!(own.iter().any(|one| one.level == kept.level && one.level_by == kept.level_by));
+        }
+    }
+
+    fn levels() -> impl Strategy<Value = Level> {
+        prop::sample::select(vec![Level::None, Level::Suspected, Level::Duplicate])
+    }
+
+    fn peak(points: u32, level: Level, at: i64, since: Option<i64>, n: u8) -> Peak {
+        let by = ByScan { scan: ActionId::new(at, [n; 16]), at: UnixMillis(at) };
+        Peak::of_scan(points, level, by, since.map(UnixMillis))
     }
 
     #[test]
     fn a_new_commissioning_begins_anew() {
-        let peak = |points, at| Peak {
-            points,
-            level: Level::Duplicate,
-            scan: ActionId::new(at, [1; 16]),
-            at: UnixMillis(at),
+        let of = |points, at, since| peak(points, Level::Duplicate, at, since, 1);
+        let old = of(20, 5, Some(0));
+        assert_eq!(Peak::raised(Some(old), of(1, 15, Some(10))), of(1, 15, Some(10)));
+        assert_eq!(Peak::raised(Some(old), of(1, 15, Some(0))), old);
+        // A scan of before the last commissioning, assessed after it.
+        let current = of(3, 15, Some(10));
+        assert_eq!(Peak::raised(Some(current), old), current);
+        // One that the first release wrote says nothing of its commissioning: its time tells.
+        let unsaid = |at| Peak { since: None, ..of(20, at, None) };
+        assert_eq!(Peak::raised(Some(unsaid(5)), of(1, 15, Some(10))), of(1, 15, Some(10)));
+        let kept = Peak { since: Some(UnixMillis(10)), ..unsaid(12) };
+        assert_eq!(Peak::raised(Some(unsaid(12)), of(1, 15, Some(10))), kept);
+    }
+
+    #[test]
+    fn a_peak_of_older_rules_binds_nothing() {
+        let found = peak(1, Level::None, 15, Some(0), 1);
+        let old = Peak { rules_version: 4, ..peak(20, Level::Duplicate, 5, Some(0), 2) };
+        assert_eq!(Peak::raised(Some(old), found), found);
+        let first = Peak { rules_version: FIRST_RULES, ..old };
+        assert_eq!(Peak::raised(Some(first), found), first);
+    }
+
+    #[test]
+    fn points_and_level_name_their_own_scans() {
+        let many = peak(9, Level::None, 5, Some(0), 1);
+        let kept = Peak::raised(Some(many), peak(8, Level::Suspected, 6, Some(0), 2));
+        assert_eq!((kept.points, kept.points_by.at), (9, UnixMillis(5)));
+        assert_eq!((kept.level, kept.level_by.at), (Level::Suspected, UnixMillis(6)));
+    }
+
+    #[test]
+    fn without_a_country_a_good_item_stays_good() {
+        let good = Verdict {
+            authentication: Authenticity::Positive,
+            counterfeit: Risk::None,
+            gray_market: Risk::None,
         };
-        let (old, new) = (peak(20, 5), peak(1, 15));
-        assert_eq!(Peak::raised(Some(old), new, Some(UnixMillis(10))), new);
-        assert_eq!(Peak::raised(Some(old), new, Some(UnixMillis(5))), old);
-        assert_eq!(Peak::raised(Some(old), new, None), old);
+        let unknown = Verdict { authentication: Authenticity::Unknown, gray_market: Risk::Unknown, ..good };
+        let at = |at, verdict, has_country| Judgement {
+            verdict,
+            at: UnixMillis(at),
+            has_country,
+            is_public: false,
+        };
+        let stood = after(&[at(1, good, true), at(2, unknown, false)]).unwrap();
+        assert_eq!(stood, Stood { verdict: good, at: Some(UnixMillis(2)) });
+        // A copy shows all the same.
+        let copied =
+            Verdict { authentication: Authenticity::Suspicious, counterfeit: Risk::Suspected, ..unknown };
+        let stood = after(&[at(1, good, true), at(2, copied, false)]).unwrap();
+        assert_eq!(stood.verdict, Verdict { gray_market: Risk::None, ..copied });
+        // What only public scans said is no known country.
+        let public = Judgement { is_public: true, ..at(1, good, true) };
+        assert_eq!(after(&[public, at(2, unknown, false)]).unwrap().verdict, unknown);
     }
 }

@@ -6,7 +6,7 @@ use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 
 use super::{
     explain::{Certainty, Share, Sightings, plain},
-    peak::{Level, Peak},
+    peak::{ByScan, Level, Peak},
     settings::{DiversionMode, Settings},
     spot::{CountryCode, Precision},
     spread::Spread,
@@ -286,16 +286,26 @@ pub fn duplicate_by(found: &Certainty, settings: &Settings) -> (Finding, bool) {
 /// What was found of duplicates where it was worse before: a verdict does not forget what other sessions pushed out.
 #[must_use]
 pub fn remembered(found: &Finding, peak: &Peak) -> Finding {
-    let Peak { points, level, scan, at } = peak;
-    let day = jiff::Timestamp::from_millisecond(at.0)
-        .map_or_else(|_| at.0.to_string(), |at| at.strftime("%Y-%m-%d").to_string());
+    let Peak { points, points_by, level, level_by, .. } = peak;
+    let day = super::decided::day;
     let (matched, word) = match level {
         Level::Duplicate => (Match::True, "DUPLICATE"),
         Level::Suspected => (found.matched, "It may be a DUPLICATE"),
         Level::None => (found.matched, "No duplicate"),
     };
     let now = &found.reason;
-    Finding::new(matched, format!("{word} since the scan {scan} of {day}, with {points} points. Now: {now}"))
+    let ByScan { scan, at } = level_by;
+    // Another scan may have brought the points.
+    let by = if points_by == level_by {
+        String::new()
+    } else {
+        format!(" by the scan {} of {}", points_by.scan, day(points_by.at))
+    };
+    let day = day(*at);
+    Finding::new(
+        matched,
+        format!("{word} since the scan {scan} of {day}, with {points} points{by}. Now: {now}"),
+    )
 }
 
 /// A finding that rests on scans by public keys: it is kept to be read, and is unknown.

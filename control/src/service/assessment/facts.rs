@@ -1,7 +1,11 @@
 //! What an assessment goes by, read from the store.
 
 use serde_json::{Map, Value};
-use shared::{id::ThngId, identifier::Identifier, time::UnixMillis};
+use shared::{
+    id::{AccountId, ThngId},
+    identifier::Identifier,
+    time::UnixMillis,
+};
 
 use super::{Subject, settings::effective};
 use crate::{
@@ -11,6 +15,7 @@ use crate::{
         assessment::{
             Facts,
             agent::AgentHash,
+            decided::Decided,
             document::Context,
             locate, markets,
             peak::Peak,
@@ -55,6 +60,7 @@ pub(super) struct Gathered {
     pub(super) markets: Vec<CountryCode>,
     pub(super) source: Source,
     pub(super) peak: Option<Peak>,
+    pub(super) decided: Decided,
     /// Members of the stored scan that the context was read of.
     pub(super) scan: Option<Map<String, Value>>,
 }
@@ -71,6 +77,7 @@ impl Gathered {
             settings: &self.settings,
             source: self.source,
             peak: self.peak,
+            decided: &self.decided,
         }
     }
 }
@@ -140,6 +147,7 @@ pub(super) async fn gather(
         markets: Vec::new(),
         source,
         peak: None,
+        decided: Decided::default(),
         scan: stored.map(|action| action.members),
     };
     match found {
@@ -147,26 +155,26 @@ pub(super) async fn gather(
             let settings = effective(conn, actor.account, &[], None).await?;
             Ok(Gathered { item, settings, ..gathered })
         }
-        Ok(thng) => of_thng(conn, actor, &thng, gathered).await,
+        Ok(thng) => of_thng(conn, actor.account, &thng, gathered).await,
     }
 }
 
 /// The facts with all that goes by the Thng.
 pub(super) async fn of_thng(
     conn: &mut Conn,
-    actor: &Actor,
+    account: AccountId,
     thng: &Thng,
     gathered: Gathered,
 ) -> Result<Gathered, ServiceError> {
-    let commission = commissions::find(conn, actor.account, thng.id).await?;
+    let commission = commissions::find(conn, account, thng.id).await?;
     let product = thng.product.or(commission.as_ref().map(|commission| commission.product));
     let described: Option<Product> = match product {
-        Some(id) => documents::find(conn, actor.account, id).await?,
+        Some(id) => documents::find(conn, account, id).await?,
         None => None,
     };
     let projects =
         thng.details.common.scopes.as_ref().map(|scopes| scopes.projects.clone()).unwrap_or_default();
-    let settings = effective(conn, actor.account, &projects, product).await?;
+    let settings = effective(conn, account, &projects, product).await?;
     let (own, of_product) = (&thng.details.common, described.as_ref().map(|product| &product.details.common));
     let permitted = |common: &Common| field(common, "permittedCountries").and_then(countries);
     let order = commission.as_ref().and_then(|commission| commission.purchase_order.clone());
@@ -185,11 +193,13 @@ pub(super) async fn of_thng(
         markets: markets.clone(),
         commission,
     };
+    let kept = item_standings::load(conn, account, thng.id).await?;
     Ok(Gathered {
         thng: Some(Subject { id: thng.id, product: thng.product, projects }),
         item: known.into(),
-        profile: history::load(conn, actor.account, thng.id).await?,
-        peak: item_standings::load(conn, actor.account, thng.id).await?.peak,
+        profile: history::load(conn, account, thng.id).await?,
+        decided: kept.decided(),
+        peak: kept.peak,
         settings,
         markets,
         ..gathered

@@ -11,11 +11,11 @@ use std::{
 
 use serde_json::Value;
 use shared::{
-    id::{AccountId, ActionId, ThngId},
+    id::{AccountId, ActionId, CaseId, ThngId},
     time::Clock,
 };
 
-use super::{facts::Gathered, result, stand};
+use super::{facts::Gathered, result, standing};
 use crate::{
     domain::{
         access::Actor,
@@ -37,7 +37,8 @@ use crate::{
     store::{
         Db, StoreError,
         actions::{self, NewAction},
-        assessment_contexts, events, item_standings,
+        assessment_contexts, events,
+        item_standings::{self, Kept},
     },
 };
 
@@ -58,6 +59,8 @@ pub(super) struct Waiting {
     pub(super) gathered: Gathered,
     /// Id of the result.
     pub(super) id: ActionId,
+    /// Ids of the cases that it may open.
+    pub(super) cases: [CaseId; 2],
 }
 
 type Answer = Result<Action, ServiceError>;
@@ -165,9 +168,11 @@ impl Groups {
         let mut contexts = Vec::new();
         for waiting in all {
             let Waiting { request, gathered, .. } = waiting;
-            let before = waiting.item().and_then(|item| kept.get(&item)).copied();
+            let before = waiting.item().and_then(|item| kept.get(&item));
+            // A person may have decided since the facts were read.
+            let decided = before.map(Kept::decided).unwrap_or_default();
             let peak = before.and_then(|before| before.peak);
-            let found = assess(&Facts { peak, ..gathered.facts(request.kind) });
+            let found = assess(&Facts { peak, decided: &decided, ..gathered.facts(request.kind) });
             let action = result(waiting, &found, now);
             let by = JudgedBy::new(judged_by(&gathered.settings, &gathered.markets));
             let whole = action.doc.as_object();
@@ -184,10 +189,11 @@ impl Groups {
         }
         actions::insert_results(&mut tx, now, &results).await?;
         let mut is_followed = false;
-        for (Waiting { actor, request, gathered, .. }, (before, found)) in all.iter().zip(&judged) {
+        for (waiting, (before, found)) in all.iter().zip(&judged) {
+            let Waiting { actor, gathered, .. } = waiting;
             // One that is gone by now has no standing.
             let Some((thng, before)) = gathered.thng.as_ref().zip(*before) else { continue };
-            let is_new = stand(&mut tx, actor.account, thng.id, request, gathered, found, before).await?;
+            let is_new = standing::advance(&mut tx, waiting, thng, found, before, now).await?;
             is_followed |=
                 is_new && follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
         }

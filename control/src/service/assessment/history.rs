@@ -130,8 +130,8 @@ pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, Serv
         let mut conn = app.db.read().await?;
         let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
         drop(conn);
-        let Some((last, outdated)) = found else { return Ok(made) };
-        for Outdated { account, thng } in outdated {
+        let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(made) };
+        for Outdated { account, thng } in found {
             let mut tx = app.db.begin().await?;
             if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
                 let settings = effective(&mut tx, account, &[], None).await?;
@@ -140,7 +140,7 @@ pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, Serv
             }
             tx.commit().await?;
         }
-        *after = last;
+        *after = last.to_string();
     }
 }
 

@@ -7,10 +7,11 @@ pub mod history;
 pub mod observe;
 pub mod replay;
 pub mod settings;
+pub mod standing;
 
 use serde_json::{Value, json};
 use shared::{
-    id::{AccountId, ActionId, ThngId},
+    id::{ActionId, CaseId, ThngId},
     problem::Code,
     time::UnixMillis,
 };
@@ -31,19 +32,14 @@ use crate::{
         assessment::{
             Assessment,
             document::{self, DEFAULT_TYPES, RESULTS},
-            peak::{self, Judgement, Peak},
             recorded,
-            source::Source,
             trigger::{Asked, Request, TriggerType},
         },
         context::Origin,
         permission::{Subject::Assessments, Verb},
     },
     error::ServiceError,
-    store::{
-        Conn, Tx, action_lists, actions::NewAction, applications, assessments, item_standings,
-        item_standings::Kept,
-    },
+    store::{Conn, action_lists, actions::NewAction, applications},
 };
 
 /// Assesses what a scan found; gives the action that holds the result.
@@ -74,7 +70,8 @@ pub async fn authenticate(
     let gathered = gather(app, &mut conn, actor, &grant, request, stored, origin, now).await?;
     drop(conn);
     let id = ActionId::new(now.0, app.random16()?);
-    let waiting = Waiting { actor: actor.clone(), request: request.clone(), gathered, id };
+    let cases = [CaseId::new(now.0, app.random16()?), CaseId::new(now.0, app.random16()?)];
+    let waiting = Waiting { actor: actor.clone(), request: request.clone(), gathered, id, cases };
     let mut answer = app.assessment_groups.submit(waiting).await?;
     if of_another {
         document::withhold_scan(asked, &mut answer.members);
@@ -104,39 +101,6 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
     actor.kind.is_public()
         && (actor.kind != ActorKind::User || user != Some(actor.id.as_str()))
         && (address.is_none() || address != origin.ip)
-}
-
-/// Lets the standing of an item follow its newest scan, and keeps its greatest points; gives whether edges must hear.
-async fn stand(
-    tx: &mut Tx,
-    account: AccountId,
-    thng: ThngId,
-    request: &Request,
-    gathered: &Gathered,
-    found: &Assessment,
-    before: Kept,
-) -> Result<bool, ServiceError> {
-    let at = gathered.trigger.at;
-    let now = Judgement {
-        verdict: found.verdict,
-        at,
-        has_country: gathered.countries.len() == 1,
-        is_public: gathered.source == Source::Public,
-    };
-    let next = peak::advanced(before.stood, now);
-    let points = Peak { points: found.points, level: found.level, scan: request.id, at };
-    let peak = Peak::raised(before.peak, points, found.since);
-    let stood = next.or(before.stood);
-    let scanned_at = stood.and_then(|stood| stood.at);
-    if before.peak != Some(peak) || before.stood.and_then(|stood| stood.at) != scanned_at {
-        item_standings::put(tx, account, thng, scanned_at, peak).await?;
-    }
-    match next {
-        // What stands is known: it is locked.
-        Some(next) if before.stood.is_some_and(|stood| stood.verdict == next.verdict) => Ok(false),
-        Some(next) => Ok(assessments::put_verdict(tx, account, thng, next.verdict).await?),
-        None => Ok(false),
-    }
 }
 
 /// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use shared::{
-    id::{ActionId, ThngId},
+    id::{ActionId, ProductId, ThngId},
     standing::Verdict,
     time::UnixMillis,
 };
@@ -20,6 +20,7 @@ use crate::{
         action::Action,
         assessment::{
             assess,
+            decided::Decided,
             document::Context,
             locate,
             profile::Profile,
@@ -29,10 +30,13 @@ use crate::{
             spread::Trigger,
             trigger::TriggerType,
         },
+        grant::Grant,
+        listing::ListRequest,
         members::Members,
+        page::PageRequest,
         permission::{Subject::AssessmentSettings, Verb},
         reference::Reference,
-        resource::Thng,
+        resource::{Product, Thng},
     },
     error::ServiceError,
     service::{
@@ -40,7 +44,7 @@ use crate::{
         access::{require, require_enterprise},
         named,
     },
-    store::scan_profiles,
+    store::{Conn, documents, item_standings, listing::Selection, scan_profiles},
 };
 
 /// Most scans of each type that are looked at: ten pages.
@@ -48,12 +52,28 @@ const MAX_SCANS: usize = 1_000;
 /// Most of the last scans that are assessed again.
 const MAX_JUDGED: usize = 50;
 
+/// Most Thngs of one replay.
+pub const MAX_THNGS: usize = 100;
+/// Of several Thngs: most scans of each type that are looked at, and most that are assessed again, for each.
+const OF_MANY: (usize, usize) = (100, 5);
+
+/// Which Thngs a replay is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Which {
+    /// One.
+    Thng(Reference<ThngId>),
+    /// Up to [`MAX_THNGS`].
+    Thngs(Vec<Reference<ThngId>>),
+    /// The newest of a product, up to [`MAX_THNGS`].
+    Product(Reference<ProductId>),
+}
+
 /// What a replay is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
-    /// The Thng.
-    pub thng: Reference<ThngId>,
-    /// What to set over its settings.
+    /// The Thngs.
+    pub which: Which,
+    /// What to set over their settings.
     pub settings: Overrides,
 }
 
@@ -64,10 +84,15 @@ impl Replay {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        if members.raw("thng").is_none() {
-            members.fault("thng is required.");
+        let named = ["thng", "thngs", "product"].map(|name| members.raw(name).is_some());
+        match named {
+            [false, false, false] => members.fault("thng is required, or thngs or product instead of it."),
+            [true, false, false] | [false, true, false] | [false, false, true] => {}
+            [..] => members.fault("thng: give one of thng, thngs and product."),
         }
-        let thng = members.parsed("thng");
+        let thng = members.parsed("thng").map(Which::Thng);
+        let product = members.parsed("product").map(Which::Product);
+        let thngs = members.texts("thngs").and_then(|texts| parse_thngs(&texts, &mut members));
         let settings = match members.raw("settings").map(|value| Overrides::within(value, "settings")) {
             None => Some(Overrides::default()),
             Some(Ok(settings)) => Some(settings),
@@ -76,8 +101,24 @@ impl Replay {
                 None
             }
         };
-        members.finish(thng.zip(settings).map(|(thng, settings)| Self { thng, settings }))
+        let which = thng.or(thngs.map(Which::Thngs)).or(product);
+        members.finish(which.zip(settings).map(|(which, settings)| Self { which, settings }))
     }
+}
+
+fn parse_thngs(texts: &[&str], members: &mut Members<'_>) -> Option<Vec<Reference<ThngId>>> {
+    if texts.is_empty() || texts.len() > MAX_THNGS {
+        members.fault(format!("thngs must have 1 to {MAX_THNGS} items, not {}.", texts.len()));
+        return None;
+    }
+    let mut found = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        match text.parse() {
+            Ok(reference) => found.push(reference),
+            Err(error) => members.fault(format!("thngs[{index}]: {error}.")),
+        }
+    }
+    Some(found)
 }
 
 /// One scan, judged twice.
@@ -87,15 +128,26 @@ pub struct Judged {
     pub action: ActionId,
     /// When it happened.
     pub at: UnixMillis,
-    /// By the settings as they are.
-    pub current: Verdict,
-    /// By those that were asked about.
-    pub proposed: Verdict,
+    /// By the settings as they are, with the points.
+    pub current: (Verdict, u32),
+    /// By those that were asked about, with the points.
+    pub proposed: (Verdict, u32),
     /// What the rules found with those.
     pub reasons: Vec<String>,
 }
 
-/// What a replay found.
+/// The verdict that edges go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// When the scan happened that wrote it, if one did that is believed.
+    pub at: Option<UnixMillis>,
+    /// The points that its assessment found, and the version of its rules; unknown where an older release wrote it.
+    pub points: Option<(u32, u32)>,
+}
+
+/// What a replay found of one Thng.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replayed {
     /// The Thng.
@@ -104,31 +156,92 @@ pub struct Replayed {
     pub scans: usize,
     /// Whether the stored profile is what these scans make; unknown when there are more.
     pub profile_matches: Option<bool>,
+    /// Its verdict as it is stored; nothing before the first assessment.
+    pub stored: Option<Standing>,
     /// The last scans, the newest first.
     pub judged: Vec<Judged>,
 }
 
-/// Assesses the last scans of a Thng again, by its settings and by others.
+/// What a replay found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Of the one Thng that was asked about.
+    One(Box<Replayed>),
+    /// Of several.
+    Many {
+        /// Each of them.
+        thngs: Vec<Replayed>,
+        /// Whether the product has more.
+        more: bool,
+    },
+}
+
+/// Assesses the last scans of Thngs again, by their settings and by others.
 ///
 /// # Errors
-/// The account or the key may not, the Thng is not there, or the database failed.
+/// The account or the key may not, a Thng or the product is not there, or the database failed.
 #[instrument(skip_all)]
-pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed, ServiceError> {
+pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, ServiceError> {
     let grant = require(actor, Verb::Read, AssessmentSettings)?;
     require_enterprise(actor, "Assessment")?;
     let mut conn = app.db.read().await?;
-    let thng: Thng = named::find(&mut conn, actor, &grant, &asked.thng.to_string()).await?;
-    let mut history = History::read(&mut conn, actor.account, grant.limit(), thng.id, MAX_SCANS).await?;
+    let (mut found, mut more) = (Vec::new(), false);
+    match &asked.which {
+        Which::Thng(reference) => {
+            let thng: Thng = named::find(&mut conn, actor, &grant, &reference.to_string()).await?;
+            let bounds = (MAX_SCANS, MAX_JUDGED);
+            let replayed = of_one(&mut conn, actor, &grant, &thng, &asked.settings, bounds).await?;
+            return Ok(Answer::One(Box::new(replayed)));
+        }
+        Which::Thngs(references) => {
+            for reference in references {
+                found.push(named::find::<Thng>(&mut conn, actor, &grant, &reference.to_string()).await?);
+            }
+        }
+        Which::Product(reference) => {
+            let product: Product = named::find(&mut conn, actor, &grant, &reference.to_string()).await?;
+            let id = product.id.to_string();
+            let page = PageRequest { per_page: MAX_THNGS as u32, ..PageRequest::default() };
+            let request = ListRequest { page, ..ListRequest::default() };
+            let within = [("product", id.as_str())];
+            let selection = Selection {
+                account: actor.account,
+                limit: grant.limit(),
+                request: &request,
+                within: &within,
+            };
+            let page = documents::list::<Thng>(&mut conn, &selection).await?;
+            (found, more) = (page.items, page.next.is_some());
+        }
+    }
+    let mut thngs = Vec::with_capacity(found.len());
+    for thng in &found {
+        thngs.push(of_one(&mut conn, actor, &grant, thng, &asked.settings, OF_MANY).await?);
+    }
+    Ok(Answer::Many { thngs, more })
+}
+
+async fn of_one(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    thng: &Thng,
+    overrides: &Overrides,
+    (most_scans, most_judged): (usize, usize),
+) -> Result<Replayed, ServiceError> {
+    let account = actor.account;
+    let mut history = History::read(conn, account, grant.limit(), thng.id, most_scans).await?;
     history.scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
-    let stored = scan_profiles::load(&mut conn, actor.account, thng.id).await?;
+    let stored = scan_profiles::load(conn, account, thng.id).await?;
+    let kept = item_standings::load(conn, account, thng.id).await?;
     // What is kept of before is no part of a replay.
-    let gathered = Gathered { peak: None, ..of_thng(&mut conn, actor, &thng, nothing()).await? };
-    let proposed = gathered.settings.clone().with(&asked.settings);
+    let gathered = Gathered { peak: None, ..of_thng(conn, account, thng, nothing()).await? };
+    let proposed = gathered.settings.clone().with(overrides);
     // Which scans are in the profile goes by the account's lists, whatever the Thng is an instance of.
-    let of_account = effective(&mut conn, actor.account, &[], None).await?;
+    let of_account = effective(conn, account, &[], None).await?;
     let profile = history.profile(&of_account);
-    let other = history.profile(&of_account.with(&asked.settings));
-    let judged = history.scans.iter().take(MAX_JUDGED).filter_map(|scan| {
+    let other = history.profile(&of_account.with(overrides));
+    let judged = history.scans.iter().take(most_judged).filter_map(|scan| {
         let kind: TriggerType = scan.kind.parse().ok()?;
         let by = |profile: &Profile, settings: &Settings| {
             let (trigger, countries) = trigger_of(scan);
@@ -146,8 +259,8 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
         Some(Judged {
             action: scan.id,
             at: scan.timestamp,
-            current: current.verdict,
-            proposed: proposed.verdict,
+            current: (current.verdict, current.points),
+            proposed: (proposed.verdict, proposed.points),
             reasons: proposed
                 .checks
                 .iter()
@@ -156,10 +269,16 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Replayed
         })
     });
     let judged = judged.collect();
+    let scan = kept.judged.as_ref();
     Ok(Replayed {
         thng: thng.id,
         scans: history.scans.len(),
         profile_matches: history.is_whole.then_some(profile == stored.profile),
+        stored: kept.stood.map(|stood| Standing {
+            verdict: stood.verdict,
+            at: stood.at,
+            points: scan.map(|scan| (scan.points, scan.rules_version)),
+        }),
         judged,
     })
 }
@@ -176,7 +295,7 @@ fn trigger_of(scan: &Action) -> (Trigger, Vec<crate::domain::assessment::spot::C
     (trigger, countries)
 }
 
-fn nothing() -> Gathered {
+pub(super) fn nothing() -> Gathered {
     let empty = Action {
         id: ActionId::new(0, [0; 16]),
         seq: 0,
@@ -200,6 +319,7 @@ fn nothing() -> Gathered {
         markets: Vec::new(),
         source: Source::Server,
         peak: None,
+        decided: Decided::default(),
         scan: None,
     }
 }

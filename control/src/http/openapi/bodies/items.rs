@@ -9,14 +9,18 @@ use super::{
     },
     value,
 };
-use crate::domain::{
-    assessment::{
-        settings::{MAX_ALLOWED, MAX_COUNTRIES, MAX_ORDERS},
-        trigger::TriggerType,
+use crate::{
+    domain::{
+        assessment::{
+            settings::{MAX_ALLOWED, MAX_COUNTRIES, MAX_ORDERS},
+            trigger::TriggerType,
+        },
+        case::{CaseStatus, MAX_REASON},
+        commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
+        limits::{MAX_NAME, MAX_TAG, MAX_URL},
+        webhook::{self, MAX_OVERLAP_MS},
     },
-    commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
-    limits::{MAX_NAME, MAX_TAG, MAX_URL},
-    webhook::{self, MAX_OVERLAP_MS},
+    service::assessment::replay::MAX_THNGS,
 };
 
 /// The body of an operation, if it is one of these.
@@ -24,12 +28,8 @@ pub(super) fn of(operation: &str) -> Option<Value> {
     Some(match operation {
         "authenticate" => trigger(),
         "replaceAssessmentSettings" => assessment_settings(),
-        "replayAssessments" => Body::new("The Thng, and what to set over its settings")
-            .must("thng", formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account."))
-            .may("settings", overrides(Body::new("")).schema())
-            .like("thng", AN_ID)
-            .like("settings", json!({"duplicatePoints": 10}))
-            .done(),
+        "replayAssessments" => replay(),
+        "decideCase" => decision(),
         "commissionThng" => step(true),
         "decommissionThng" => step(false),
         "readCommissionStates" => pairs(),
@@ -129,7 +129,10 @@ fn trigger() -> Value {
         .must("position", position())
         .schema();
     point["propertyNames"] = json!({"enum": ["latitude", "longitude", "position"]});
-    point["description"] = json!("The three name one point, to 0.0001 degrees.");
+    point["description"] = json!(
+        "The three name one point, to 0.0001 degrees. May be left out unless \
+        `locationSource` is `sensor` and the stored action has none."
+    );
     let mut custom = open_object("The caller's own members, of which some are evidence.");
     custom["properties"] = json!({
         "inspectedProductMatch": {"enum": ["yes", "no", null]},
@@ -143,9 +146,17 @@ fn trigger() -> Value {
     let types = TriggerType::ALL.map(TriggerType::as_str);
     Body::new("The action as it was recorded for the scan")
         .must("id", json!({"type": "string", "pattern": ID}))
-        .must("type", json!({"type": "string", "enum": types}))
-        .must("locationSource", json!({"type": "string", "enum": ["geoIp", "sensor", "unknown"]}))
-        .must("location", point)
+        .may(
+            "type",
+            json!({"type": "string", "enum": types,
+            "description": "May be left out where `id` is that of a stored action, which has it."}),
+        )
+        .may(
+            "locationSource",
+            json!({"type": "string", "enum": ["geoIp", "sensor", "unknown"],
+            "description": "May be left out where `id` is that of a stored action."}),
+        )
+        .may("location", point)
         .may("thng", json!({"type": "string", "description": "What is no id gives a result, too."}))
         .may("createdAt", millis())
         .may("timestamp", millis())
@@ -160,6 +171,69 @@ fn trigger() -> Value {
             "position": {"type": "Point", "coordinates": [8.54, 47.37]}}),
         )
         .done()
+}
+
+/// Which Things are judged again, and what to set over their settings.
+fn replay() -> Value {
+    let thng = || formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account.");
+    let product =
+        formatted("product-id", "Its newest 100 Thngs; id or `<key>:<value>` of a product of the account.");
+    let many = json!({"type": "array", "minItems": 1, "maxItems": MAX_THNGS, "items": thng()});
+    let body = Body::new("One of `thng`, `thngs` and `product`, and what to set over the settings")
+        .may("thng", thng())
+        .may("thngs", many)
+        .may("product", product)
+        .may("settings", overrides(Body::new("")).schema())
+        .like("thng", AN_ID)
+        .like("settings", json!({"duplicatePoints": 10}));
+    let none = json!({"type": "null"});
+    one_of(
+        body,
+        [("thng", "string"), ("thngs", "array"), ("product", "string")].map(|(name, kind)| {
+            let mut members = json!({"thng": none, "thngs": none, "product": none});
+            members[name] = json!({"type": kind});
+            json!({"required": [name], "properties": members})
+        }),
+    )
+}
+
+/// A decision on a case.
+fn decision() -> Value {
+    let body = Body::new("The decision")
+        .must("status", json!({"type": "string", "enum": CaseStatus::ALL.map(CaseStatus::as_str)}))
+        .may("reason", text(1, MAX_REASON))
+        .may("display", boolean())
+        .may("version", json!({"type": "integer", "minimum": 1, "maximum": i64::MAX}))
+        .like("status", "dismissed")
+        .like("reason", "It hangs in our shop window.")
+        .like("display", true);
+    let of = |status: &str, rest: Value| {
+        let mut members = json!({"status": {"type": "string", "const": status}});
+        members["display"] = rest;
+        json!({"properties": members})
+    };
+    let no_display = || json!({"enum": [false, null]});
+    let reasoned = |mut schema: Value| {
+        schema["required"] = json!(["reason"]);
+        schema["properties"]["reason"] = json!({"type": "string"});
+        schema
+    };
+    let any_display = json!({"type": ["boolean", "null"]});
+    one_of(
+        body,
+        [
+            of("open", no_display()),
+            reasoned(of("confirmed", no_display())),
+            reasoned(of("dismissed", any_display)),
+        ],
+    )
+}
+
+/// A body that meets one of several schemas, too.
+fn one_of<const N: usize>(body: Body, schemas: [Value; N]) -> Value {
+    let mut request = body.done();
+    request["content"]["application/json"]["schema"]["anyOf"] = Value::Array(schemas.into());
+    request
 }
 
 fn assessment_settings() -> Value {

@@ -1,0 +1,198 @@
+//! The standing of an item: what edges go by. It follows the newest scan, and what people decide and mark.
+
+use shared::{id::AccountId, standing::Risk, time::UnixMillis};
+
+use super::{
+    Subject,
+    facts::{Gathered, of_thng},
+    groups::Waiting,
+    replay::nothing,
+};
+use crate::{
+    domain::{
+        assessment::{
+            Assessment, RULES_VERSION, assess,
+            peak::{self, ByScan, Judgement, Peak, Stood},
+            rules::Match,
+            source::Source,
+            standing::JudgedScan,
+        },
+        case::{Case, CaseKind, CaseState, Evidence},
+        public_write::AUTHORITY_TAGS,
+        resource::{Common, Thng},
+    },
+    error::ServiceError,
+    store::{
+        Tx, assessments, cases,
+        item_standings::{self, Kept},
+    },
+};
+
+/// Lets the standing of an item follow its newest scan, keeps its greatest points and opens its cases; gives whether
+/// edges must hear.
+pub(super) async fn advance(
+    tx: &mut Tx,
+    waiting: &Waiting,
+    thng: &Subject,
+    found: &Assessment,
+    kept: &Kept,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let Waiting { actor, request, gathered, .. } = waiting;
+    let account = actor.account;
+    let at = gathered.trigger.at;
+    let is_public = gathered.source == Source::Public;
+    let by = ByScan { scan: request.id, at };
+    let peak = Peak::raised(kept.peak, Peak::of_scan(found.points, found.level, by, found.since));
+    let next = peak::advanced(kept.stood, judgement(gathered, found));
+    let stood = next.or(kept.stood);
+    let scanned_at = stood.and_then(|stood| stood.at);
+    let own = next.filter(|_| !is_public).map(|_| JudgedScan {
+        kind: request.kind,
+        trigger: gathered.trigger.clone(),
+        countries: gathered.countries.clone(),
+        evidence: gathered.evidence.clone(),
+        rules_version: RULES_VERSION,
+        points: found.points,
+    });
+    let judged = own.as_ref().or(kept.judged.as_ref());
+    let is_kept = kept.peak == Some(peak)
+        && kept.stood.and_then(|stood| stood.at) == scanned_at
+        && judged == kept.judged.as_ref();
+    if !is_kept {
+        item_standings::put(tx, account, thng.id, scanned_at, judged, &peak).await?;
+    }
+    // A scan of before the last commissioning says nothing of the item as it is.
+    if !is_public && found.since >= peak.since {
+        note_cases(tx, waiting, thng, kept, by, found, &peak, now).await?;
+    }
+    match next {
+        // What stands is known: it is locked.
+        Some(next) if kept.stood.is_some_and(|stood| stood.verdict == next.verdict) => Ok(false),
+        Some(next) => Ok(assessments::put_verdict(tx, account, thng.id, next.verdict).await?),
+        None => Ok(false),
+    }
+}
+
+/// What an assessment may do to the standing.
+fn judgement(gathered: &Gathered, found: &Assessment) -> Judgement {
+    Judgement {
+        verdict: found.verdict,
+        at: gathered.trigger.at,
+        // What a person confirmed holds without a country.
+        has_country: gathered.countries.len() == 1 || gathered.decided.is_market_confirmed(),
+        is_public: gathered.source == Source::Public,
+    }
+}
+
+/// Opens the cases that an assessment asks for, or adds to their evidence.
+#[expect(clippy::too_many_arguments, reason = "what the evidence is made of")]
+async fn note_cases(
+    tx: &mut Tx,
+    waiting: &Waiting,
+    thng: &Subject,
+    kept: &Kept,
+    by: ByScan,
+    found: &Assessment,
+    peak: &Peak,
+    now: UnixMillis,
+) -> Result<(), ServiceError> {
+    let account = waiting.actor.account;
+    let [copy, diversion] = waiting.cases;
+    let peak = Some(peak).filter(|peak| peak.is_since(found.since));
+    for (kind, id, case, risk) in [
+        (CaseKind::Counterfeit, copy, &kept.counterfeit, found.verdict.counterfeit),
+        (CaseKind::GrayMarket, diversion, &kept.gray_market, found.verdict.gray_market),
+    ] {
+        if risk < Risk::Suspected {
+            continue;
+        }
+        let evidence = Evidence {
+            scan: by.scan,
+            at: by.at,
+            points: peak.map_or(found.points, |peak| peak.points.max(found.points)),
+            level: peak.map_or(found.level, |peak| peak.level.max(found.level)),
+            signs: found.signs.iter().cloned().collect(),
+            countries: found.outside.iter().map(ToString::to_string).collect(),
+            reason: reason(kind, found),
+            since: found.since,
+        };
+        match case {
+            Some(case) => {
+                if let Some(next) = case.clone().meets(kind, evidence, now) {
+                    cases::update(tx, account, &next, case.version, now).await?;
+                }
+            }
+            None => {
+                let case = Case {
+                    state: CaseState::open(id, evidence),
+                    seq: 0,
+                    project: thng.projects.first().and_then(|id| id.parse().ok()),
+                    thng: thng.id,
+                    product: thng.product,
+                    kind,
+                    created_at: now,
+                    updated_at: now,
+                };
+                cases::insert(tx, account, &case).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the assessment says of a kind of case.
+fn reason(kind: CaseKind, found: &Assessment) -> String {
+    let is_of = |name: &str| match kind {
+        CaseKind::Counterfeit => name != "diversionChecks" && name != "invalidChecks",
+        CaseKind::GrayMarket => name == "diversionChecks",
+    };
+    let told = found.checks.iter().filter(|(name, finding)| {
+        is_of(name) && (finding.matched == Match::True || *name == "duplicateChecks")
+    });
+    let told: Vec<&str> = told.map(|(_, finding)| finding.reason.as_str()).collect();
+    told.join(" ")
+}
+
+/// Whether two states of a Thng differ in a tag that verdicts go by.
+pub(crate) fn is_marked_anew(before: &Common, after: &Common) -> bool {
+    let holds = |common: &Common, tag: &str| common.tags.iter().flatten().any(|one| one == tag);
+    AUTHORITY_TAGS.iter().any(|tag| holds(before, tag) != holds(after, tag))
+}
+
+/// Judges an item again by the scan that wrote its standing, as the item and its cases are now; gives whether its verdict
+/// is another one, so that edges must hear. An item that was never assessed stays so.
+///
+/// # Errors
+/// The database failed.
+pub(crate) async fn judge_again(
+    tx: &mut Tx,
+    account: AccountId,
+    thng: &Thng,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let kept = item_standings::lock_one(tx, account, thng.id).await?;
+    let Some(mut stood) = kept.stood else { return Ok(false) };
+    let at = stood.at.unwrap_or(now);
+    // An older release did not keep the scan: without it the country stays as it was.
+    let scan = kept.judged.clone().unwrap_or_else(|| JudgedScan::at(at));
+    let own = Gathered {
+        trigger: scan.trigger.clone(),
+        countries: scan.countries.clone(),
+        evidence: scan.evidence.clone(),
+        ..nothing()
+    };
+    let gathered = of_thng(tx, account, thng, own).await?;
+    let found = assess(&gathered.facts(scan.kind));
+    if gathered.decided.is_market_dismissed() && stood.verdict.gray_market > Risk::Unknown {
+        // The newest scan may have no country: what stands comes of an earlier one, which was dismissed.
+        stood.verdict.gray_market = Risk::None;
+    }
+    let next = peak::advanced(Some(Stood { at: Some(at), ..stood }), judgement(&gathered, &found));
+    let Some(next) = next else { return Ok(false) };
+    if let (Some(scan), Some(peak)) = (kept.judged, kept.peak) {
+        let scan = JudgedScan { rules_version: RULES_VERSION, points: found.points, ..scan };
+        item_standings::put(tx, account, thng.id, stood.at, Some(&scan), &peak).await?;
+    }
+    Ok(assessments::put_verdict(tx, account, thng.id, next.verdict).await?)
+}

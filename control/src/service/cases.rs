@@ -1,0 +1,148 @@
+//! Cases: listed, read and decided on by operators; opened by assessments.
+
+use shared::{id::CaseId, problem::Code};
+use tracing::instrument;
+
+use super::{
+    App,
+    access::{require, require_enterprise},
+    assessment::standing,
+    bulk::{AfterCommit, Bulk},
+    redirections::follow_thng,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        case::{Case, DecidedBy, DecisionRequest},
+        grant::Grant,
+        limits::{MAX_LIST, shorten},
+        listing::ListRequest,
+        page::Page,
+        permission::{
+            Subject::{Cases, Thngs},
+            Verb,
+        },
+        redirection::Scopes,
+        resource::{Thng, ThngChange},
+    },
+    error::ServiceError,
+    store::{Tx, cases, documents, listing::Selection},
+};
+
+/// The tag of an item that many people scan where it is shown.
+const DISPLAY: &str = "display";
+
+/// Lists cases.
+///
+/// # Errors
+/// The account or the key may not, or the database failed.
+#[instrument(skip_all)]
+pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Case>, ServiceError> {
+    let grant = admit(actor, Verb::List)?;
+    let mut conn = app.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(cases::list(&mut conn, &selection).await?)
+}
+
+/// Reads a case.
+///
+/// # Errors
+/// The account or the key may not, it is not there, or the database failed.
+#[instrument(skip_all)]
+pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Case, ServiceError> {
+    let grant = admit(actor, Verb::Read)?;
+    let mut conn = app.db.read().await?;
+    admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)
+}
+
+/// Decides on a case; the standing of its Thng follows in the same transaction.
+///
+/// # Errors
+/// The account or the key may not, it is not there, it is of another version than the caller saw (409), the Thng has no
+/// room for the tag, or the database failed.
+#[instrument(skip_all)]
+pub async fn decide(
+    app: &App,
+    actor: &Actor,
+    id: &str,
+    request: &DecisionRequest,
+) -> Result<Case, ServiceError> {
+    let grant = admit(actor, Verb::Update)?;
+    let (parsed, now) = (parse(id)?, app.clock.now());
+    let mut tx = app.db.begin().await?;
+    let found = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
+    // Assessments and decisions of one item wait for each other here; what was read before is read again.
+    let thng: Option<Thng> = documents::find_locked(&mut tx, actor.account, found.thng).await?;
+    let mut thng = thng.ok_or_else(|| not_found(id))?;
+    let case = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
+    let before = case.state.version;
+    let conflict = || {
+        let fault = format!("version: the case is of version {before} by now.");
+        ServiceError::refused(Code::Conflict, fault)
+    };
+    if request.version.is_some_and(|version| version != before) {
+        return Err(conflict());
+    }
+    let state = case.state.clone().decide(request, DecidedBy::of(actor), now);
+    if !cases::update(&mut tx, actor.account, &state, before, now).await? {
+        return Err(conflict());
+    }
+    let mut after = AfterCommit::default();
+    if request.is_display {
+        let (tagged, left) = tag_display(app, &mut tx, actor, &thng).await?;
+        thng = tagged;
+        after.join(left);
+    }
+    if standing::judge_again(&mut tx, actor.account, &thng, now).await? {
+        after.wakes_edges |= follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
+    }
+    tx.commit().await?;
+    after.run(app).await?;
+    Ok(Case { state, updated_at: now, ..case })
+}
+
+/// The Thng with the tag of display pieces, written as by any change of it.
+async fn tag_display(
+    app: &App,
+    tx: &mut Tx,
+    actor: &Actor,
+    thng: &Thng,
+) -> Result<(Thng, AfterCommit), ServiceError> {
+    let grant = require(actor, Verb::Update, Thngs)?;
+    let mut tags = thng.details.common.tags.clone().unwrap_or_default();
+    if tags.iter().any(|tag| tag == DISPLAY) {
+        return Ok((thng.clone(), AfterCommit::default()));
+    }
+    if tags.len() >= MAX_LIST {
+        let fault = format!("display: the Thng has {} tags already, which is the most.", tags.len());
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
+    tags.push(DISPLAY.to_owned());
+    let mut change = ThngChange::default();
+    change.details.common.tags = Some(tags);
+    Thng::update_in(app, tx, actor, &grant, thng.id.as_str(), change).await
+}
+
+fn admit(actor: &Actor, verb: Verb) -> Result<Grant, ServiceError> {
+    let grant = require(actor, verb, Cases)?;
+    require_enterprise(actor, "Assessment")?;
+    Ok(grant)
+}
+
+/// The case, if it exists for the caller.
+fn admitted(found: Option<Case>, grant: &Grant, id: &str) -> Result<Case, ServiceError> {
+    let scopes = |case: &Case| {
+        case.project.map(|project| Scopes { users: Vec::new(), projects: vec![project.to_string()] })
+    };
+    found
+        .filter(|case| grant.admits(case.state.id.as_str(), scopes(case).as_ref()))
+        .ok_or_else(|| not_found(id))
+}
+
+fn parse(id: &str) -> Result<CaseId, ServiceError> {
+    id.parse().map_err(|_| not_found(id))
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("case", shorten(id))
+}

@@ -1,0 +1,167 @@
+//! The table of cases. Whoever writes one has locked its Thng: see `item_standings::lock`.
+
+use shared::{
+    id::{AccountId, CaseId, ThngId},
+    time::UnixMillis,
+};
+use sqlx::types::Json;
+
+use super::{
+    Conn, StoreError, Tx,
+    listing::{self, Column, Selection, Table},
+    on_db, parse,
+};
+use crate::domain::{
+    case::{Case, CaseDetails, CaseState},
+    page::Page,
+};
+
+macro_rules! columns {
+    () => {
+        "SELECT t.seq, t.id, t.project_id, t.thng_id, t.product_id, t.kind, t.status, t.version, t.doc, \
+         t.created_at, t.updated_at FROM cases t"
+    };
+}
+
+const FIND: &str = concat!(columns!(), " WHERE account_id = $1 AND id = $2");
+const INSERT: &str = "INSERT INTO cases (id, account_id, project_id, thng_id, product_id, kind, status, version, doc, \
+    created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) \
+    ON CONFLICT (thng_id, kind) DO NOTHING";
+const UPDATE: &str = "UPDATE cases SET status = $4, version = $5, doc = $6, updated_at = $7 \
+    WHERE account_id = $1 AND id = $2 AND version = $3";
+const DELETE: &str = "DELETE FROM cases WHERE account_id = $1 AND thng_id = $2";
+const LIST: Table = Table {
+    select: columns!(),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("status", Column::Text("t.status")),
+        ("kind", Column::Text("t.kind")),
+        ("thng", Column::Text("t.thng_id")),
+        ("product", Column::Text("t.product_id")),
+        ("scopes.projects", Column::Text("t.project_id")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    seq: i64,
+    id: String,
+    project_id: Option<String>,
+    thng_id: String,
+    product_id: Option<String>,
+    kind: String,
+    status: String,
+    version: i64,
+    doc: Json<CaseDetails>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<Row> for Case {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let state = CaseState {
+            id: parse("id", &row.id)?,
+            status: parse("status", &row.status)?,
+            version: row.version,
+            details: row.doc.0,
+        };
+        Ok(Self {
+            state,
+            seq: row.seq,
+            project: row.project_id.as_deref().map(|id| parse("project_id", id)).transpose()?,
+            thng: parse("thng_id", &row.thng_id)?,
+            product: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
+            kind: parse("kind", &row.kind)?,
+            created_at: UnixMillis(row.created_at),
+            updated_at: UnixMillis(row.updated_at),
+        })
+    }
+}
+
+/// A case of an account.
+///
+/// # Errors
+/// The database failed.
+pub async fn find(conn: &mut Conn, account: AccountId, id: CaseId) -> Result<Option<Case>, StoreError> {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(Case::try_from).transpose()
+}
+
+/// A page of cases.
+///
+/// # Errors
+/// The database failed.
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Case>, StoreError> {
+    listing::page::<Row, Case>(conn, &LIST, selection, Case::position).await
+}
+
+/// Adds a case; gives whether the Thng had none of its kind.
+///
+/// # Errors
+/// The database failed.
+pub async fn insert(tx: &mut Tx, account: AccountId, case: &Case) -> Result<bool, StoreError> {
+    let state = &case.state;
+    let added = on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(state.id.as_str())
+        .bind(account.as_str())
+        .bind(case.project.map(|id| id.to_string()))
+        .bind(case.thng.as_str())
+        .bind(case.product.map(|id| id.to_string()))
+        .bind(case.kind.as_str())
+        .bind(state.status.as_str())
+        .bind(state.version)
+        .bind(Json(&state.details))
+        .bind(case.created_at.0)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(added == 1)
+}
+
+/// Writes the state of a case that is of this version; gives whether it still was.
+///
+/// # Errors
+/// The database failed.
+pub async fn update(
+    tx: &mut Tx,
+    account: AccountId,
+    state: &CaseState,
+    before: i64,
+    at: UnixMillis,
+) -> Result<bool, StoreError> {
+    let changed = on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(account.as_str())
+        .bind(state.id.as_str())
+        .bind(before)
+        .bind(state.status.as_str())
+        .bind(state.version)
+        .bind(Json(&state.details))
+        .bind(at.0)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(changed == 1)
+}
+
+/// Removes the cases of a Thng that is removed.
+///
+/// # Errors
+/// The database failed.
+pub async fn delete_of_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(account.as_str())
+        .bind(thng.as_str())
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
