@@ -13,8 +13,9 @@ mod report;
 use control::domain::{
     assessment::{
         Assessment, Facts, assess,
+        explain::{Sign, signs, sum},
         profile::{Observation, Profile},
-        rules::{Evidence, Item, Known, Match, Sign, duplicate, signs, sum},
+        rules::{Evidence, Item, Known, Match, duplicate},
         settings::Settings,
         spot::CountryCode,
         spread::Trigger,

@@ -7,7 +7,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
+use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
 use crate::domain::assessment::peak::{Peak, Stood};
 
 macro_rules! find {
@@ -21,10 +21,11 @@ macro_rules! find {
     };
 }
 const FIND: &str = find!("SELECT ", "t.account_id = $1 AND t.id = $2");
-// Two assessments of one item write one after the other, and groups of them take their items in one order.
-const PG_LOCK: &str =
-    find!("SELECT t.account_id, t.id, ", "t.id = ANY($1) ORDER BY t.id FOR NO KEY UPDATE OF t");
-const SQLITE_LOCK: &str = find!("SELECT t.account_id, t.id, ", "t.id IN (SELECT value FROM json_each($1))");
+// Two assessments of one item write one after the other, and groups of them take their items in one order. What stands
+// beside is read after that, by a statement of its own: one that waits for a row reads the others as of before.
+const PG_LOCK: &str = "SELECT id FROM thngs WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+const PG_LOCKED: &str = find!("SELECT t.account_id, t.id, ", "t.id = ANY($1)");
+const SQLITE_LOCKED: &str = find!("SELECT t.account_id, t.id, ", "t.id IN (SELECT value FROM json_each($1))");
 const PUT: &str = "INSERT INTO item_standings (thng_id, account_id, scanned_at, points, level, scan_id, points_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (thng_id) DO UPDATE SET scanned_at = $3, points = $4, \
     level = $5, scan_id = $6, points_at = $7";
@@ -86,7 +87,10 @@ pub async fn lock(
         return Ok(HashMap::new());
     }
     // A transaction of SQLite that writes is the only one.
-    let rows = fetch_in_list!(tx, LockedRow, PG_LOCK, SQLITE_LOCK, [], ids)?;
+    if let Raw::Pg(c) = tx.raw() {
+        sqlx::query(PG_LOCK).persistent(false).bind(&ids).execute(c).await?;
+    }
+    let rows = fetch_in_list!(tx, LockedRow, PG_LOCKED, SQLITE_LOCKED, [], ids)?;
     let mut found = HashMap::with_capacity(rows.len());
     for (account, thng, verdict, at, points, level, scan, points_at) in rows {
         let key = (parse("account_id", &account)?, parse("id", &thng)?);
