@@ -5,8 +5,8 @@
 use control::domain::{
     assessment::{
         agent::AgentHash,
+        explain::{signs, sum},
         profile::{Observation, Profile},
-        rules::{signs, sum},
         settings::Settings,
         source::Source,
         spot::Spot,

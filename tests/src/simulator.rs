@@ -17,8 +17,9 @@ use control::domain::{
     assessment::{
         Assessment, Facts, assess,
         decided::Decided,
+        explain::{Sign, signs, sum},
         profile::{Observation, Profile},
-        rules::{Evidence, Item, Known, Match, Sign, duplicate, signs, sum},
+        rules::{Evidence, Item, Known, Match, duplicate},
         settings::Settings,
         spot::CountryCode,
         spread::Trigger,

@@ -11,6 +11,7 @@ use shared::{
 
 use super::{
     action::Action,
+    assessment::document::RESULTS,
     property::{Owner, Point, PropertyKey},
     redirection::Scopes,
 };
@@ -396,6 +397,8 @@ pub fn action_message(action: &Action) -> Value {
     {
         match id {
             Some(id) => members.insert(name.to_owned(), json!(id)),
+            // Of an item that is not known, a result repeats what was asked about, as lists show it.
+            None if name == "thng" && action.kind == RESULTS => continue,
             None => members.remove(name),
         };
     }

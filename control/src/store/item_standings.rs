@@ -177,7 +177,7 @@ pub async fn lock(
     }
     // A transaction of SQLite that writes is the only one.
     if let Raw::Pg(c) = tx.raw() {
-        sqlx::query(PG_LOCK).bind(&ids).fetch_all(c).await?;
+        sqlx::query(PG_LOCK).persistent(false).bind(&ids).execute(c).await?;
     }
     let rows = fetch_in_list!(tx, LockedRow, PG_LIST, SQLITE_LIST, [], ids)?;
     let each = rows.into_iter().map(|LockedRow { account_id, id, row }| {
