@@ -60,6 +60,12 @@ impl Filled {
         let reaction = json!({"name": "r", "status": "disabled",
             "effect": {"type": "property", "key": "a", "value": 1}});
         others.push(("reactions", text(&create("/reactions", reaction).await?["id"])?));
+        // It was never commissioned: that opens a case.
+        let trigger = json!({"id": thng, "type": "scans", "locationSource": "unknown", "thng": thng});
+        let (status, asked) = product.call(Method::POST, "/authentication", Some(trigger)).await?;
+        ensure!(status == StatusCode::OK, "{status}: {asked}");
+        let cases = product.list("/authentication/cases").await?;
+        others.push(("cases", text(&cases.first().context("no case")?["id"])?));
         let project = others[0].1.clone();
         let applications = format!("/projects/{project}/applications");
         let application = create(&applications, json!({"name": "a", "socialNetworks": {}})).await?;

@@ -280,6 +280,15 @@ async fn rules_go_by_the_last_assessment(engine: Engine) -> Result<()> {
     ensure!(status.is_success(), "{status}: {body}");
     assess("no").await?;
     eventually_led(&product, "BAG", "https://example.com/copied").await?;
+    // What a person decides on the case leads at once, without another scan.
+    let cases = product.list("/authentication/cases").await?;
+    let case = format!("/authentication/cases/{}", cases[0]["id"].as_str().context("case")?);
+    for (status, page) in [("dismissed", "unknown"), ("confirmed", "copied"), ("open", "copied")] {
+        let body = json!({"status": status, "reason": "We looked."});
+        let (answered, body) = product.call(Method::PUT, &case, Some(body)).await?;
+        ensure!(answered == StatusCode::OK, "{answered}: {body}");
+        eventually_led(&product, "BAG", &format!("https://example.com/{page}")).await?;
+    }
     // Markets were never set, so a good item stays unknown.
     assess("yes").await?;
     eventually_led(&product, "BAG", "https://example.com/unknown").await

@@ -105,6 +105,7 @@ schemathesis.openapi.format("webhook-url", st.just("https://webhooks.invalid/hoo
 schemathesis.openapi.format("filter-listWebhooks", st.just("status=active"))
 schemathesis.openapi.format("filter-listWebhookDeliveries", st.just("status=dead"))
 schemathesis.openapi.format("filter-listReactions", st.just("status=active"))
+schemathesis.openapi.format("filter-listCases", st.sampled_from(["status=open", "kind=counterfeit"]))
 schemathesis.openapi.format("event-path", st.sampled_from(["type", "context.city", "customFields.a.b"]))
 schemathesis.openapi.format("event-type", st.sampled_from(["action", "action.scans", "job"]))
 schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
@@ -206,6 +207,13 @@ def before_call(context, case, kwargs):
             case.body["product"] = FIXTURES["product"]
         if case.path.endswith("/authentication") and isinstance(location, dict):
             location["longitude"], location["latitude"] = location["position"]["coordinates"]
+        if case.path.endswith("/authentication"):
+            # Only the id of a stored action stands for these.
+            for name, value in (("type", "scans"), ("locationSource", "unknown")):
+                if case.body.get(name) is None:
+                    case.body[name] = value
+            if case.body["locationSource"] == "sensor" and location is None:
+                case.body["locationSource"] = "unknown"
         of_settings = case.body.get("settings", case.body)
         if "/authentication/" in case.path and isinstance(of_settings, dict):
             of_settings.pop("suspectedPoints", None)

@@ -25,7 +25,7 @@ pub(super) fn id(body: &Value) -> String {
 pub(super) struct Brand<'a> {
     pub(super) api: &'a Api,
     pub(super) product: String,
-    place: String,
+    pub(super) place: String,
 }
 
 impl<'a> Brand<'a> {
@@ -122,7 +122,7 @@ pub(super) async fn a_result_has_every_member_and_is_an_action(engine: Engine) -
         ("requestUser", json!("u")),
         ("requestUserName", json!("n")),
         ("triggerAction", json!(UNKNOWN)),
-        ("rulesVersion", json!(5)),
+        ("rulesVersion", json!(6)),
     ] {
         assert_eq!(fields[name], expected, "{name}");
     }

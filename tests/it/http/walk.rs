@@ -19,7 +19,7 @@ use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
 
 use self::{
-    bodies::{BODIES, JOB, REACTION, TASK, WEBHOOK},
+    bodies::{BODIES, JOB, REACTION, TASK, TRIGGER, WEBHOOK},
     table::{NOT_WITH_OWN_RIGHTS, TABLE},
 };
 use super::{Answer, Api};
@@ -125,6 +125,12 @@ impl Fixture {
         api.call(Method::DELETE, &format!("/thngs/{}", text(&made[0], "id")?), None).await?;
         let webhook = api.create("/webhooks", serde_json::from_str(WEBHOOK)?).await?;
         let reaction = api.create("/reactions", serde_json::from_str(REACTION)?).await?;
+        // It was never commissioned: that opens a case.
+        let mut trigger: Value = serde_json::from_str(TRIGGER)?;
+        trigger["thng"] = json!(ids["thngs"]);
+        let asked = api.call(Method::POST, "/authentication", Some(trigger)).await?;
+        anyhow::ensure!(asked.status == 200, "{asked:?}");
+        let cases = api.get("/authentication/cases").await?.json();
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -150,6 +156,7 @@ impl Fixture {
             ("tasks", text(&task, "id")?),
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
+            ("cases", text(&cases[0], "id")?),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),

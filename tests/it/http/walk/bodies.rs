@@ -11,6 +11,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /thngs", r#"{"name": "walk"}"#),
     ("POST /authentication", TRIGGER),
     ("POST /authentication/replay", r#"{"thng": "UKXAGyEf8SQ5eTDmVgGpHqAa"}"#),
+    ("PUT /authentication/cases/{id}", r#"{"status": "dismissed", "reason": "walk"}"#),
     ("POST /thngs/{id}/actions/commissions", STEP),
     ("POST /thngs/{id}/actions/decommissions", STEP),
     ("POST /thngs/commissionStateList", "[]"),
@@ -36,7 +37,7 @@ pub(super) const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS"
 pub(super) const TASK: &str = r#"{"type": "POPULATING", "inputParameters": {"type": "FIXED_AMOUNT",
     "generateThngs": true, "thngTemplate": {"name": "x"}, "quantity": 1}}"#;
 
-const TRIGGER: &str = r#"{"id": "UKXAGyEf8SQ5eTDmVgGpHqAa", "type": "scans", "locationSource": "unknown", "location":
+pub(super) const TRIGGER: &str = r#"{"id": "UKXAGyEf8SQ5eTDmVgGpHqAa", "type": "scans", "locationSource": "unknown", "location":
     {"latitude": 2, "longitude": 1, "position": {"type": "Point", "coordinates": [1, 2]}}}"#;
 
 const PROPERTIES: &str = r#"[{"key": "temp", "value": 1}]"#;

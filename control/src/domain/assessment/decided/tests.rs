@@ -1,7 +1,13 @@
 use shared::id::ActionId;
 
 use super::*;
-use crate::domain::case::{DecidedBy, Evidence};
+use crate::domain::{
+    assessment::{
+        peak::{ByScan, Peak},
+        rules::remembered,
+    },
+    case::{DecidedBy, Evidence},
+};
 
 const SCAN: UnixMillis = UnixMillis(100);
 const DECIDED: UnixMillis = UnixMillis(1_700_000_000_000);
@@ -86,4 +92,23 @@ fn dismissed_countries_are_permitted_and_confirmed_cases_stay() {
     let expected = Verdict { authentication: Authenticity::Negative, gray_market: Risk::Confirmed, ..good };
     assert_eq!(gray.floor(good), expected);
     assert!(gray.is_market_confirmed() && !decided.is_market_confirmed());
+}
+
+#[test]
+fn what_was_worse_before_is_remembered_with_the_scan_of_each_half() {
+    let check = |found: Finding, matched: Match, words: &str| {
+        assert_eq!(found.matched, matched, "{found:?}");
+        assert!(found.reason.contains(words), "{found:?}");
+    };
+    let now = Finding { matched: Match::False, reason: "No duplicate: 1 of 10 points.".to_owned() };
+    let by = ByScan { scan: ActionId::new(1, [1; 16]), at: DECIDED };
+    let peak = |level| Peak::of_scan(12, level, by, None);
+    let found = remembered(&now, &peak(Level::Duplicate));
+    check(found, Match::True, "of 2023-11-14, with 12 points. Now: No duplicate");
+    let found = remembered(&now, &peak(Level::Suspected));
+    check(found, Match::False, "It may be a DUPLICATE since the scan");
+    let other = ByScan { at: UnixMillis(1_700_100_000_000), ..by };
+    let found = remembered(&now, &Peak { points_by: other, ..peak(Level::Suspected) });
+    check(found.clone(), Match::False, "of 2023-11-14, with 12 points by the scan");
+    check(found, Match::False, "of 2023-11-16. Now: No duplicate");
 }

@@ -334,19 +334,3 @@ fn one_scan_inside_does_not_undo_many_outside() {
         assert_eq!(found, Risk::Confirmed, "{finding:?}");
     }
 }
-
-#[test]
-fn what_was_worse_before_is_remembered() {
-    let now = Finding::new(Match::False, "No duplicate: 1 points.");
-    let scan = shared::id::ActionId::new(1, [1; 16]);
-    let by = ByScan { scan, at: UnixMillis(1_700_000_000_000) };
-    let peak = |level| Peak::of_scan(12, level, by, None);
-    let found = remembered(&now, &peak(Level::Duplicate));
-    check(&found, Match::True, "of 2023-11-14, with 12 points. Now: No duplicate");
-    check(&remembered(&now, &peak(Level::Suspected)), Match::False, "It may be a DUPLICATE since the scan");
-    // Points and level may come of two scans.
-    let other = ByScan { at: UnixMillis(1_700_100_000_000), ..by };
-    let found = remembered(&now, &Peak { points_by: other, ..peak(Level::Suspected) });
-    check(&found, Match::False, "of 2023-11-14, with 12 points by the scan");
-    check(&found, Match::False, "of 2023-11-16. Now: No duplicate");
-}
