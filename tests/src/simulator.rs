@@ -26,7 +26,7 @@ use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::U
 
 pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
-    attackers::{Attack, Attacker, attack},
+    attackers::{ATTACKED, Attack, Attacker, attack},
     people::Rng,
     report::{Rate, Report, auc, precision},
 };
