@@ -411,12 +411,20 @@ fn unusable(error: SchemaError) -> Failure {
     }
 }
 
+/// Looks whether this build can use the schema, without changing anything.
+///
+/// # Errors
+/// A newer release made it and this one cannot use it (a fault of the settings), or the database failed.
+pub async fn check_schema(db: &Db) -> Result<(), Failure> {
+    db.check_schema().await.map_err(unusable)
+}
+
 /// Sets up the log and the shared keys of a Postgres database.
 ///
 /// # Errors
 /// The schema is not there, or the database failed.
 pub async fn prepare(db: &Db) -> Result<Prepared, Failure> {
-    db.check_schema().await.map_err(unusable)?;
+    check_schema(db).await?;
     service::prepare(db, &SystemClock, &SystemRandom, "")
         .await
         .map_err(|error| Failure::failed("the database cannot be set up", error))

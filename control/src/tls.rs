@@ -1,6 +1,6 @@
 //! Certificates of control's listeners by SNI, exchanged while it runs.
 
-use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+use std::{collections::HashMap, fs, io, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
 use rustls::{
     ServerConfig,
@@ -9,7 +9,7 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use shared::certificate;
+use shared::{certificate, settings::open_to_others};
 use tokio_util::sync::CancellationToken;
 
 use crate::follow::Followed;
@@ -99,6 +99,9 @@ fn read(folder: &Path) -> io::Result<Table> {
         // A certificate without a key is an authority's.
         if path.extension().is_none_or(|extension| extension != "pem") || !key.exists() {
             continue;
+        }
+        if let Some(reason) = open_to_others(&key, fs::metadata(&key)?.mode()) {
+            return Err(io::Error::other(reason));
         }
         let pair = certified(&fs::read(&path)?, &fs::read(&key)?)
             .map_err(|reason| io::Error::other(format!("{}: {reason}", path.display())))?;

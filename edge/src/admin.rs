@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE},
 };
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -31,6 +31,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     cache::{CacheStatus, EdgeCache},
     metrics::{Metrics, Reading, Readings},
+    response,
     sync::{State, SyncStatus},
     tls::TlsCerts,
 };
@@ -191,7 +192,10 @@ impl EdgeHandle {
         };
         let mut response = Response::new(Full::from(body));
         *response.status_mut() = status;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response::protect(headers, None);
         response
     }
 }

@@ -32,6 +32,11 @@ impl Client {
         let ip = peer.ip().to_canonical();
         Self { ip, is_tls, is_local: ip.is_loopback() }
     }
+
+    /// The address by which the client is limited; `None` for a program of this machine.
+    pub(crate) fn limited(self) -> Option<IpAddr> {
+        if self.is_local { None } else { Some(self.ip) }
+    }
 }
 
 /// Requests of one connection; its cache line belongs to the core that serves it.

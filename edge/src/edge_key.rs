@@ -9,11 +9,9 @@ use std::{
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
+use shared::settings::open_to_others;
 
 use crate::error::EdgeError;
-
-/// What a key file gives to those who are neither its owner nor of its group: nothing.
-const OTHERS: u32 = 0o007;
 
 /// Longest key in bytes; control's have 80 characters.
 const MAX_BYTES: usize = 512;
@@ -70,15 +68,8 @@ fn read(path: &Path) -> Result<[HeaderValue; 2], EdgeError> {
     let failed = |source| EdgeError::Storage { path: path.to_owned(), source };
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode();
-    if mode & OTHERS != 0 {
-        return Err(EdgeError::Config {
-            key: "edge_key_file",
-            reason: format!(
-                "{} is open to every user of this machine (mode {:03o}): chmod 600 it, or 640 for a group",
-                path.display(),
-                mode & 0o777
-            ),
-        });
+    if let Some(reason) = open_to_others(path, mode) {
+        return Err(EdgeError::Config { key: "edge_key_file", reason });
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(failed)?;

@@ -157,6 +157,7 @@ impl<B: Backing> App<B> {
         if !proxies.trust(connection.ip) {
             // Only a connection over loopback pays for the look.
             let is_local = connection.is_local
+                && !self.config.behind_tls_proxy
                 && !PROXY_HEADERS.iter().any(|name| request.headers().contains_key(*name));
             return Client { is_local, ..connection };
         }
@@ -249,7 +250,7 @@ impl<B: Backing> App<B> {
             Next::Unknown => self.unknown(&mut request),
             Next::Render(key) => {
                 let development = key.development;
-                match self.renderer.render(key, client.ip, &self.metrics).await {
+                match self.renderer.render(key, client.limited(), &self.metrics).await {
                     Ok(image) => images::answer(&image, development, request.headers().get(IF_NONE_MATCH)),
                     Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
                 }

@@ -69,15 +69,15 @@ impl Renderer {
         self.images.get(key)
     }
 
-    /// Renders an image for a client, in turn; one address (IPv6: one /64) has half of the queue at most.
+    /// Renders an image for a client, in turn; one address (IPv6: one /64) has half of the queue at most, a program of
+    /// this machine (`None`) all of it.
     pub(crate) async fn render(
         &self,
         key: ImageKey,
-        client: IpAddr,
+        client: Option<IpAddr>,
         metrics: &Metrics,
     ) -> Result<Arc<QrImage>, NoImage> {
-        // Loopback is exempt, as from the other limits by address.
-        let owner = (!client.is_loopback()).then(|| (network(client), (self.waiting.most() / 2).max(1)));
+        let owner = client.map(|ip| (network(ip.to_canonical()), (self.waiting.most() / 2).max(1)));
         let _place = self.waiting.take(owner).map_err(|_| NoImage::Busy)?;
         let _permit = self.workers.acquire().await.map_err(|_| NoImage::Busy)?;
         // Whoever waited longer for the same image may have made it.
@@ -171,17 +171,20 @@ mod tests {
             request: parse(Format::Png, None).unwrap(),
             development: false,
         };
-        let render = |n, ip: &str| Box::pin(renderer.render(key(n), ip.parse().unwrap(), &metrics));
+        let render = |n, ip: &str| Box::pin(renderer.render(key(n), ip.parse().ok(), &metrics));
         let mut waiting = Vec::new();
+        // Loopback that a proxy names, or behind a TLS proxy, is a client like any other.
         for n in 0..2 {
-            let mut image = render(n, "192.0.2.1");
+            let mut image = render(n, "127.0.0.1");
             assert!(futures_util::poll!(&mut image).is_pending());
             waiting.push(image);
         }
-        assert!(matches!(render(2, "192.0.2.1").await, Err(NoImage::Busy)));
+        assert!(matches!(render(2, "127.0.0.1").await, Err(NoImage::Busy)));
         let mut other = render(3, "192.0.2.2");
         assert!(futures_util::poll!(&mut other).is_pending(), "another address has its share");
+        let mut local = render(4, "");
+        assert!(futures_util::poll!(&mut local).is_pending(), "a program of this machine has what is left");
         drop((held, waiting));
-        assert!(other.await.is_ok());
+        assert!(other.await.is_ok() && local.await.is_ok());
     }
 }

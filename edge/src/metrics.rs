@@ -102,6 +102,10 @@ pub(crate) struct Metrics {
     pub(crate) scans_refused: Counter,
     /// Bytes of scans on disk.
     pub(crate) spool_bytes: Gauge,
+    /// Whether there is a file for sums of scans that wait for room: 1 or 0.
+    pub(crate) sums_reserved: Gauge,
+    /// Scans in sums that only memory has.
+    pub(crate) sums_unkept: Gauge,
     /// How long the last written scan had waited at most, in seconds.
     pub(crate) writer_lag_last: Gauge<f64, AtomicU64>,
     /// The longest such wait since the start, in seconds.
@@ -131,6 +135,8 @@ impl Default for Metrics {
             scans_degraded: Counter::default(),
             scans_refused: Counter::default(),
             spool_bytes: Gauge::default(),
+            sums_reserved: Gauge::default(),
+            sums_unkept: Gauge::default(),
             writer_lag_last: Gauge::default(),
             writer_lag_max: Gauge::default(),
         }
@@ -193,6 +199,8 @@ impl Metrics {
             ("connections", "Connections open", &self.connections),
             ("miss_storm", "1 while misses are refused in masses", &self.miss_storm),
             ("spool_bytes", "Bytes of scans on disk", &self.spool_bytes),
+            ("sums_reserved", "1 while sums of scans would survive a kill", &self.sums_reserved),
+            ("sums_unkept", "Scans in sums that a kill would lose", &self.sums_unkept),
         ] {
             registry.register(name, help, gauge.clone());
         }

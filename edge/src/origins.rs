@@ -17,7 +17,7 @@ use crate::error::EdgeError;
 
 /// How long a replica is last in line after it left a request without an answer: such a request costs its whole time
 /// limit, where one that is refused costs nothing.
-const AVOIDED: Duration = Duration::from_secs(15);
+const AVOIDED: Duration = Duration::from_secs(60);
 
 /// One replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,9 +124,24 @@ impl Origins {
         self.avoided().iter().all(|until| until.is_some_and(|until| until > now))
     }
 
-    /// Somebody who knows better says that the others are well.
-    pub(crate) fn forgive(&self) {
-        self.avoided().fill(None);
+    /// Whether another replica than this one may well answer.
+    pub(crate) fn has_other(&self, than: &Origin) -> bool {
+        let (avoided, now) = (self.avoided(), Instant::now());
+        let is_well = |until: &Option<Instant>| until.is_none_or(|until| until <= now);
+        self.all.iter().zip(avoided.iter()).any(|(origin, until)| origin != than && is_well(until))
+    }
+
+    /// A replica sent us away, which it does only where it hears from another: if all others were silent a moment ago,
+    /// the one that was so first is asked again.
+    pub(crate) fn sent_away(&self, from: &Origin) {
+        if self.has_other(from) {
+            return;
+        }
+        let mut avoided = self.avoided();
+        let others = self.all.iter().zip(avoided.iter_mut()).filter(|(origin, _)| *origin != from);
+        if let Some((_, until)) = others.min_by_key(|(_, until)| **until) {
+            *until = None;
+        }
     }
 
     fn avoided(&self) -> MutexGuard<'_, Vec<Option<Instant>>> {
@@ -225,13 +240,19 @@ mod tests {
                 asked.leave(&order[0]);
             }
         }
-        for origin in origins.in_turn() {
-            origins.avoid(&origin);
+        let order = origins.in_turn();
+        for origin in &order {
+            origins.avoid(origin);
         }
         assert_eq!(origins.in_turn().len(), 3, "who else is there to ask");
-        origins.forgive();
-        origins.avoided.lock().unwrap()[1] = Some(Instant::now());
-        assert!(origins.avoided.lock().unwrap()[0].is_none());
+        // Sent away where all others were silent: of them the first is asked again, and the others stay last in line.
+        origins.sent_away(&order[2]);
+        let others = origins.avoided.lock().unwrap().iter().filter(|until| until.is_some()).count();
+        assert_eq!((others, origins.current() == order[0]), (2, true));
+        origins.sent_away(&order[2]);
+        assert_eq!(origins.avoided.lock().unwrap().iter().filter(|until| until.is_some()).count(), 2);
+        // As if the minute were over.
+        origins.avoided.lock().unwrap().fill(Some(Instant::now()));
         let firsts: std::collections::HashSet<String> = (0..3)
             .map(|_| {
                 let first = origins.current();

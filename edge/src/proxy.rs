@@ -1,7 +1,12 @@
 //! Passes management requests on to control, as they are.
 
 use std::{
-    sync::Arc,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -12,7 +17,7 @@ use http::{
     request,
 };
 use http_body_util::{BodyExt, Either, Empty, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::legacy::{Client as HttpClient, Error, connect::HttpConnector},
@@ -40,7 +45,37 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A request's body, or none.
-type Sent = Either<Limited<Incoming>, Empty<Bytes>>;
+type Sent = Either<Watched, Empty<Bytes>>;
+
+/// A request's body that notes when all of it was taken.
+struct Watched {
+    body: Limited<Incoming>,
+    is_whole: Arc<AtomicBool>,
+}
+
+impl hyper::body::Body for Watched {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.is_whole.store(true, Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
 
 /// The way to control.
 #[derive(Debug)]
@@ -149,8 +184,12 @@ impl Proxy {
                 .build()
                 .map_err(|_| Code::NoSuchPath)?;
             let has_body = body.is_some();
+            let is_whole = Arc::new(AtomicBool::new(false));
             let sent = match body.take() {
-                Some(body) => Either::Left(Limited::new(body, self.body_bytes)),
+                Some(body) => Either::Left(Watched {
+                    body: Limited::new(body, self.body_bytes),
+                    is_whole: is_whole.clone(),
+                }),
                 None => Either::Right(Empty::new()),
             };
             // What may be asked twice goes to the next replica when this one is silent.
@@ -160,8 +199,8 @@ impl Proxy {
             let sending = self.client.request(Request::from_parts(parts, sent));
             let answered = match tokio::time::timeout(patience, sending).await {
                 Ok(answered) => answered,
-                // Of a request with a body the client may be the slow one: that says nothing of control.
-                Err(_) if has_body => return Err(Code::Timeout),
+                // While the body comes the client may be the slow one: that says nothing of control.
+                Err(_) if has_body && !is_whole.load(Relaxed) => return Err(Code::Timeout),
                 Err(_) => {
                     self.replicas.avoid(replica);
                     if may_repeat {

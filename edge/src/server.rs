@@ -133,8 +133,7 @@ impl<B: Backing> Server<B> {
     fn admit(&self, peer: SocketAddr) -> Result<OpenConnection, Refused> {
         let ip = peer.ip().to_canonical();
         // A proxy brings the connections of all its clients; those of this machine are bounded by the descriptors.
-        let is_exempt = ip.is_loopback() || self.app.config.trusted_proxies.trust(ip);
-        let permit = self.permits.enter(ip, is_exempt)?;
+        let permit = self.permits.enter(ip, self.app.config.trusted_proxies.is_exempt(ip))?;
         self.app.metrics.connections.inc();
         Ok(OpenConnection { _permit: permit, metrics: self.app.metrics.clone() })
     }

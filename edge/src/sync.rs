@@ -29,6 +29,8 @@ use crate::{
 
 /// Silence after which the stream counts as dead: four heartbeats.
 const WATCHDOG: Duration = Duration::from_secs(1);
+/// How long the first message may take where another replica may answer.
+const WELCOME_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the first message, sending one, or reading the setup may take.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 /// First and longest wait before another attempt to connect; a random half is taken off.
@@ -285,7 +287,8 @@ impl<'a, B: Backing> Link<'a, B> {
         let broken = |what: &str| Ended::Broken(what.to_owned());
         let hello = self.follower.hello();
         let mut changes = self.follower.backing.changes(hello).await?;
-        let first = match timeout(STREAM_TIMEOUT, changes.next()).await {
+        let patience = if self.follower.backing.has_other() { WELCOME_TIMEOUT } else { STREAM_TIMEOUT };
+        let first = match timeout(patience, changes.next()).await {
             Ok(first) => first?,
             Err(_) => return Err(self.silent("no welcome came")),
         };

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -17,7 +18,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use shared::certificate;
+use shared::{certificate, settings::open_to_others};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -206,6 +207,10 @@ fn read_pair(host: &str, chain: &Path) -> Result<Option<CertifiedKey>, EdgeError
     let key = chain.with_extension("key");
     if !key.exists() {
         return Ok(None);
+    }
+    let mode = fs::metadata(&key).map_err(|source| EdgeError::Storage { path: key.clone(), source })?.mode();
+    if let Some(reason) = open_to_others(&key, mode) {
+        return Err(EdgeError::Certificate { name: host.to_owned(), reason });
     }
     certified(host, &read(chain)?, &read(&key)?).map(Some)
 }

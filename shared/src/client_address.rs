@@ -58,6 +58,8 @@ impl FromStr for ForwardedHeader {
 pub struct TrustedProxies {
     networks: Vec<IpNet>,
     header: ForwardedHeader,
+    /// Whether a TLS proxy stands in front, which may be a program of this machine.
+    behind_tls_proxy: bool,
 }
 
 /// Where a request came from.
@@ -99,7 +101,7 @@ impl FromStr for TrustedProxies {
             address.or_else(|_| entry.parse::<IpNet>()).map_err(|_| NotANetwork(entry.to_owned()))
         };
         let networks = entries.map(network).collect::<Result<_, _>>()?;
-        Ok(Self { networks, header: ForwardedHeader::default() })
+        Ok(Self { networks, ..Self::default() })
     }
 }
 
@@ -108,6 +110,20 @@ impl TrustedProxies {
     #[must_use]
     pub fn reading(self, header: ForwardedHeader) -> Self {
         Self { header, ..self }
+    }
+
+    /// The same proxies; where a TLS proxy stands in front, a connection over loopback may be anybody's.
+    #[must_use]
+    pub fn behind_tls_proxy(self, behind_tls_proxy: bool) -> Self {
+        Self { behind_tls_proxy, ..self }
+    }
+
+    /// Whether bounds by address leave a connection alone: a trusted proxy brings those of others, and loopback is a
+    /// program of this machine unless a TLS proxy stands in front.
+    #[must_use]
+    pub fn is_exempt(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        self.trust(peer) || (peer.is_loopback() && !self.behind_tls_proxy)
     }
 
     /// The header in which they name the client; any other one is not looked at.
@@ -142,7 +158,7 @@ impl TrustedProxies {
     ) -> ClientAddress {
         let peer = peer.to_canonical();
         if !self.trust(peer) {
-            return ClientAddress { ip: peer, is_direct: true };
+            return ClientAddress { ip: peer, is_direct: !self.behind_tls_proxy };
         }
         let read = match self.header {
             ForwardedHeader::XForwardedFor => node,
@@ -234,6 +250,23 @@ fn node(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn behind_a_tls_proxy_loopback_is_no_program_of_this_machine() {
+        let [loopback, mapped, stranger] =
+            ["127.0.0.1", "::ffff:127.0.0.1", "192.0.2.1"].map(|ip| ip.parse().unwrap());
+        for (list, behind, expected) in
+            [("", false, true), ("", true, false), ("10.0.0.0/8", true, false), ("127.0.0.1", true, true)]
+        {
+            let proxies = list.parse::<TrustedProxies>().unwrap().behind_tls_proxy(behind);
+            for ip in [loopback, mapped] {
+                assert_eq!(proxies.is_exempt(ip), expected, "{list:?} {behind}");
+                let is_local = proxies.client(ip, std::iter::empty()).is_local();
+                assert_eq!(is_local, !behind, "{list:?} {behind}");
+            }
+            assert!(!proxies.is_exempt(stranger));
+        }
+    }
 
     #[test]
     fn lists_of_proxies() {

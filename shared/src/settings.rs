@@ -139,6 +139,19 @@ pub fn check_plain(
     ))
 }
 
+/// Why a file with a secret is refused by its mode: every user of the machine may read or change it.
+#[must_use]
+pub fn open_to_others(path: &std::path::Path, mode: u32) -> Option<String> {
+    /// What is given to those who are neither the owner nor of the group.
+    const OTHERS: u32 = 0o007;
+    (mode & OTHERS != 0).then(|| {
+        let (path, mode) = (path.display(), mode & 0o777);
+        format!(
+            "{path} is open to every user of this machine (mode {mode:03o}): chmod 600 it, or 640 for a group"
+        )
+    })
+}
+
 /// Addresses and networks of proxies.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ mod env;
 mod full_disk;
 mod metrics;
 mod newer_schema;
+mod previous_release;
 mod traces;
 
 pub(crate) use self::newer_schema::waits_for_postgres;

@@ -31,7 +31,7 @@ use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::U
 
 pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
-    attackers::{Attack, Attacker, attack},
+    attackers::{ATTACKED, Attack, Attacker, attack},
     floors::{Bound, FLOORS, Floor, MISSED, Measured, Missed, Quantity, measure},
     people::Rng,
     population::Population,

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -35,7 +36,10 @@ impl Certificate {
         let made = rcgen::generate_simple_self_signed([HOST.to_owned()])?;
         let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
         fs::write(folder.join(format!("{HOST}.pem")), &certificate)?;
-        fs::write(folder.join(format!("{HOST}.key")), &key)?;
+        let key_file = folder.join(format!("{HOST}.key"));
+        fs::write(&key_file, &key)?;
+        // One that others can read is refused.
+        fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600))?;
         let bundle = folder.with_file_name("both.pem");
         fs::write(&bundle, certificate + &key)?;
         Ok(Self { folder, bundle, der: made.cert.der().clone() })

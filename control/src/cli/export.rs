@@ -60,6 +60,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         Database::Postgres(url) => serve::connect(&url).await?,
         Database::Sqlite(path) => Db::open_sqlite(&path).await.map_err(failed)?,
     };
+    serve::check_schema(&db).await?;
     let mut conn = db.read().await.map_err(failed)?;
     let accounts = match account {
         Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],

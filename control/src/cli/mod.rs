@@ -167,10 +167,12 @@ async fn rebuild_edges(region: Option<String>, place: Place) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the database of a command as it is.
+/// Opens the database of a command, whose schema this release can use.
 async fn connect(place: Place) -> Result<Db, Failure> {
     let url = place.database_url()?;
-    serve::connect(&url).await
+    let db = serve::connect(&url).await?;
+    serve::check_schema(&db).await?;
+    Ok(db)
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {

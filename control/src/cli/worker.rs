@@ -29,7 +29,7 @@ use crate::{
     },
     system::{SystemClock, SystemRandom},
     telemetry,
-    worker::run_jobs,
+    worker::{run_jobs, write_probe},
 };
 
 /// Arguments of `control worker`.
@@ -118,7 +118,9 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let _ = writeln!(io::stdout().lock(), "Waymark's worker is up.\n{at}Ctrl-C stops it.");
     // Without systemd there is nobody to notify.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    let probing = tokio::spawn(write_probe::run(app.clone(), shutdown.clone()));
     run_jobs::run(app.clone(), shutdown).await;
+    probing.abort();
     stop_admin.cancel();
     if let Some(task) = shown {
         match task.await {

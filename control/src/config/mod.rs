@@ -115,6 +115,7 @@ impl Config {
     /// The first setting that cannot be used.
     pub fn read(settings: Settings) -> Result<Self, ConfigError> {
         let settings = settings.with_file()?;
+        let behind_tls_proxy = truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?;
         let config = Self {
             api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, loopback(8080))?,
             api_tls_listen: listen_or_off(
@@ -137,10 +138,11 @@ impl Config {
             admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, loopback(8082))?,
             public_url: public_url(settings.public_url)?,
             tls_dir: settings.tls_dir.map(PathBuf::from),
-            behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            behind_tls_proxy,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
-                .reading(forwarded_header(settings.forwarded_header.as_deref())?),
+                .reading(forwarded_header(settings.forwarded_header.as_deref())?)
+                .behind_tls_proxy(behind_tls_proxy),
             limits: limits(
                 settings.requests_per_key.as_deref(),
                 settings.refusals_per_address.as_deref(),

@@ -178,6 +178,7 @@ pub fn capacity(texts: &CapacityTexts<'_>) -> Result<CapacityLimits, ConfigError
             1..=1 << 30,
         )?,
         upload_window: default.upload_window,
+        writes: default.writes,
     })
 }
 

@@ -170,7 +170,7 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub connections_per_account: Option<String>,
 
-    /// Longest time for the headers of a request to the API [default: 10]
+    /// Longest time for the headers of a request to the API [default: 5]
     #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
     #[serde(deserialize_with = "text")]
     pub header_seconds: Option<String>,

@@ -39,7 +39,7 @@ impl FromRequestParts<Arc<App>> for Caller {
         match access::identify(app, &key).await {
             Ok(actor) => {
                 let hash = hash_key(&key);
-                rate_limit::count(app, parts, &hash)?;
+                rate_limit::count(app, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
                 Ok(Self(actor))
             }

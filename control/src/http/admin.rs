@@ -23,7 +23,10 @@ use shared::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::serve::{ApiListeners, Clients, run_router};
+use super::{
+    middleware::protect,
+    serve::{ApiListeners, Clients, run_router},
+};
 use crate::{publish::publisher_stats::PublisherStats, service::App, tls::Certificates};
 
 mod readings;
@@ -191,7 +194,10 @@ pub async fn run_admin(
         let (kind, body) = if kind == OPENMETRICS { exposition::answer(accept, body) } else { (kind, body) };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        protect(headers, None);
         std::future::ready(response)
     });
     let listeners = ApiListeners { plain: vec![listener], tls: None };

@@ -257,7 +257,7 @@ const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NOT_STRICT: HeaderValue = HeaderValue::from_static("max-age=0");
 
 /// Adds what every answer says to browsers and caches; `over_tls` says whether certificates are development ones.
-fn protect(headers: &mut HeaderMap, over_tls: Option<bool>) {
+pub(super) fn protect(headers: &mut HeaderMap, over_tls: Option<bool>) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     if let Some(is_development) = over_tls {

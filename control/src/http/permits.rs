@@ -91,5 +91,6 @@ pub(super) fn hold(
 /// Gives the connection to an edge.
 pub(super) fn prove_edge(parts: &Parts, edge: &str, key: [u8; 32]) -> Result<(), ServiceError> {
     let Some(permit) = permit(parts) else { return Ok(()) };
-    permit.prove(&Holder { rank: Rank::Trusted, key, account: edge.to_owned() }).map_err(refusal)
+    let holder = Holder { rank: Rank::Trusted, key, account: edge.to_owned(), is_operator: true };
+    permit.prove(&holder).map_err(refusal)
 }

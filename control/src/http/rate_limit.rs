@@ -11,8 +11,9 @@ use shared::problem::Code;
 
 use super::{api_error::Refusal, middleware::RequestInfo};
 use crate::{
+    domain::access::Actor,
     error::ServiceError,
-    service::{App, limiter::Verdict},
+    service::{App, capacity::is_public, limiter::Verdict},
 };
 
 /// What the limits said of a request, from wherever they are asked to the layer that answers.
@@ -43,9 +44,14 @@ impl Ledger {
     }
 }
 
-/// Counts a request with a known key.
-pub(super) fn count(app: &App, parts: &Parts, key: &[u8; 32]) -> Result<(), ServiceError> {
-    check(app.limiter.request(key), parts.extensions.get(), "with this key")
+/// Counts a request with a known key; a public one counts for its account, too.
+pub(super) fn count(app: &App, parts: &Parts, actor: &Actor, key: &[u8; 32]) -> Result<(), ServiceError> {
+    check(app.limiter.request(key), parts.extensions.get(), "with this key")?;
+    if !is_public(actor.kind) {
+        return Ok(());
+    }
+    let verdict = app.limiter.public_request(actor.account);
+    check(verdict, parts.extensions.get(), "with public keys of this account")
 }
 
 /// Counts a request that is refused for want of a key; gives the refusal that goes out.

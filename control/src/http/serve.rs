@@ -28,7 +28,7 @@ use crate::service::App;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest TLS handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause after the system could not accept, mostly for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -87,7 +87,7 @@ impl Clients {
     fn enter(&self, peer: SocketAddr) -> Option<Permit> {
         let ip = peer.ip().to_canonical();
         let is_proxy = self.proxies.trust(ip);
-        let permit = self.permits.enter(ip, is_proxy || ip.is_loopback()).ok()?;
+        let permit = self.permits.enter(ip, self.proxies.is_exempt(ip)).ok()?;
         if is_proxy {
             permit.handle().relay();
         }

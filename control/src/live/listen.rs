@@ -14,7 +14,7 @@ use super::session::{self, Limits};
 use crate::service::App;
 
 /// Longest TLS handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Pause after the system could not accept, mostly for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -90,9 +90,10 @@ impl Doors {
 
     fn enter(&self, stream: TcpStream, peer: SocketAddr) {
         let ip = peer.ip().to_canonical();
-        let is_proxy = self.app.trusted_proxies.trust(ip);
         // A refusal is counted; the client sees the connection closed.
-        let Ok(permit) = self.app.capacity.mqtt.enter(ip, is_proxy || ip.is_loopback()) else { return };
+        let Ok(permit) = self.app.capacity.mqtt.enter(ip, self.app.trusted_proxies.is_exempt(ip)) else {
+            return;
+        };
         // Messages are small: they must not wait for more.
         let _ = stream.set_nodelay(true);
         // MQTT names no client: behind a proxy, clients share the proxy's limit.

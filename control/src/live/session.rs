@@ -47,7 +47,7 @@ use crate::{
 };
 
 /// Longest wait for the CONNECT.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest time that one write may take: a client that does not read is gone.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -33,9 +33,9 @@ const ROUND: Duration = Duration::from_secs(1);
 /// How long a replica counts as running after it said so: four rounds may fail.
 const HELD: Duration = Duration::from_secs(5);
 
-/// Edges are sent only to replicas that said so within this: two rounds. One that is frozen holds none any more, and is
+/// Edges are sent only to replicas that said so within this: a round, and half of one for writing and reading. One that is frozen holds none any more, and is
 /// the last place to send them to.
-const HEARD_WITHIN: Duration = Duration::from_millis(2_500);
+const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// So long after a call of one that waits, acknowledgements are told at once.
 const TELL_AT_ONCE: Duration = Duration::from_secs(3);

@@ -90,6 +90,7 @@ pub async fn create(
 ) -> Result<Vec<Action>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
     let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let mut making = Making::begin(app, &mut tx, actor, &grant, around).await?;
     let now = making.now;

@@ -75,6 +75,7 @@ pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<Custom
     let grant = require(actor, Verb::Create, ActionTypes)?;
     new.details.scopes = grant.scopes_of_new(new.details.scopes);
     let name = new.name.clone();
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     accounts::lock(&mut tx, actor.account).await?;
     if action_types::count(&mut tx, actor.account).await? >= MAX_TYPES {
@@ -106,6 +107,7 @@ pub async fn update(
     let grant = require(actor, Verb::Update, ActionTypes)?;
     change.scopes = grant.scopes_of_change(change.scopes);
     check_own(name)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
     let stored =
@@ -125,6 +127,7 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, name: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, ActionTypes)?;
     check_own(name)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
     if !stored.is_some_and(|stored| grant.admits(&stored.name, stored.scopes())) {

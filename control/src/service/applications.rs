@@ -49,6 +49,7 @@ pub async fn create(
     let id = ApplicationId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let parsed = project_id(project)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     if !project_rows::hold(&mut tx, actor.account, parsed).await? {
         return Err(projects::not_found(project));
@@ -133,6 +134,7 @@ pub async fn update(
     change: ApplicationChange,
 ) -> Result<Application, ServiceError> {
     let _ = require(actor, Verb::Update, Applications)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let application = update_in(app, &mut tx, actor, project, id, change).await?;
     tx.commit().await?;
@@ -153,6 +155,7 @@ pub async fn update_many(
 ) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Update, Applications)?;
     project_id(project)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let mut absent = Vec::new();
     for id in bulk::in_order(ids) {
@@ -185,6 +188,7 @@ async fn update_in(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Delete, Applications)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = delete_in(app, &mut tx, actor, project, id).await?;
     tx.commit().await?;
@@ -204,6 +208,7 @@ pub async fn delete_many(
 ) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Delete, Applications)?;
     project_id(project)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in bulk::in_order(ids) {

@@ -39,6 +39,7 @@ pub async fn create(
     let now = app.clock.now();
     let id = BatchId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
@@ -78,6 +79,7 @@ pub async fn update(
     change: BatchChange,
 ) -> Result<Batch, ServiceError> {
     let grant = require(actor, Verb::Update, Batches)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (batch, after) = Batch::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
@@ -92,6 +94,7 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Batches)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = Batch::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;

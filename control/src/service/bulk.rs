@@ -128,6 +128,7 @@ pub async fn update<D: Bulk>(
     change: D::Change,
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, D::SUBJECT)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
@@ -146,6 +147,7 @@ pub async fn update<D: Bulk>(
 #[instrument(skip_all)]
 pub async fn delete<D: Bulk>(app: &App, actor: &Actor, ids: &[String]) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, D::SUBJECT)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
@@ -227,6 +229,7 @@ pub async fn create_each<D: CreateEach>(
         let fault = format!("The array must hold 1 to {MAX_CREATED} items, not {}.", items.len());
         return Err(ServiceError::refused(Code::Invalid, fault));
     }
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let mut results = Vec::with_capacity(items.len());
     for item in items {

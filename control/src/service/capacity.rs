@@ -72,6 +72,8 @@ pub struct CapacityLimits {
     pub times: TimeLimits,
     /// Uploads at once: with two parts of 5 MiB each, 32 take 320 MiB of memory.
     pub uploads: usize,
+    /// Writes of requests that may wait for the database at once: a second's work or two.
+    pub writes: usize,
     /// Bytes a second that an upload brings at least, over [`Self::upload_window`].
     pub upload_rate: u64,
     /// The time over which the rate of an upload is taken.
@@ -88,6 +90,7 @@ impl Default for CapacityLimits {
             connections_per_account: None,
             times: TimeLimits::default(),
             uploads: 32,
+            writes: 1_024,
             upload_rate: 8 << 10,
             upload_window: Duration::from_secs(30),
         }
@@ -135,6 +138,7 @@ pub struct Capacity {
     /// Imports of redirections and other long lists of changes.
     imports: Shares<Owner>,
     property_writes: Shares<Owner>,
+    writes: Shares<Owner>,
 }
 
 impl Default for Capacity {
@@ -150,25 +154,24 @@ impl Capacity {
         let quarter = (platform::descriptors() / 4).max(64);
         let permits = |most: usize, newcomers: usize| {
             let share = |set: Option<usize>, default: usize| set.unwrap_or(default).max(1);
+            let (public, per_account) =
+                ((most / 2).max(1), share(limits.connections_per_account, most - most / 4));
             Permits::new(Bounds {
                 most,
                 newcomers: Some(newcomers.max(1)),
-                public: (most / 2).max(1),
+                public,
                 per_address: limits.connections_per_address,
                 per_key: share(limits.connections_per_key, most / 4),
-                per_account: share(limits.connections_per_account, most - most / 4),
+                per_account,
+                // Of three quarters, operators always find one.
+                per_applications: (per_account - per_account / 3).max(1),
+                per_account_public: (public / 2).max(1),
             })
         };
         let api = limits.api_connections.unwrap_or_else(|| quarter.min(API_CONNECTIONS));
         let mqtt = limits.mqtt_connections.unwrap_or_else(|| quarter.min(MANY_CONNECTIONS));
         let edges = quarter.min(MANY_CONNECTIONS);
-        let internal = Bounds {
-            newcomers: Some(edges / 2),
-            per_address: edges,
-            per_key: edges,
-            per_account: edges,
-            ..Bounds::plain(edges, edges)
-        };
+        let internal = Bounds { newcomers: Some(edges / 2), ..Bounds::plain(edges, edges) };
         Self {
             api: permits(api, (api / 4).min(MOST_NEWCOMERS)),
             mqtt: permits(mqtt, (mqtt / 4).min(MOST_NEWCOMERS)),
@@ -181,6 +184,7 @@ impl Capacity {
             changes: Shares::new(URGENT_LANE),
             imports: Shares::new(BULK_LANE),
             property_writes: Shares::new(PROPERTY_WRITES),
+            writes: Shares::new(limits.writes),
             limits,
         }
     }
@@ -242,6 +246,11 @@ impl Capacity {
     pub(crate) fn property_write(&self, actor: &Actor) -> Result<Place, ServiceError> {
         take_write(&self.property_writes, actor, "property writes")
     }
+
+    /// A place for any other write of a request, held until it is committed.
+    pub(crate) fn write(&self, actor: &Actor) -> Result<Place, ServiceError> {
+        take_write(&self.writes, actor, "writes")
+    }
 }
 
 /// A place for a write: an account has three quarters at most, its applications, their users and Things a half.
@@ -289,7 +298,7 @@ pub(crate) fn refusal(reason: Refused) -> ServiceError {
         Refused::Key => "with this key",
         Refused::Account => "of this account",
         Refused::Address => "from this address",
-        Refused::Public => "with keys of applications and their users",
+        Refused::Public => "with keys of applications, their users and Things",
         Refused::Full | Refused::Displaced | Refused::HeadersLate | Refused::Idle | Refused::SlowReader => {
             "without a known key"
         }
@@ -298,117 +307,21 @@ pub(crate) fn refusal(reason: Refused) -> ServiceError {
     ServiceError::refused(Code::TooManyRequests, text)
 }
 
+/// Whether anybody can get a key of this kind: it lies in a public page, is made by whoever has one of these, or can be
+/// taken out of an item.
+pub(crate) const fn is_public(kind: ActorKind) -> bool {
+    match kind {
+        ActorKind::Operator | ActorKind::TrustedApp => false,
+        ActorKind::App | ActorKind::User | ActorKind::Thng => true,
+    }
+}
+
 /// How a connection is held by who showed a key.
 pub(crate) fn holder(actor: &Actor, key: [u8; 32]) -> platform::Holder {
-    let rank = match actor.kind {
-        ActorKind::Operator | ActorKind::TrustedApp | ActorKind::Thng => platform::Rank::Trusted,
-        // They lie in public pages, or are made by whoever has one of these.
-        ActorKind::App | ActorKind::User => platform::Rank::Public,
-    };
-    platform::Holder { rank, key, account: actor.account.to_string() }
+    let rank = if is_public(actor.kind) { platform::Rank::Public } else { platform::Rank::Trusted };
+    let is_operator = actor.kind == ActorKind::Operator;
+    platform::Holder { rank, key, account: actor.account.to_string(), is_operator }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::access::UserRights;
-
-    fn actor(account: u8, kind: ActorKind, id: &str) -> Actor {
-        let account = AccountId::new(1, [account; 16]);
-        Actor {
-            account,
-            kind,
-            id: id.to_owned(),
-            project: None,
-            app: None,
-            enterprise: true,
-            user_rights: UserRights::default(),
-        }
-    }
-
-    /// Places of those who ask until they are refused, in turn.
-    fn taken(mut take: impl FnMut(usize) -> Result<Place, ServiceError>) -> (Vec<Place>, Code) {
-        let mut places = Vec::new();
-        loop {
-            match take(places.len()) {
-                Ok(place) => places.push(place),
-                Err(error) => return (places, error.code()),
-            }
-        }
-    }
-
-    #[test]
-    fn applications_leave_streams_to_operators_and_tenants_to_others() {
-        let capacity = Capacity::default();
-        let app = |n: usize| actor(1, ActorKind::TrustedApp, &n.to_string());
-        let (one, code) = taken(|_| capacity.stream(&app(0), None));
-        assert_eq!((one.len(), code), (20, Code::TooManyRequests));
-        let (apps, _) = taken(|n| capacity.stream(&app(1 + n), None));
-        assert_eq!(apps.len(), 5, "all applications of the account");
-        let operator = |n: usize| actor(1, ActorKind::Operator, &n.to_string());
-        let (operators, _) = taken(|n| capacity.stream(&operator(n), None));
-        assert_eq!(operators.len(), 25);
-        let client = "198.51.100.1".parse().ok();
-        let (other, _) = taken(|n| capacity.stream(&actor(2, ActorKind::Operator, &n.to_string()), client));
-        assert_eq!(other.len(), 40, "of one address");
-    }
-
-    #[test]
-    fn uploads_of_one_url_key_or_tenant_leave_places_to_others() {
-        let capacity = Capacity::default();
-        let account = |n: u8| AccountId::new(1, [n; 16]);
-        let file = |n: usize| FileId::new(1, [u8::try_from(n).unwrap(); 16]);
-        let (signed, code) = taken(|_| capacity.upload(account(1), None, file(0), None));
-        assert_eq!((signed.len(), code), (8, Code::TooManyRequests));
-        let (rest, _) = taken(|n| capacity.upload(account(1), None, file(1 + n), None));
-        assert_eq!(rest.len(), 8, "of the account");
-        let operator = actor(2, ActorKind::Operator, "o");
-        let (keyed, _) = taken(|n| capacity.upload(account(2), Some(&operator), file(n), None));
-        assert_eq!(keyed.len(), 8);
-        let (last, code) =
-            taken(|n| capacity.upload(account(3 + u8::try_from(n).unwrap()), None, file(100 + n), None));
-        assert_eq!((last.len(), code), (8, Code::Unavailable), "the pool is full");
-    }
-
-    #[test]
-    fn logins_test_events_and_look_ups_have_shares() {
-        let capacity = Capacity::default();
-        let app = actor(1, ActorKind::App, "a");
-        assert_eq!(taken(|_| capacity.password(&app)).0.len(), 25);
-        assert_eq!(taken(|_| capacity.ping(&actor(1, ActorKind::Operator, "o"))).0.len(), 4);
-        let (edge, other) = ("e1".into(), "e2".into());
-        let (held, code) = taken(|_| capacity.lookup(&edge));
-        assert_eq!((held.len(), code), (6, Code::Unavailable));
-        assert!(capacity.lookup(&other).is_ok(), "another edge is answered");
-    }
-
-    #[test]
-    fn waiting_writes_of_an_account_leave_room_to_operators_and_other_accounts() {
-        type Take = fn(&Capacity, &Actor) -> Result<Place, ServiceError>;
-        let pools: [(usize, Take); 3] = [
-            (1_024, |capacity, actor| capacity.change(actor, Lane::Urgent)),
-            (64, |capacity, actor| capacity.change(actor, Lane::Bulk)),
-            (8_192, |capacity, actor| capacity.property_write(actor)),
-        ];
-        for (most, take) in pools {
-            let capacity = Capacity::default();
-            let app = |n: usize| actor(1, ActorKind::App, &n.to_string());
-            let (apps, code) = taken(|n| take(&capacity, &app(n)));
-            assert_eq!(
-                (apps.len(), code),
-                (most / 2, Code::TooManyRequests),
-                "all applications of the account"
-            );
-            let (operator, code) = taken(|_| take(&capacity, &actor(1, ActorKind::Operator, "o")));
-            assert_eq!((operator.len(), code), (most / 4, Code::TooManyRequests), "its operators");
-            let (other, code) = taken(|_| take(&capacity, &actor(2, ActorKind::Operator, "o")));
-            assert_eq!(
-                (other.len(), code),
-                (most / 4, Code::Unavailable),
-                "another account, until all is full"
-            );
-            drop(apps);
-            assert!(take(&capacity, &app(0)).is_ok(), "what was written makes room");
-        }
-    }
-}
+mod tests;

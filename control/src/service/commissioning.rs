@@ -52,6 +52,7 @@ pub async fn commission(
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = admit(actor, Verb::Create)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let product = find_product(&mut tx, actor, &draft.product).await?;
     let id = resolve_with_product(&mut tx, actor, thng, product.as_ref().ok()).await?;
@@ -73,6 +74,7 @@ pub async fn decommission(
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = admit(actor, Verb::Create)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, thng).await?;
     Making { app, actor, grant: &grant, origin, step: Step::Decommission, draft }

@@ -96,6 +96,7 @@ pub async fn create(
     let now = app.clock.now();
     let id = FileId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
@@ -132,6 +133,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 #[instrument(skip_all)]
 pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> Result<File, ServiceError> {
     let grant = require(actor, Verb::Update, Files)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (file, after) = File::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
@@ -146,6 +148,7 @@ pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> R
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Files)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = File::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;

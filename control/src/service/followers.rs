@@ -90,6 +90,7 @@ pub(super) async fn save<F: Follower>(
 #[instrument(skip_all)]
 pub async fn delete<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, F::SUBJECT)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = delete_in::<F>(&mut tx, actor, &grant, reference).await?;
     tx.commit().await?;

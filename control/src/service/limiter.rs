@@ -16,7 +16,7 @@ use std::{
 use governor::{
     Quota, RateLimiter, clock::Clock, middleware::StateInformationMiddleware, state::keyed::DashMapStateStore,
 };
-use shared::client_address::network;
+use shared::{client_address::network, id::AccountId};
 
 /// Buckets that addresses share, as at the edge: two clients of 65,536 rarely meet.
 const BUCKETS: u64 = 65_536;
@@ -26,7 +26,8 @@ const BUCKETS: u64 = 65_536;
 pub struct Limits {
     /// Requests of one key, a second; bursts of twice as many.
     ///
-    /// An import by arrays of 1,000 at 20,000 rows a second takes 20 of them.
+    /// An import by arrays of 1,000 at 20,000 rows a second takes 20 of them. All public keys of an account together,
+    /// of which anybody gets as many as wanted, have twice as many.
     pub requests_per_key: u32,
     /// Requests of one address without a key that is known, a second; bursts of ten times as many.
     ///
@@ -86,6 +87,7 @@ pub struct Verdict {
 #[derive(Debug)]
 pub struct Limiter {
     keys: Limit<[u8; 16]>,
+    public: Limit<AccountId>,
     refusals: Limit<u32>,
     logins: Limit<u32>,
     hasher: RandomState,
@@ -98,6 +100,7 @@ impl Limiter {
         const SECOND: Duration = Duration::from_secs(1);
         Self {
             keys: Limit::new(limits.requests_per_key, SECOND, 2, ticks),
+            public: Limit::new(limits.requests_per_key.saturating_mul(2), SECOND, 2, ticks),
             refusals: Limit::new(limits.refusals_per_address, SECOND, 10, ticks),
             logins: Limit::new(limits.logins_per_address, 60 * SECOND, 1, ticks),
             hasher: RandomState::new(),
@@ -111,6 +114,12 @@ impl Limiter {
         let mut half = [0; 16];
         half.copy_from_slice(key.get(..16)?);
         self.keys.check(&half)
+    }
+
+    /// A request with any public key of an account; `None` where nothing limits it.
+    #[must_use]
+    pub fn public_request(&self, account: AccountId) -> Option<Verdict> {
+        self.public.check(&account)
     }
 
     /// A request that is refused for want of a key; nothing limits programs of this machine, which are `None`.
@@ -128,6 +137,7 @@ impl Limiter {
     /// Gives back the memory of keys and addresses that are quiet; called on a timer.
     pub fn forget(&self) {
         self.keys.forget();
+        self.public.forget();
         self.refusals.forget();
         self.logins.forget();
     }
@@ -218,6 +228,14 @@ mod tests {
         assert_eq!(limiter.request(&one), verdict(true, 0, 2));
         clock.set(UnixMillis(2_500));
         assert_eq!(limiter.request(&one), verdict(true, 3, 1));
+    }
+
+    #[test]
+    fn public_keys_of_an_account_share_a_bucket() {
+        let (limiter, _) = limiter(Limits { requests_per_key: 2, ..Limits::default() });
+        let account = |n: u8| AccountId::new(1, [n; 16]);
+        assert_eq!(allowed((0..50).map(|_| limiter.public_request(account(1)))), 8);
+        assert_eq!(allowed((0..50).map(|_| limiter.public_request(account(2)))), 8, "another account");
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub async fn add(
     locations: Vec<(String, Location)>,
 ) -> Result<Vec<LocationEntry>, ServiceError> {
     let grant = require(actor, Verb::Update, Locations)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let mut thng: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
     let entries = record(&mut tx, actor.account, &mut thng, locations, app.clock.now()).await?;
@@ -95,6 +96,7 @@ pub async fn delete(
     to: Option<UnixMillis>,
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Locations)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let mut thng: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
     thng_locations::delete(&mut tx, actor.account, thng.id, to).await?;

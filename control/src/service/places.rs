@@ -43,6 +43,7 @@ pub async fn create(
     let now = app.clock.now();
     let id = PlaceId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let scopes = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
@@ -131,6 +132,7 @@ pub async fn update(
     change: PlaceChange,
 ) -> Result<Place, ServiceError> {
     let grant = require(actor, Verb::Update, Places)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (place, after) = Place::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
@@ -145,6 +147,7 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Places)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = Place::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;

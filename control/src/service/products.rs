@@ -40,6 +40,7 @@ pub async fn create(
     project: Option<&str>,
 ) -> Result<Product, ServiceError> {
     let _ = require(actor, Verb::Create, Products)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let product = Product::create_in(app, &mut tx, actor, change, project).await?;
     tx.commit().await?;
@@ -108,6 +109,7 @@ pub async fn update(
     change: ProductChange,
 ) -> Result<Product, ServiceError> {
     let grant = require(actor, Verb::Update, Products)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (product, after) = Product::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
@@ -122,6 +124,7 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Products)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = Product::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;

@@ -35,6 +35,7 @@ pub async fn create(app: &App, actor: &Actor, change: ProjectChange) -> Result<P
     let now = app.clock.now();
     let id = ProjectId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let new = Project { id, stamp: Stamp::new(now), name, details: change.details };
     let project = documents::insert(&mut tx, actor.account, new).await?;
@@ -75,6 +76,7 @@ pub async fn update(
     change: ProjectChange,
 ) -> Result<Project, ServiceError> {
     let grant = require(actor, Verb::Update, Projects)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (project, after) = Project::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
@@ -90,6 +92,7 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Projects)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = Project::delete_in(app, &mut tx, actor, &grant, id).await?;
     tx.commit().await?;

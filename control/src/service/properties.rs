@@ -72,6 +72,7 @@ async fn write_many(
     owner: (Owner, &str),
     points: Vec<NewPoint>,
 ) -> Result<Vec<Point>, ServiceError> {
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let kept = write_held(app, &mut tx, actor, grant, owner, points).await?;
     tx.commit().await?;
@@ -279,6 +280,7 @@ pub async fn delete(
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Properties)?;
     refuse_system([key].into_iter())?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
     let removal = properties::remove(&mut tx, actor.account, &id, key, before).await?;
@@ -286,6 +288,7 @@ pub async fn delete(
     match removal {
         Removal::Done => sweep_once(app).await,
         Removal::Before(property, before) => loop {
+            let _place = app.capacity.write(actor)?;
             let mut tx = app.db.begin().await?;
             let gone = properties::remove_before(&mut tx, property, before, REMOVAL_STEP).await?;
             tx.commit().await?;
@@ -304,6 +307,7 @@ pub async fn delete(
 #[instrument(skip_all)]
 pub async fn delete_all(app: &App, actor: &Actor, owner: (Owner, &str)) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Properties)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
     properties::remove_own(&mut tx, actor.account, &id).await?;

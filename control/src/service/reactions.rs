@@ -59,6 +59,7 @@ pub async fn create(
         return Err(ServiceError::refused(Code::Invalid, "name and effect are required."));
     };
     let now = app.clock.now();
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
     let details = ReactionDetails { common: change.common.clone(), hears: Hears::default(), effect };
@@ -92,6 +93,7 @@ pub async fn update(
     change: ReactionChange,
 ) -> Result<Reaction, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Reactions)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (reaction, after) = Reaction::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;

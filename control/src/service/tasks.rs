@@ -59,6 +59,7 @@ pub async fn create(
     let grant = require(actor, Verb::Create, Batches)?;
     let now = app.clock.now();
     let id = TaskId::new(now.0, app.random16()?);
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let batch = named::find_locked::<Batch>(&mut tx, actor, &grant, batch).await?.id;
     check_domain(&mut tx, actor, population.short_urls.as_ref()).await?;

@@ -28,6 +28,7 @@ const MAX_GENERATIONS: u32 = 100;
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
     let grant = require(actor, Verb::Create, Keys)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, actor.account, id).await?;
     admitted(found, &grant, id.as_str())?;
@@ -73,6 +74,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<(ThngId, 
 #[instrument(skip_all)]
 pub async fn revoke(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Keys)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Thng>(&mut tx, actor, &grant, reference).await?.id;
     find_valid(app, &mut tx, id).await?;

@@ -52,6 +52,7 @@ pub async fn create(
     project: Option<&str>,
 ) -> Result<Thng, ServiceError> {
     let _ = require(actor, Verb::Create, Thngs)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let thng = create_in(app, &mut tx, actor, change, project).await?;
     tx.commit().await?;
@@ -122,6 +123,7 @@ pub async fn update(
     change: ThngChange,
 ) -> Result<Thng, ServiceError> {
     let grant = require(actor, Verb::Update, Thngs)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (thng, after) = Thng::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
@@ -136,6 +138,7 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Thngs)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = Thng::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;

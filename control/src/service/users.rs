@@ -67,6 +67,7 @@ pub async fn register(app: &App, actor: &Actor, new: NewUser) -> Result<Register
         activation: Some(hash_key(&activation_code)),
         details: &details,
     };
+    let _place = app.capacity.write(actor)?;
     let mut tx = begin(app, actor, application).await?;
     let user = app_users::insert(&mut tx, row, now).await.map_err(|error| match error {
         StoreError::Unique(_) => {
@@ -97,6 +98,7 @@ pub async fn create_anonymous(app: &App, actor: &Actor) -> Result<LoggedIn, Serv
         activation: None,
         details: &UserDetails::default(),
     };
+    let _place = app.capacity.write(actor)?;
     let mut tx = begin(app, actor, application).await?;
     let user = app_users::insert(&mut tx, row, now).await?;
     let key = add_key(app, &mut tx, actor, &user).await?;
@@ -113,6 +115,7 @@ pub async fn activate(app: &App, actor: &Actor, id: &str, code: &str) -> Result<
     let (_, application) = application(actor)?;
     let not_found = || not_found(id);
     let parsed: UserId = id.parse().map_err(|_| not_found())?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = begin(app, actor, application).await?;
     let user = app_users::find_locked(&mut tx, actor.account, parsed).await?;
     let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
@@ -151,6 +154,7 @@ pub async fn login(app: &App, actor: &Actor, credentials: Credentials) -> Result
     };
     let is_right = app.passwords.verify(app.capacity.password(actor)?, credentials.password, stored).await?;
     let id = id.filter(|_| is_right && status == Some(UserStatus::Active)).ok_or_else(failed)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = begin(app, actor, application).await?;
     let user = app_users::find_locked(&mut tx, actor.account, id).await?.ok_or_else(failed)?;
     let key = add_key(app, &mut tx, actor, &user).await?;
@@ -165,6 +169,7 @@ pub async fn login(app: &App, actor: &Actor, credentials: Credentials) -> Result
 #[instrument(skip_all)]
 pub async fn logout(app: &App, actor: &Actor, key: &str) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Update, Access)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     keys::revoke(&mut tx, &hash_key(key), app.clock.now().0).await?;
     tx.commit().await?;
@@ -210,6 +215,7 @@ pub async fn update(
 ) -> Result<AppUser, ServiceError> {
     let grant = require(actor, Verb::Update, Users)?;
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let user = app_users::find_locked(&mut tx, actor.account, parsed)
         .await?
@@ -229,6 +235,7 @@ pub async fn update(
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Users)?;
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let user = app_users::find_locked(&mut tx, actor.account, parsed).await?;
     user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;

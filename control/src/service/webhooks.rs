@@ -71,6 +71,7 @@ pub async fn create(
 ) -> Result<Webhook, ServiceError> {
     let grant = require(actor, Verb::Create, Subject::Webhooks)?;
     let now = app.clock.now();
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
     let new = Webhook {
@@ -103,6 +104,7 @@ pub async fn update(
     change: WebhookChange,
 ) -> Result<Webhook, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (webhook, after) = Webhook::update_in(app, &mut tx, actor, &grant, id, change).await?;
     tx.commit().await?;
@@ -195,6 +197,7 @@ pub async fn rotate(
         return Err(ServiceError::refused(Code::Invalid, fault));
     }
     let now = app.clock.now();
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
     let webhook = webhook.rotate(now, UnixMillis(now.0.saturating_add(overlap)));
@@ -252,6 +255,7 @@ pub async fn deliveries(
 #[instrument(skip_all)]
 pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
     if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
@@ -277,6 +281,7 @@ pub async fn send_range_again(
     let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
     let (mut all, mut after) = (0, 0);
     loop {
+        let _place = app.capacity.write(actor)?;
         let mut tx = app.db.begin().await?;
         let (count, last) =
             messages::send_range_again(&mut tx, webhook.stamp.seq, range, after, STEP).await?;

@@ -1,6 +1,9 @@
 //! Whether the database takes writes: a small real one now and then, for readiness.
 
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::{
+    sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst},
+    time::Duration,
+};
 
 use shared::time::UnixMillis;
 
@@ -10,11 +13,16 @@ use crate::store::{StoreError, write_probe};
 /// Bytes of a probe, as of a small request: four pages of SQLite.
 const FILLER: [u8; 16 << 10] = [0; 16 << 10];
 
+/// Longest time of a probe: twice that of a statement. A commit that takes longer hangs.
+pub const LIMIT: Duration = Duration::from_secs(10);
+
 /// What the last probe said.
 #[derive(Debug, Default)]
 pub struct WriteProbe {
     /// The first failure of an unbroken row of them; 0 while there is none.
     failing_since: AtomicI64,
+    /// Whether the last probe ended without an answer.
+    in_doubt: AtomicBool,
 }
 
 impl WriteProbe {
@@ -24,27 +32,36 @@ impl WriteProbe {
         Some(self.failing_since.load(SeqCst)).filter(|since| *since != 0).map(UnixMillis)
     }
 
+    /// A probe ended without an answer; gives whether it is the second in a row.
+    fn doubted(&self) -> bool {
+        self.in_doubt.swap(true, SeqCst)
+    }
+
     fn failed(&self, now: UnixMillis) -> bool {
         self.failing_since.compare_exchange(0, now.0.max(1), SeqCst, SeqCst).is_ok()
     }
 
     fn succeeded(&self) -> bool {
+        self.in_doubt.store(false, SeqCst);
         self.failing_since.swap(0, SeqCst) != 0
     }
 }
 
-/// Writes once under `id`, which no other process has; gives whether the database took it.
+/// Writes once under `id`, which no other process has, within `limit`; gives whether the database took it.
 ///
-/// A database that is busy is no fault: then others are writing.
-pub async fn probe(app: &App, id: i64) -> bool {
-    match write(app, id).await {
+/// A database that is busy once is no fault: then others are writing. Busy, or without an answer, twice in a row means
+/// that it takes no writes.
+pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
+    let written = tokio::time::timeout(limit, write(app, id)).await.unwrap_or(Err(StoreError::Timeout));
+    match written {
         Ok(()) => {
             if app.write_probe.succeeded() {
                 tracing::info!("the database takes writes again");
             }
             true
         }
-        Err(StoreError::Busy | StoreError::Timeout | StoreError::Stopped) => {
+        Err(StoreError::Stopped) => app.write_probe.failing_since().is_none(),
+        Err(StoreError::Busy | StoreError::Timeout) if !app.write_probe.doubted() => {
             app.write_probe.failing_since().is_none()
         }
         Err(error) => {

@@ -172,10 +172,11 @@ fn is_passing(code: &str) -> bool {
             matches!(number & 0xff, BUSY | LOCKED | IO | FULL | CANNOT_OPEN)
         }
         // Connection failures, a lack of room, memory or connections, faults of the disk; serialisation failure,
-        // deadlock, lock timeout, shutdown and start.
+        // deadlock, lock timeout, shutdown and start; a server that is read-only after a failover, which the next
+        // connection may not reach any more.
         Ok(_) | Err(_) => {
             ["08", "53", "58"].iter().any(|class| code.starts_with(class))
-                || matches!(code, "40001" | "40P01" | "55P03" | "57P01" | "57P02" | "57P03")
+                || matches!(code, "25006" | "40001" | "40P01" | "55P03" | "57P01" | "57P02" | "57P03")
         }
     }
 }
@@ -462,6 +463,7 @@ mod tests {
             ("14", true, "SQLite: a file cannot be opened"),
             ("2067", false, "SQLite: a unique constraint"),
             ("1", false, "SQLite: the statement is wrong"),
+            ("25006", true, "Postgres: read-only, as the old server is after a failover"),
             ("40001", true, "Postgres: serialisation failure"),
             ("40P01", true, "Postgres: deadlock"),
             ("55P03", true, "Postgres: lock timeout"),

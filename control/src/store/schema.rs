@@ -5,11 +5,16 @@
 
 use sqlx::migrate::Migrator;
 
-use super::{Conn, Db, Raw, StoreError, Tx, facets, on_db};
+use super::{Conn, Db, Raw, StoreError, facets, on_db};
 
-const PG_IS_MIGRATED: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
-const SQLITE_IS_MIGRATED: &str =
-    "SELECT COUNT(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = '_sqlx_migrations'";
+const PG_HAS_TABLE: &str = "SELECT to_regclass($1) IS NOT NULL";
+const SQLITE_HAS_TABLE: &str = "SELECT COUNT(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = $1";
+
+/// Written by the library of migrations.
+const MIGRATIONS: &str = "_sqlx_migrations";
+/// What each release says of its schema.
+const VERSIONS: &str = "schema_versions";
+
 const NEWEST: &str = "SELECT MAX(version) FROM _sqlx_migrations";
 const COMPATIBLE_FROM: &str = "SELECT compatible_from FROM schema_versions WHERE version = $1";
 const SAY_COMPATIBLE_FROM: &str = "INSERT INTO schema_versions (version, compatible_from) VALUES ($1, $2) \
@@ -63,6 +68,10 @@ impl Db {
     pub async fn migrate(&self) -> Result<(), SchemaError> {
         let mut migrator = self.migrator();
         let standing = check(self, &migrator).await?;
+        if standing == Standing::Own {
+            // Before the migrations: an older release that starts meanwhile finds no schema of which nothing is said.
+            say_compatible_from(self, &migrator).await?;
+        }
         if standing == Standing::Newer {
             tracing::warn!("the schema is of a newer release, which this one can use");
             migrator.set_ignore_missing(true);
@@ -84,9 +93,8 @@ impl Db {
             Self::Sqlite { write, .. } => migrator.run(write).await?,
         }
         if standing == Standing::Own {
-            let mut tx = self.begin().await?;
-            say_compatible_from(&mut tx, newest_known(&migrator)).await?;
-            tx.commit().await?;
+            // The table may be one of them.
+            say_compatible_from(self, &migrator).await?;
         }
         Ok(facets::fill_missing(self).await?)
     }
@@ -122,10 +130,13 @@ async fn check(db: &Db, migrator: &Migrator) -> Result<Standing, SchemaError> {
     let Some(found) = find_newest(&mut conn).await?.filter(|found| *found > known) else {
         return Ok(Standing::Own);
     };
-    let row: Option<i64> =
+    // A schema from before the table was there says nothing.
+    let row: Option<i64> = if has_table(&mut conn, VERSIONS).await? {
         on_db!(&mut conn, |c| sqlx::query_scalar(COMPATIBLE_FROM).bind(found).fetch_optional(c).await)
-            // A schema from before the table was there says nothing.
-            .unwrap_or_default();
+            .map_err(StoreError::from)?
+    } else {
+        None
+    };
     match row {
         Some(from) if from <= known => Ok(Standing::Newer),
         compatible_from => Err(SchemaError::Newer { found, known, compatible_from }),
@@ -134,26 +145,38 @@ async fn check(db: &Db, migrator: &Migrator) -> Result<Standing, SchemaError> {
 
 /// The newest migration of a database, if it has any.
 async fn find_newest(conn: &mut Conn) -> Result<Option<i64>, StoreError> {
-    let is_migrated: bool = match conn.raw() {
-        Raw::Pg(c) => sqlx::query_scalar(PG_IS_MIGRATED).fetch_one(c).await?,
-        Raw::Sqlite(c) => sqlx::query_scalar(SQLITE_IS_MIGRATED).fetch_one(c).await?,
-    };
-    if !is_migrated {
+    if !has_table(conn, MIGRATIONS).await? {
         return Ok(None);
     }
     Ok(on_db!(conn, |c| sqlx::query_scalar(NEWEST).fetch_one(c).await)?)
 }
 
-/// Says in the database from which schema on that of this release can be used.
-async fn say_compatible_from(tx: &mut Tx, newest: i64) -> Result<(), StoreError> {
-    let from = compatible_from(newest);
-    on_db!(&mut **tx, |c| sqlx::query(SAY_COMPATIBLE_FROM)
-        .bind(newest)
-        .bind(from)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    Ok(())
+async fn has_table(conn: &mut Conn, name: &str) -> Result<bool, StoreError> {
+    Ok(match conn.raw() {
+        Raw::Pg(c) => sqlx::query_scalar(PG_HAS_TABLE).bind(name).fetch_one(c).await?,
+        Raw::Sqlite(c) => sqlx::query_scalar(SQLITE_HAS_TABLE).bind(name).fetch_one(c).await?,
+    })
+}
+
+/// Says in the database from which schema on that of this release, and each on the way to it, can be used; nothing
+/// where the table is not there yet.
+async fn say_compatible_from(db: &Db, migrator: &Migrator) -> Result<(), StoreError> {
+    let from = compatible_from(newest_known(migrator));
+    let mut tx = db.begin().await?;
+    if has_table(&mut tx, VERSIONS).await? {
+        let found = find_newest(&mut tx).await?.unwrap_or_default();
+        let newest = newest_known(migrator);
+        let versions = migrator.iter().map(|migration| migration.version);
+        for version in versions.filter(|version| *version > found || *version == newest) {
+            on_db!(&mut *tx, |c| sqlx::query(SAY_COMPATIBLE_FROM)
+                .bind(version)
+                .bind(from)
+                .execute(c)
+                .await
+                .map(|_| ()))?;
+        }
+    }
+    tx.commit().await
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::service::{
     App,
-    write_probe::{forget, probe},
+    write_probe::{LIMIT, forget, probe},
 };
 
 /// Time between two probes: as long as a silent change log takes to make a replica not ready.
@@ -28,7 +28,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
     let _ = app.random.fill(&mut bits);
     let id = i64::from_le_bytes(bits);
     for count in 0_u64.. {
-        let Some(is_well) = shutdown.run_until_cancelled(probe(&app, id)).await else { return };
+        let Some(is_well) = shutdown.run_until_cancelled(probe(&app, id, LIMIT)).await else { return };
         if is_well
             && count.is_multiple_of(FORGET_EVERY)
             && let Err(error) = forget(&app, FORGET_MS).await

@@ -16,7 +16,7 @@ use control::{
 use shared::{
     client_address::TrustedProxies,
     settings::{
-        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, public_url,
+        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, number, public_url,
         trusted_proxies, truth,
     },
     short_url::Scheme,
@@ -92,6 +92,10 @@ pub struct Config {
     pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// Most connections of the edge; `None` is half of the descriptors.
+    pub edge_connections: Option<usize>,
+    /// Most connections of one address to the edge.
+    pub edge_connections_per_address: u32,
     /// Whether the edge holds every link.
     pub is_replica: bool,
     /// A city database.
@@ -135,6 +139,8 @@ impl Config {
             limits: Limits::default(),
             capacity: CapacityLimits::default(),
             jobs_kept: Some(JOBS_KEPT),
+            edge_connections: None,
+            edge_connections_per_address: edge::Limits::default().connections_per_address,
             is_replica: false,
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
@@ -175,6 +181,7 @@ impl Config {
         let dev_tls = truth("WAYMARK_DEV_TLS", settings.dev_tls.as_deref())? || lan.is_some();
         let dev = |port| dev_tls.then(|| loopback(port));
         let dev_edge = lan.map(|ip| SocketAddr::new(ip, LAN_PORT)).or(dev(LAN_PORT));
+        let behind_tls_proxy = truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?;
         let config = Self {
             api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, defaults.api_listen)?,
             api_tls_listen: listen_or_off(
@@ -199,7 +206,7 @@ impl Config {
             short_domains: domains(settings.short_domains.as_deref().unwrap_or_default())?,
             operator_key: operator_key(settings.operator_key)?,
             tls: tls(settings.tls_dir, dev_tls)?,
-            behind_tls_proxy: truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?,
+            behind_tls_proxy,
             private_targets: settings
                 .private_targets
                 .as_deref()
@@ -208,7 +215,8 @@ impl Config {
             lan,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
-                .reading(forwarded_header(settings.forwarded_header.as_deref())?),
+                .reading(forwarded_header(settings.forwarded_header.as_deref())?)
+                .behind_tls_proxy(behind_tls_proxy),
             limits: limits(
                 settings.requests_per_key.as_deref(),
                 settings.refusals_per_address.as_deref(),
@@ -224,6 +232,17 @@ impl Config {
                 uploads: settings.uploads.as_deref(),
                 upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
             })?,
+            edge_connections: settings
+                .connections
+                .as_deref()
+                .map(|text| number("WAYMARK_CONNECTIONS", Some(text), 0, 1..=10_000_000))
+                .transpose()?,
+            edge_connections_per_address: number(
+                "WAYMARK_CONNECTIONS_PER_ADDRESS",
+                settings.connections_per_address.as_deref(),
+                defaults.edge_connections_per_address,
+                1..=1_000_000,
+            )?,
             jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),

@@ -104,6 +104,10 @@ pub(crate) fn edge(
     settings.geo = app.geo_ip.clone();
     settings.trusted_proxies = app.trusted_proxies.clone();
     settings.is_replica = config.is_replica;
+    // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.
+    let half = (platform::descriptors() / 2).max(64);
+    settings.limits.connections = Some(config.edge_connections.unwrap_or(half));
+    settings.limits.connections_per_address = config.edge_connections_per_address;
     settings.behind_tls_proxy = config.behind_tls_proxy;
     settings.strict_transport = config.tls != Tls::Dev;
     settings.control_token = Some(upstream.key.into());

@@ -95,6 +95,11 @@ pub trait Backing: Send + Sync + 'static {
     /// Nothing answered, or the edge is not let in.
     fn changes(&self, hello: Hello) -> impl Future<Output = Result<Self::Changes, BackingError>> + Send;
 
+    /// Whether another replica than that of the newest stream may answer: then this one need not be waited for.
+    fn has_other(&self) -> bool {
+        false
+    }
+
     /// Hears how the stream ended, so that the next one is opened elsewhere.
     fn ended(&self, _end: StreamEnd) {}
 

@@ -150,13 +150,17 @@ impl Backing for Network {
         Err(BackingError::Unreachable(reasons.join("; ")))
     }
 
+    fn has_other(&self) -> bool {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.as_ref().is_some_and(|followed| self.replicas.has_other(followed))
+    }
+
     fn ended(&self, end: StreamEnd) {
         let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (end, followed) {
             (StreamEnd::Silent, Some(replica)) => self.replicas.avoid(&replica),
-            // Control names nobody to go to whom it has not heard from.
-            (StreamEnd::SentAway, _) => self.replicas.forgive(),
-            (StreamEnd::Silent, None) => {}
+            (StreamEnd::SentAway, Some(replica)) => self.replicas.sent_away(&replica),
+            (StreamEnd::Silent | StreamEnd::SentAway, None) => {}
         }
     }
 

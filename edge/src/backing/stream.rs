@@ -27,7 +27,7 @@ use super::{BackingError, Changes};
 /// Bytes asked of the connection at a time.
 const READ_BYTES: usize = 64 << 10;
 /// How long control may take for the upgrade, before which it asks nobody.
-const UPGRADE_TIMEOUT: Duration = Duration::from_secs(2);
+const UPGRADE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the hello may take to go out.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most bytes of a refusal that are read for the log.

@@ -88,7 +88,8 @@ impl Config {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies = trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
-            .reading(forwarded_header(settings.forwarded_header.as_deref())?);
+            .reading(forwarded_header(settings.forwarded_header.as_deref())?)
+            .behind_tls_proxy(behind_tls_proxy);
         edge.behind_tls_proxy = behind_tls_proxy;
         if let Some(geo) = &geo {
             edge.geo = Arc::new(geo.clone());

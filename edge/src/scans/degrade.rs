@@ -7,7 +7,6 @@
 use std::{
     collections::HashMap,
     num::NonZeroU32,
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,8 +18,6 @@ use shared::{
         spooled::{decode, split_frame},
     },
 };
-
-use super::reserve::Reserve;
 
 /// Milliseconds of a minute.
 const MINUTE: i64 = 60_000;
@@ -46,18 +43,11 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Opens the reserve, and takes what the last start left in it.
-    pub(super) fn open_reserve(&mut self, folder: &Path) -> Option<Reserve> {
-        let (reserve, content) = match Reserve::open(folder) {
-            Ok(opened) => opened,
-            Err(error) => {
-                tracing::warn!(%error, "there is no room for sums of scans: while the disk is full, a kill loses them");
-                return None;
-            }
-        };
-        let (mut frames, mut left) = (content.as_slice(), Vec::new());
-        while let Some((payload, rest)) = split_frame(frames) {
-            left.extend(decode(payload).and_then(|record| {
+    /// Reads sums that the reserve has; gives them and what follows them.
+    pub(super) fn read<'a>(&self, mut content: &'a [u8]) -> (Vec<Sum>, &'a [u8]) {
+        let mut sums = Vec::new();
+        while let Some((payload, rest)) = split_frame(content) {
+            sums.extend(decode(payload).and_then(|record| {
                 Some(Sum {
                     at: record.at,
                     domain: record.domain,
@@ -65,17 +55,17 @@ impl Sums {
                     count: record.count?,
                 })
             }));
-            frames = rest;
+            content = rest;
         }
-        if !left.is_empty() {
-            let scans: u64 = left.iter().map(|sum| u64::from(sum.count.get())).sum();
-            tracing::info!(scans, "sums of scans are taken over from the last start");
-            self.put_back(&left);
-        }
-        Some(reserve)
+        (sums, content)
     }
 
-    /// Adds a scan; false when there is no room for another link.
+    /// Has [`Self::take_changed`] say so the next time.
+    pub(super) fn change(&mut self) {
+        self.is_changed = true;
+    }
+
+    /// Adds a scan; false when there is no room for another link, or it is a robot's, which no sum counts.
     pub(super) fn add(&mut self, record: &ScanRecord) -> bool {
         let minute = record.at.0.div_euclid(MINUTE);
         // A sum cannot tell people from robots later, and robots do not count in hits.
@@ -83,7 +73,7 @@ impl Sums {
         let agent = record.user_agent.as_deref();
         let is_crawler = |agent: &str| parser.parse(agent).is_some_and(|found| found.category == "crawler");
         if agent.is_none_or(|agent| is_bot(agent) || is_crawler(agent)) {
-            return true;
+            return false;
         }
         let place = (record.domain.clone(), record.folded.clone(), minute);
         if !self.open.contains_key(&place) && self.open.len() >= MOST {
@@ -172,6 +162,9 @@ mod tests {
             count: None,
         };
         assert!(sums.add(&scan(1)) && sums.add(&scan(2)) && sums.add(&scan(MINUTE)));
+        for agent in [None, Some("Googlebot/2.1 (+http://www.google.com/bot.html)")] {
+            assert!(!sums.add(&ScanRecord { user_agent: agent.map(Into::into), ..scan(1) }), "{agent:?}");
+        }
         assert!(!sums.are_due());
         sums.due = Some(Instant::now());
         assert!(sums.are_due());

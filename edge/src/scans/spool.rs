@@ -9,13 +9,19 @@ use std::{
     io::{self, Read, Seek, SeekFrom},
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 
 use bytes::Bytes;
 use shared::{
     time::UnixMillis,
-    wire::{scan::MAX_BATCH, spooled::split_frame},
+    wire::{
+        scan::MAX_BATCH,
+        spooled::{decode, split_frame},
+    },
 };
 use tokio::sync::Notify;
 
@@ -76,6 +82,8 @@ pub(super) struct Spool {
     segments: Mutex<VecDeque<Segment>>,
     /// Told after every write.
     pub(super) written: Notify,
+    /// Whether segments stay where they are, shipped or not: the writer may have to look into them.
+    pub(super) holds_segments: AtomicBool,
     /// Held as long as the spool is open, so that no second edge uses the folder.
     _lock: File,
 }
@@ -105,6 +113,7 @@ impl Spool {
             metrics,
             segments: Mutex::new(segments),
             written: Notify::new(),
+            holds_segments: AtomicBool::new(false),
             _lock: lock,
         };
         spool.measure(&spool.segments());
@@ -123,6 +132,23 @@ impl Spool {
         bytes
     }
 
+    /// How many sums of a boot there are from a record on.
+    pub(super) fn count_sums(&self, boot: u64, first_seq: u64) -> usize {
+        let segments = self.segments().clone();
+        let of_boot = segments.iter().filter(|segment| segment.boot == boot);
+        let sums = |segment: &Segment| {
+            let content = fs::read(&segment.path).unwrap_or_default();
+            let (mut rest, mut seq, mut count) = (content.as_slice(), segment.first_seq, 0);
+            while let Some((payload, behind)) = split_frame(rest) {
+                let is_sum = seq >= first_seq && decode(payload).is_some_and(|record| record.count.is_some());
+                count += usize::from(is_sum);
+                (rest, seq) = (behind, seq + 1);
+            }
+            count
+        };
+        of_boot.map(sums).sum()
+    }
+
     /// The next records to ship behind `cursor`; `None` when all there is was shipped.
     ///
     /// Segments that are shipped whole are deleted on the way.
@@ -135,7 +161,7 @@ impl Spool {
                 cursor = Cursor { boot, first_seq, offset: 0, seq: first_seq, skip_to };
             }
             if cursor.seq >= segment.first_seq + segment.records {
-                if !segment.is_sealed {
+                if !segment.is_sealed || self.holds_segments.load(SeqCst) {
                     return Ok(None);
                 }
                 let mut segments = self.segments();

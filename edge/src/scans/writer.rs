@@ -24,6 +24,8 @@ use super::{
 };
 use crate::metrics::Metrics;
 
+mod sums;
+
 /// Time between two looks into the ring: what a kill may lose.
 const WRITE_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes after which a write does not wait for more.
@@ -85,15 +87,15 @@ struct Work {
     sums: Sums,
     /// Where the sums are until they are written; `None` when there was no room for it either.
     reserve: Option<Reserve>,
+    /// When it was last tried to make the reserve.
+    reserve_tried: Instant,
     /// Syncs beside the appends; a file that it has not taken yet stays dirty.
     syncer: Option<(SyncSender<File>, thread::JoinHandle<()>)>,
 }
 
 impl Work {
     fn new(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>, stop: Arc<AtomicBool>) -> Self {
-        let mut sums = Sums::default();
-        let reserve = sums.open_reserve(&spool.folder);
-        Self {
+        let mut work = Self {
             spool,
             ring,
             metrics,
@@ -101,10 +103,13 @@ impl Work {
             file: None,
             next_seq: 0,
             is_dirty: false,
-            sums,
-            reserve,
+            sums: Sums::default(),
+            reserve: None,
+            reserve_tried: Instant::now(),
             syncer: None,
-        }
+        };
+        work.open_reserve();
+        work
     }
 
     /// Starts the thread that syncs; without it the writer syncs itself.
@@ -184,7 +189,7 @@ impl Work {
         self.lose(lost as u64);
     }
 
-    /// Adds the records up; gives for how many that was possible.
+    /// Adds the records up; gives for how many that was possible: robots are in no sum.
     fn add_up(&mut self, mut frames: &[u8]) -> usize {
         let mut added = 0;
         while let Some((payload, rest)) = split_frame(frames) {
@@ -195,57 +200,6 @@ impl Work {
         }
         self.metrics.scans_degraded.inc_by(added as u64);
         added
-    }
-
-    /// Writes the sums that are due, or all of them for the last time.
-    fn write_sums(&mut self, is_last: bool) {
-        if !is_last && !self.sums.are_due() {
-            return;
-        }
-        let sums = self.sums.take();
-        if sums.is_empty() {
-            return;
-        }
-        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-        for sum in &sums {
-            record::put_sum(sum, &mut bytes);
-            ends.push(bytes.len());
-        }
-        let done = self.write_within(&bytes, &ends, self.spool.limit_bytes);
-        let rest = sums.get(done..).unwrap_or_default();
-        self.sums.put_back(rest);
-        if is_last {
-            // The next start takes what is in the reserve.
-            let unkept = self.keep_sums();
-            self.lose(unkept);
-        }
-    }
-
-    /// Has the sums that wait in the reserve, so that a kill does not lose them; gives how many scans it has not.
-    fn keep_sums(&mut self) -> u64 {
-        if !self.sums.take_changed() {
-            return 0;
-        }
-        let (mut frames, mut unkept) = (Vec::new(), 0);
-        for sum in self.sums.iter() {
-            let before = frames.len();
-            record::put_sum(&sum, &mut frames);
-            if frames.len() > Reserve::ROOM {
-                frames.truncate(before);
-                unkept += u64::from(sum.count.get());
-            }
-        }
-        let kept = match &mut self.reserve {
-            Some(reserve) => reserve.keep(&frames),
-            None => Err(io::ErrorKind::StorageFull.into()),
-        };
-        match kept {
-            Ok(()) => unkept,
-            Err(error) => {
-                tracing::debug!(%error, "sums of scans are kept in memory alone");
-                self.sums.iter().map(|sum| u64::from(sum.count.get())).sum()
-            }
-        }
     }
 
     /// Writes as many of the records as the budget takes; gives how many.
@@ -377,113 +331,4 @@ fn sync(file: &File) {
 }
 
 #[cfg(test)]
-mod tests {
-    use shared::time::UnixMillis;
-
-    use super::{super::degrade::Sum, *};
-    use crate::config::EdgeConfig;
-
-    #[test]
-    fn what_fits_the_budget_of_one_large_write_is_kept() {
-        const RECORD: usize = 60;
-        let folder = tempfile::tempdir().unwrap();
-        let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
-        (config.limits.spool_bytes, config.limits.segment_bytes) = (2_000, 500);
-        let metrics = Arc::new(Metrics::default());
-        let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
-        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut work = Work::new(spool, ring, metrics, stop);
-        let write = |work: &mut Work, count: usize| {
-            let ends: Vec<usize> = (1..=count).map(|record| record * RECORD).collect();
-            work.write(&vec![7; count * RECORD], &ends);
-        };
-        write(&mut work, 5);
-        write(&mut work, 95);
-        // 31 records of 60 bytes fit 2,000 less what is kept back for sums; these are none, so they are lost. The ninth of a segment passes 500 bytes and is its last.
-        let segments: Vec<(u64, u64)> =
-            work.spool.segments().iter().map(|s| (s.first_seq, s.records)).collect();
-        assert_eq!(segments, [(0, 9), (9, 9), (18, 9), (27, 4)]);
-        assert_eq!((work.metrics.scans_written.get(), work.metrics.scans_lost.get()), (31, 69));
-        // Room again: the lost ones keep their numbers.
-        let shipped = work.spool.segments().pop_front().unwrap();
-        fs::remove_file(shipped.path).unwrap();
-        write(&mut work, 1);
-        let last = work.spool.segments().back().map(|s| (s.first_seq, s.records));
-        assert_eq!(last, Some((100, 1)));
-    }
-
-    #[test]
-    fn a_full_disk_ends_a_segment() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
-        let metrics = Arc::new(Metrics::default());
-        let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
-        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-        let mut work = Work::new(spool, ring, metrics, Arc::new(AtomicBool::new(false)));
-        let write = |work: &mut Work, count: usize| {
-            let (domain, folded) = ("tn.gg".into(), "ABC".into());
-            let sum = Sum { at: UnixMillis(0), domain, folded, count: std::num::NonZeroU32::MIN };
-            let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-            for _ in 0..count {
-                record::put_sum(&sum, &mut bytes);
-                ends.push(bytes.len());
-            }
-            work.write(&bytes, &ends);
-        };
-        write(&mut work, 2);
-        work.file = Some(File::options().write(true).open("/dev/full").unwrap());
-        write(&mut work, 3);
-        assert_eq!((work.metrics.scans_degraded.get(), work.metrics.scans_lost.get()), (3, 0));
-        write(&mut work, 1);
-        let segments: Vec<(u64, u64, bool)> =
-            work.spool.segments().iter().map(|s| (s.first_seq, s.records, s.is_sealed)).collect();
-        assert_eq!(segments, [(0, 2, true), (2, 1, false)], "the shipper goes on to the next segment");
-    }
-
-    #[test]
-    fn sums_that_wait_for_a_full_disk_survive_a_kill() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
-        // No room for a single record.
-        (config.limits.spool_bytes, config.limits.segment_bytes) = (16, 16);
-        let start = || {
-            let metrics = Arc::new(Metrics::default());
-            let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
-            let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-            Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
-        };
-        let counts = |work: &Work| work.sums.iter().map(|sum| sum.count.get()).sum::<u32>();
-        let mut work = start();
-        let agent =
-            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";
-        for _ in 0..7 {
-            let mut bytes = Vec::new();
-            record::write(&record::tests::scan(1, "https://tn.gg/ABC", agent, ""), &mut bytes);
-            let end = bytes.len();
-            work.write(&bytes, &[end]);
-        }
-        assert_eq!((work.metrics.scans_degraded.get(), counts(&work)), (7, 7));
-        work.keep_sums();
-        // A kill: nothing is written any more.
-        drop(work);
-        let mut work = start();
-        assert_eq!(counts(&work), 7, "the next start has them");
-        // An orderly stop while there is still no room loses none either.
-        work.write_sums(true);
-        assert_eq!(work.metrics.scans_lost.get(), 0);
-        drop(work);
-        config.limits.spool_bytes = 1 << 20;
-        let mut work = {
-            let metrics = Arc::new(Metrics::default());
-            let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
-            let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-            Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
-        };
-        work.write_sums(true);
-        assert_eq!((work.metrics.scans_written.get(), counts(&work)), (1, 0), "with room they are written");
-        drop(work);
-        let (_, left) = Reserve::open(folder.path()).unwrap();
-        assert_eq!(left, b"", "and only once");
-    }
-}
+mod tests;

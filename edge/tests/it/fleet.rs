@@ -8,7 +8,10 @@ use edge::{
 };
 use shared::{
     redirect::RedirectKey,
-    wire::stream::{Hello, Start, ToEdge},
+    wire::{
+        internal::STREAM_UPGRADE,
+        stream::{Hello, Start, ToEdge},
+    },
 };
 
 use crate::support::{Control, Files, HOST, Internal, Redis, Running, eventually, network, request};
@@ -260,6 +263,42 @@ async fn a_key_is_exchanged_without_a_restart() {
 }
 
 /// Asks for a short id again and again on one connection, a hundred requests at a time.
+/// Takes every request to upgrade, and says nothing any more.
+async fn upgrade_and_be_silent(listener: tokio::net::TcpListener) {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut held = Vec::new();
+    loop {
+        let (mut io, _) = listener.accept().await.unwrap();
+        let mut head = bytes::BytesMut::new();
+        while !head.ends_with(b"\r\n\r\n") && io.read_buf(&mut head).await.unwrap_or(0) > 0 {}
+        let answer = format!(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: {STREAM_UPGRADE}\r\n\r\n"
+        );
+        let _ = io.write_all(answer.as_bytes()).await;
+        held.push(io);
+    }
+}
+
+/// A control that takes the stream and sends no welcome is left within a second, as another may answer.
+#[tokio::test]
+async fn an_edge_does_not_wait_for_a_welcome_while_another_control_may_answer() {
+    let fleet = Fleet::new().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let urls =
+        [format!("http://{}", silent.local_addr().unwrap()), format!("https://{}", fleet.internal.address)];
+    tokio::spawn(upgrade_and_be_silent(silent));
+    // Each begins with either of the two, by chance.
+    for _ in 0..6 {
+        let folder = tempfile::tempdir().unwrap();
+        let begun = tokio::time::Instant::now();
+        let (backing, _) = network(&urls, &fleet.files, &fleet.redis.url(), 16);
+        let edge = Running::launch(backing, folder.path(), None, |_| {});
+        eventually("the edge is live", || edge.handle.status().state == "LIVE").await;
+        assert!(begun.elapsed() < Duration::from_secs(4), "it waited for {:?}", begun.elapsed());
+        edge.stop().await;
+    }
+}
+
 async fn pour(plain: std::net::SocketAddr, hundreds: usize) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut tcp = tokio::net::TcpStream::connect(plain).await.unwrap();

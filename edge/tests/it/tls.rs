@@ -1,6 +1,6 @@
 //! Certificates by name, chosen protocols, and exchange while the edge runs.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use edge::TlsCerts;
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
@@ -47,6 +47,8 @@ async fn each_name_shows_its_certificate_and_alpn_chooses() {
         let (shown, answer) = over_tls(edge.tls, sni, alpn, &authority.root, "/ABC").await.unwrap();
         assert_eq!(&shown, expected.der(), "{sni}");
         assert_eq!(answer.status, status, "{sni} {alpn}");
+        assert_eq!(answer.header("strict-transport-security"), "max-age=31536000", "{sni} {alpn}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{sni} {alpn}");
     }
     assert!(over_tls(edge.tls, "other.test", "h2", &authority.root, "/ABC").await.is_err());
     edge.stop().await;
@@ -58,7 +60,9 @@ async fn a_new_certificate_in_the_folder_is_taken_up() {
     let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let install = |(cert, key): (Certificate, KeyPair)| {
         fs::write(folder.path().join("tn.gg.pem"), cert.pem()).unwrap();
-        fs::write(folder.path().join("tn.gg.key"), key.serialize_pem()).unwrap();
+        let key_file = folder.path().join("tn.gg.key");
+        fs::write(&key_file, key.serialize_pem()).unwrap();
+        fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
         cert.der().clone()
     };
     let first = install(authority.issue("tn.gg"));
@@ -83,6 +87,12 @@ async fn a_new_certificate_in_the_folder_is_taken_up() {
         assert!(tokio::time::Instant::now() < end, "the new certificate is not shown");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+    // A key that every user of the machine can read is refused, and leaves the pair before it in use.
+    fs::set_permissions(folder.path().join("tn.gg.key"), fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = TlsCerts::from_folder(folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("chmod 600"), "{refused}");
+    certs.reload().unwrap();
+    assert_eq!(shown().await, second);
     eventually("still live", || edge.handle.is_ready()).await;
     edge.stop().await;
 }

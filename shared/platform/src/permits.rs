@@ -106,13 +106,26 @@ pub struct Bounds {
     pub per_key: usize,
     /// Of one account.
     pub per_account: usize,
+    /// Of those of one account that are not its operators: operators always find room.
+    pub per_applications: usize,
+    /// Of holders of one account's public keys: other accounts' find room, too.
+    pub per_account_public: usize,
 }
 
 impl Bounds {
     /// Bounds without keys: so many in all and of one address; nobody makes room.
     #[must_use]
     pub const fn plain(most: usize, per_address: usize) -> Self {
-        Self { most, newcomers: None, public: most, per_address, per_key: most, per_account: most }
+        Self {
+            most,
+            newcomers: None,
+            public: most,
+            per_address,
+            per_key: most,
+            per_account: most,
+            per_applications: most,
+            per_account_public: most,
+        }
     }
 }
 
@@ -125,6 +138,23 @@ pub struct Holder {
     pub key: [u8; 32],
     /// The account.
     pub account: String,
+    /// Whether it is an operator of the account, or belongs to us: it may have what applications must leave.
+    pub is_operator: bool,
+}
+
+impl Holder {
+    /// Whose shares a connection of this holder counts against, each with its bound and what a refusal says.
+    fn owners(&self, bounds: &Bounds) -> Vec<(Owner, usize, Refused)> {
+        let account = || self.account.clone();
+        let mut owners = vec![
+            (Owner::Key(self.key), bounds.per_key, Refused::Key),
+            (Owner::Account(account()), bounds.per_account, Refused::Account),
+        ];
+        if !self.is_operator {
+            owners.push((Owner::Applications(account()), bounds.per_applications, Refused::Account));
+        }
+        owners
+    }
 }
 
 /// The permits of one listener, or of several that share them.
@@ -142,6 +172,8 @@ enum Owner {
     Address(IpAddr),
     Key([u8; 32]),
     Account(String),
+    Applications(String),
+    Public(String),
 }
 
 #[derive(Debug, Default)]
@@ -282,9 +314,11 @@ impl Permits {
         if held.rank == Rank::Public {
             state.public = state.public.saturating_sub(1);
         }
-        if let Some((key, account)) = held.holder.take() {
-            state.remove(&Owner::Key(key));
-            state.remove(&Owner::Account(account));
+        for owner in held.owners.drain(..) {
+            state.remove(&owner);
+        }
+        if let Some(public) = held.public.take() {
+            state.remove(&public);
         }
     }
 
@@ -301,15 +335,18 @@ impl Permits {
         if held.is_gone {
             return Err(Refused::Displaced);
         }
-        let (key, account) = (Owner::Key(holder.key), Owner::Account(holder.account.clone()));
-        let is_new = is_counted && held.holder.is_none();
+        let is_new = is_counted && held.owners.is_empty();
+        let owners = if is_new { holder.owners(&self.bounds) } else { Vec::new() };
+        let full = owners.iter().find(|(owner, most, _)| state.count(owner) >= *most);
         let address = client.map(|ip| network(ip.to_canonical())).filter(|_| held.address.is_none());
         let rises = holder.rank > held.rank;
-        let refused = if is_new && state.count(&key) >= self.bounds.per_key {
-            Some(Refused::Key)
-        } else if is_new && state.count(&account) >= self.bounds.per_account {
-            Some(Refused::Account)
-        } else if rises && holder.rank == Rank::Public && state.public >= self.bounds.public {
+        let public = (rises && holder.rank == Rank::Public).then(|| Owner::Public(holder.account.clone()));
+        let is_public_full = public.as_ref().is_some_and(|public| {
+            state.public >= self.bounds.public || state.count(public) >= self.bounds.per_account_public
+        });
+        let refused = if let Some((_, _, reason)) = full {
+            Some(*reason)
+        } else if is_public_full {
             Some(Refused::Public)
         } else if holder.rank != Rank::Trusted
             && address.is_some_and(|ip| state.count(&Owner::Address(ip)) >= self.bounds.per_address)
@@ -321,12 +358,18 @@ impl Permits {
         if let Some(reason) = refused {
             return Err(reason);
         }
-        if is_new {
-            state.add(key);
-            state.add(account);
-            held.holder = Some((holder.key, holder.account.clone()));
+        for (owner, _, _) in owners {
+            state.add(owner.clone());
+            held.owners.push(owner);
         }
         if rises {
+            if let Some(before) = held.public.take() {
+                state.remove(&before);
+            }
+            if let Some(public) = public {
+                state.add(public.clone());
+                held.public = Some(public);
+            }
             state.newcomers.remove(&shared.id);
             state.public += usize::from(holder.rank == Rank::Public);
             state.public -= usize::from(held.rank == Rank::Public);

@@ -326,7 +326,33 @@ async fn slow_uploads_hold_a_share_and_end(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// A CONNECT that comes byte by byte has five seconds.
+async fn the_first_packet_of_mqtt_has_to_come_in_time(engine: Engine) -> Result<()> {
+    let crowd = Crowd::new(engine, limits()).await?;
+    let mut stream = TcpStream::connect(crowd.mqtt).await?;
+    let begun = tokio::time::Instant::now();
+    // A packet of 80 bytes, of which few come.
+    stream.write_all(&[0x10, 80]).await?;
+    let (mut read, mut write) = stream.split();
+    let drip = async {
+        while write.write_all(&[0]).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut answer = [0; 1];
+    tokio::select! {
+        done = timeout(Duration::from_secs(9), read.read(&mut answer)) => {
+            ensure!(matches!(done.context("it is still open")?, Ok(0) | Err(_)), "{answer:?}");
+        }
+        () = drip => {}
+    }
+    ensure!(begun.elapsed() > Duration::from_secs(4), "it ended after {:?}", begun.elapsed());
+    Ok(())
+}
+
 crate::on_both_engines!(
+    the_first_packet_of_mqtt_has_to_come_in_time,
     half_written_requests_shut_nobody_out,
     headers_have_to_come_in_time,
     web_sockets_with_a_public_key_have_a_share,

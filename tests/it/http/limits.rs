@@ -7,6 +7,8 @@ use control::{
     domain::access::ActorKind,
     http::{ApiListeners, internal, run},
     service::{
+        App,
+        capacity::{Capacity, CapacityLimits},
         edge_keys,
         limiter::{Limiter, Limits, Ticks},
     },
@@ -43,6 +45,10 @@ impl Drop for Limited {
 
 impl Limited {
     async fn new(engine: Engine) -> Result<Self> {
+        Self::with(engine, |_| {}).await
+    }
+
+    async fn with(engine: Engine, adapt: impl FnOnce(&mut App)) -> Result<Self> {
         // A second installation in one process is refused, and is no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut made = TestApp::new(engine).await?;
@@ -50,7 +56,9 @@ impl Limited {
         let ticks = clock.clone();
         let ticks = Ticks::new(move || Duration::from_millis(ticks.now().0.unsigned_abs()));
         let limits = Limits { requests_per_key: 3, refusals_per_address: 1, logins_per_address: 2 };
-        Arc::get_mut(&mut made.app).context("shared")?.limiter = Limiter::new(&limits, &ticks);
+        let app = Arc::get_mut(&mut made.app).context("shared")?;
+        app.limiter = Limiter::new(&limits, &ticks);
+        adapt(app);
         let keys = ["K".repeat(80), "L".repeat(80)];
         let mut tx = made.app.db.begin().await?;
         for key in &keys {
@@ -201,6 +209,75 @@ async fn guesses_of_an_edges_key_are_limited_by_address(engine: Engine) -> Resul
     Ok(())
 }
 
+/// A request over loopback that a proxy passed on is limited, whether or not the settings name the proxy; where a TLS
+/// proxy stands in front, every one is.
+async fn what_a_local_proxy_passes_on_is_limited(engine: Engine) -> Result<()> {
+    let refused = async |api: &Limited, header: Option<&str>| {
+        let request = api.http.get(format!("{}/access", api.base));
+        let request = match header {
+            Some(name) => request.header(name, "198.51.100.1"),
+            None => request,
+        };
+        anyhow::Ok(request.send().await?.status().as_u16())
+    };
+    let api = Limited::new(engine).await?;
+    for n in 0..30 {
+        ensure!(refused(&api, None).await? == 401, "{n}: a program of this machine");
+    }
+    for name in ["x-forwarded-for", "forwarded", "x-real-ip", "via"] {
+        // A bucket of ten comes back within ten seconds.
+        let now = api.clock.now().0;
+        api.clock.set(UnixMillis(now + 10_000));
+        for n in 0..10 {
+            ensure!(refused(&api, Some(name)).await? == 401, "{name} {n}");
+        }
+        ensure!(refused(&api, Some(name)).await? == 429, "{name}");
+    }
+    let api = Limited::with(engine, |app| {
+        app.trusted_proxies = app.trusted_proxies.clone().behind_tls_proxy(true);
+    })
+    .await?;
+    for n in 0..10 {
+        ensure!(refused(&api, None).await? == 401, "{n}");
+    }
+    ensure!(refused(&api, None).await? == 429, "behind a TLS proxy");
+    Ok(())
+}
+
+/// Each write of a request takes a share until it is committed; reads take none.
+async fn waiting_writes_are_bounded(engine: Engine) -> Result<()> {
+    let api = Limited::with(engine, |app| {
+        let limits = CapacityLimits { writes: 1, ..CapacityLimits::default() };
+        app.capacity = Capacity::new(limits);
+    })
+    .await?;
+    let thng = format!("/thngs/{}", "U".repeat(24));
+    for (method, path) in [
+        (Method::POST, "/thngs".to_owned()),
+        (Method::POST, "/products".to_owned()),
+        (Method::POST, "/actions/scans".to_owned()),
+        (Method::PUT, thng.clone()),
+        (Method::DELETE, thng.clone()),
+        (Method::DELETE, format!("/thngs?ids={}", "U".repeat(24))),
+    ] {
+        // Each request with its own key: three a second are one key's.
+        api.clock.set(UnixMillis(api.clock.now().0 + 10_000));
+        let body = json!({"name": "x", "thng": "U".repeat(24)});
+        let request = api.http.request(method.clone(), format!("{}{path}", api.base));
+        let request = request.header("authorization", &api.keys[0]);
+        let request = if method == Method::DELETE { request } else { request.json(&body) };
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let body: Value = response.json().await?;
+        let text = body["errors"][0].as_str().unwrap_or_default();
+        ensure!(status == 429 && text.contains("Too many writes of this account"), "{method} {path}: {body}");
+    }
+    api.clock.set(UnixMillis(api.clock.now().0 + 10_000));
+    let read = api.http.get(format!("{}/thngs", api.base)).header("authorization", &api.keys[0]);
+    ensure!(read.send().await?.status() == 200);
+    Ok(())
+}
+
 async fn logins_are_limited_by_address(engine: Engine) -> Result<()> {
     let api = Limited::new(engine).await?;
     for path in ["/users/login", "/v2/auth/evrythng/users"] {
@@ -234,4 +311,6 @@ crate::on_both_engines!(
     guesses_are_limited_by_address,
     guesses_of_an_edges_key_are_limited_by_address,
     logins_are_limited_by_address,
+    what_a_local_proxy_passes_on_is_limited,
+    waiting_writes_are_bounded,
 );

@@ -57,6 +57,15 @@ pub(super) async fn plain_and_tls_listeners_serve_and_drain(engine: Engine) -> R
             .send()
             .await?;
         assert_eq!(answer.status(), 413);
+        let bound = answer.headers().get("strict-transport-security").map(|value| value.to_str());
+        assert_eq!(bound.transpose()?, (scheme == "https").then_some("max-age=31536000"), "{scheme}");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+        assert_eq!(answer.headers()["referrer-policy"], "no-referrer");
+        // Whose request it is would be a guess.
+        let two = client.get(format!("{base}/thngs")).header("authorization", &api.key);
+        let two = two.header("authorization", &api.key).send().await?;
+        assert_eq!(two.status(), 400, "{two:?}");
         let body: serde_json::Value = answer.json().await?;
         assert_eq!(body["code"], 41301);
     }
@@ -64,6 +73,40 @@ pub(super) async fn plain_and_tls_listeners_serve_and_drain(engine: Engine) -> R
     shutdown.cancel();
     tokio::time::timeout(Duration::from_secs(20), server).await.context("no drain")???;
     anyhow::ensure!(TcpListener::bind(("127.0.0.1", plain_port)).is_ok(), "the port is still held");
+    Ok(())
+}
+
+/// The listener for operators and probes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_admin_listener_protects_browsers() -> Result<()> {
+    let fleet = tests::fleet::Fleet::start(1).await?;
+    for path in ["/live", "/ready", "/metrics", "/none"] {
+        let answer = fleet.http.get(format!("{}{path}", fleet.controls[0].admin)).send().await?;
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-store"),
+        ] {
+            assert_eq!(answer.headers().get(name).context(name)?, value, "{path}");
+        }
+    }
+    Ok(())
+}
+
+/// A private key that every user of the machine can read is refused.
+#[test]
+fn certificates_whose_keys_others_can_read_are_refused() -> Result<()> {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+    let folder = tempfile::tempdir()?;
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
+    let key = folder.path().join("localhost.key");
+    fs::write(folder.path().join("localhost.pem"), made.cert.pem())?;
+    fs::write(&key, made.signing_key.serialize_pem())?;
+    for (mode, is_refused) in [(0o644, true), (0o602, true), (0o640, false), (0o600, false)] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode))?;
+        let error = control::tls::Certificates::open(folder.path()).err().map(|error| error.to_string());
+        assert_eq!(error.is_some_and(|error| error.contains("chmod 600")), is_refused, "{mode:o}");
+    }
     Ok(())
 }
 

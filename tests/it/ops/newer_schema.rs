@@ -1,9 +1,8 @@
-//! The binaries on a schema of a newer release, and that of the release before on the schema of this one.
+//! The binaries on a schema of a newer release, and control while Postgres is not there yet.
 
 use std::{
     io::{BufRead, BufReader},
     net::TcpListener,
-    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
@@ -14,7 +13,7 @@ use reqwest::StatusCode;
 use tests::{
     db::{Engine, Location, TestDb},
     fleet::Fleet,
-    product::{DEADLINE, Options, Product, binary, built, root, spawn_up},
+    product::{DEADLINE, Options, Product, binary, built},
     redis::{free_port, signal},
 };
 
@@ -46,9 +45,14 @@ async fn waymark_up_starts_on_a_newer_compatible_schema(engine: Engine) -> Resul
     for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
         command.env(name, "127.0.0.1:0");
     }
+    let mut keys = Command::new(binary()?);
+    keys.args(["keys", "list"]).env("WAYMARK_DATA_DIR", &product.data);
     if let Location::Postgres(url, schema) = product.location() {
-        command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+        for command in [&mut command, &mut keys] {
+            command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+        }
     }
+    refused(&mut keys)?;
     refused(&mut command)
 }
 
@@ -76,47 +80,19 @@ async fn an_older_control_starts_once_a_newer_one_has_migrated() -> Result<()> {
         }
         refused(&mut command)?;
     }
+    let files = fleet.dir.join("export").display().to_string();
+    for args in [
+        &["keys", "list"][..],
+        &["keys", "create"],
+        &["accounts", "domains", "add", "later.example"],
+        &["edge-keys", "create", "e1"],
+        &["rebuild-edges"],
+        &["export", "--into", &files],
+    ] {
+        refused(fleet.control_command()?.args(args))?;
+    }
     // The one that runs goes on.
     fleet.create_product(0).await?;
-    Ok(())
-}
-
-/// `control` of the newest tagged release, as `tests/previous_release` builds it; `None` before the first one.
-fn previous_release() -> Result<Option<PathBuf>> {
-    let tags = Command::new("git")
-        .current_dir(root())
-        .args(["tag", "--list", "v*", "--sort=-v:refname"])
-        .output()?;
-    let tags = String::from_utf8(tags.stdout)?;
-    let Some(tag) = tags.lines().next() else { return Ok(None) };
-    let path = root().join("target/previous").join(tag).join("control");
-    Ok(path.is_file().then_some(path))
-}
-
-/// The release before starts and writes on the schema of this one.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_previous_release_runs_beside_this_one() -> Result<()> {
-    let Some(previous) = previous_release()? else {
-        eprintln!("not run: tests/previous_release has built no tagged release");
-        return Ok(());
-    };
-    let fleet = Fleet::start(1).await?;
-    let mut command = Command::new(previous);
-    command
-        .arg("serve")
-        .env("DATABASE_URL", fleet.database_url())
-        .envs(fleet.redis_settings.iter().map(|(name, value)| (name, value)))
-        .env("WAYMARK_FILES_URL", fleet.dir.join("files"));
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
-    let (mut child, said) = spawn_up(&mut command, DEADLINE)?;
-    let api = said.iter().find_map(|line| line.strip_prefix("API ")).context("no API")?.trim().to_owned();
-    let request = fleet.http.post(format!("{api}/products")).header("authorization", &fleet.key);
-    let status = request.json(&serde_json::json!({"name": "Bag"})).send().await?.status();
-    child.kill()?;
-    child.wait()?;
-    ensure!(status == StatusCode::CREATED, "{status}");
     Ok(())
 }
 
@@ -196,10 +172,4 @@ async fn control_waits_for_postgres_at_the_start() -> Result<()> {
     child.wait()?;
     passing.abort();
     asked
-}
-
-/// Where there is nothing to tell about a release, there is no script that could be wrong.
-#[test]
-fn the_script_that_builds_the_previous_release_is_there() {
-    assert!(Path::new(root()).join("tests/previous_release").is_file());
 }

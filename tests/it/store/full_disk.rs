@@ -1,10 +1,18 @@
 //! A database whose disk is full: it refuses for as long as that lasts, and not longer.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
-use control::store::{Db, StoreError, write_probe};
+use control::{
+    service::write_probe::probe,
+    store::{Db, StoreError, write_probe},
+};
 use shared::time::UnixMillis;
 use sqlx::Executor as _;
-use tests::db::{Engine, TestDb};
+use tests::{
+    db::{Engine, TestApp, TestDb},
+    product::DEADLINE,
+};
 
 use crate::on_both_engines;
 
@@ -55,4 +63,35 @@ async fn the_probe_writes_and_forgets(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-on_both_engines!(the_probe_writes_and_forgets);
+/// A write that has no answer is no proof, two in a row are: the process is not ready then.
+async fn a_database_whose_writes_hang_is_not_writable(engine: Engine) -> Result<()> {
+    let limit = Duration::from_millis(200);
+    let made = TestApp::new(engine).await?;
+    let app = &made.app;
+    let hold = async || {
+        let mut tx = app.db.begin().await?;
+        write_probe::write(&mut tx, 7, UnixMillis(1), &[7; 100]).await?;
+        anyhow::Ok(tx)
+    };
+    let is_writable = || app.write_probe.failing_since().is_none();
+    let recovers = async || {
+        let begun = Instant::now();
+        while !probe(app, 7, Duration::from_secs(5)).await {
+            ensure!(begun.elapsed() < DEADLINE, "writes do not come back");
+        }
+        Ok(())
+    };
+    for hangs in [1, 2] {
+        let held = hold().await?;
+        for _ in 0..hangs {
+            probe(app, 7, limit).await;
+        }
+        ensure!(is_writable() == (hangs == 1), "{hangs}");
+        drop(held);
+        recovers().await?;
+        ensure!(is_writable(), "{hangs}");
+    }
+    Ok(())
+}
+
+on_both_engines!(the_probe_writes_and_forgets, a_database_whose_writes_hang_is_not_writable);

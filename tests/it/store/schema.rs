@@ -63,4 +63,48 @@ async fn an_older_release_uses_a_newer_schema_that_says_so(engine: Engine) -> Re
     Ok(())
 }
 
-on_both_engines!(an_older_release_uses_a_newer_schema_that_says_so);
+/// The row comes before the schema it is about: an older release that starts in between finds it.
+async fn what_is_compatible_is_said_before_the_migrations(engine: Engine) -> Result<()> {
+    let made = TestDb::new(engine).await?;
+    // Its column is there, so that it fails when it comes again.
+    let newest = "DELETE FROM _sqlx_migrations WHERE version = 34".to_owned();
+    run(&made.location, &[newest, "DELETE FROM schema_versions".to_owned()]).await?;
+    let migrated = made.db.migrate().await;
+    ensure!(matches!(migrated, Err(SchemaError::Migrate(_))), "{migrated:?}");
+    let mark = |version: i64| newer(version, None, engine).swap_remove(1);
+    run(&made.location, &[mark(34)]).await?;
+    // A release that knows 33 alone would read this row.
+    run(
+        &made.location,
+        &[
+            "INSERT INTO schema_versions SELECT 9001, compatible_from FROM schema_versions \
+        WHERE version = 34"
+                .to_owned(),
+            mark(9_001),
+        ],
+    )
+    .await?;
+    made.db.check_schema().await?;
+    Ok(())
+}
+
+on_both_engines!(
+    an_older_release_uses_a_newer_schema_that_says_so,
+    what_is_compatible_is_said_before_the_migrations,
+);
+
+/// A database that does not answer in time says nothing of its schema.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_fails_is_no_newer_schema() -> Result<()> {
+    let made = TestDb::new(Engine::Postgres).await?;
+    run(&made.location, &newer(9_001, Some(32), Engine::Postgres)).await?;
+    let Location::Postgres(url, schema) = &made.location else { anyhow::bail!("not Postgres") };
+    let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await?;
+    let lock = format!("BEGIN; LOCK TABLE {schema}.schema_versions IN ACCESS EXCLUSIVE MODE");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(lock)).execute(&mut conn).await?;
+    let found = made.db.check_schema().await;
+    ensure!(matches!(found, Err(SchemaError::Store(_))), "{found:?}");
+    sqlx::raw_sql("ROLLBACK").execute(&mut conn).await?;
+    made.db.check_schema().await?;
+    Ok(())
+}

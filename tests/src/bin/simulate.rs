@@ -5,13 +5,12 @@ use std::{
     process::ExitCode,
 };
 
-use tests::simulator::{ASSUMPTIONS, FIRST_EVALUATION_SEED, Population, Report, attack, measure, run};
+use tests::simulator::{
+    ASSUMPTIONS, ATTACKED, FIRST_EVALUATION_SEED, Population, Report, attack, measure, run,
+};
 
 /// Items of each mix, unless the command line says otherwise.
 const ITEMS: u64 = 100_000;
-
-/// Most items that attackers are let loose on.
-const ATTACKED: usize = 4_000;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().ok());

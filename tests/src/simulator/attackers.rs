@@ -22,6 +22,9 @@ use super::{
     people::{Rng, Town},
 };
 
+/// Items that attackers are let loose on where figures are published (`SECURITY.md`).
+pub const ATTACKED: usize = 1_000;
+
 /// Somebody who attacks the verdict on an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attacker {
@@ -46,11 +49,11 @@ impl Attacker {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::PublicKey => "an application's key",
-            Self::ThngKey => "the Thng's key",
-            Self::BotnetWithKeys => "200 addresses, public keys",
-            Self::BotnetThatAsks => "200 addresses that ask",
-            Self::BotnetAtTheEdge => "200 addresses at the edge",
+            Self::PublicKey => "the key of an application, 30 scans from one address",
+            Self::ThngKey => "the key of the Thng itself, 30 scans from one address",
+            Self::BotnetWithKeys => "200 addresses, each a scan by a public key",
+            Self::BotnetThatAsks => "200 addresses, each asks for an assessment by a public key",
+            Self::BotnetAtTheEdge => "200 addresses, each opens the short URL at the edge",
         }
     }
 
@@ -129,6 +132,16 @@ pub fn attack(seed: u64, count: usize) -> Vec<Attack> {
 }
 
 impl Attack {
+    /// The figures as a row of the table in `SECURITY.md`.
+    #[must_use]
+    pub fn row(&self) -> String {
+        let of = |status: &str| self.genuine.get(status).copied().unwrap_or_default();
+        let statuses =
+            ["positive", "unknown", "suspicious", "negative"].map(of).map(|count| count.to_string());
+        let Self { attacker, incriminated, cleared, copied, .. } = self;
+        format!("| {} | {} | {incriminated} | {cleared} of {copied} |", attacker.name(), statuses.join(" | "))
+    }
+
     fn count(&mut self, kind: Kind, was: Verdict, after: &[Verdict]) {
         match kind {
             Kind::Genuine if was.authentication == Authenticity::Positive => {
@@ -156,7 +169,7 @@ fn is_beyond_unknown(verdict: Verdict) -> bool {
 impl fmt::Display for Attack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: usize = self.genuine.values().sum();
-        write!(f, "  {:<28} of {all} genuine items:", self.attacker.name())?;
+        write!(f, "  {:<58} of {all} genuine items:", self.attacker.name())?;
         for (status, count) in &self.genuine {
             write!(f, " {count} {status}")?;
         }

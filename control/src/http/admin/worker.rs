@@ -44,12 +44,13 @@ impl WorkerAdmin {
         match path {
             _ if *method != Method::GET && *method != Method::HEAD => only_reads(),
             "/live" => (StatusCode::OK, JSON, r#"{"live":true}"#.to_owned()),
-            "/ready" => match self.app.job_metrics.silence() {
-                Some(silence) if silence < STALE_AFTER => {
-                    (StatusCode::OK, JSON, r#"{"ready":true}"#.to_owned())
-                }
-                Some(_) | None => (StatusCode::SERVICE_UNAVAILABLE, JSON, r#"{"ready":false}"#.to_owned()),
-            },
+            "/ready" => {
+                let is_fresh = self.app.job_metrics.silence().is_some_and(|silence| silence < STALE_AFTER);
+                let is_writable = self.app.write_probe.failing_since().is_none();
+                let is_ready = is_fresh && is_writable;
+                let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                (status, JSON, format!(r#"{{"ready":{is_ready},"writable":{is_writable}}}"#))
+            }
             "/metrics" => {
                 let mut shown = String::new();
                 // Writing into a `String` does not fail.

@@ -74,6 +74,7 @@ pub async fn add_thngs(
     let grant = require(actor, Verb::Update, Collections)?;
     // Only what it might list: what is in the collection can be listed by it.
     let readable = require(actor, Verb::List, Thngs)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let found = thngs::list_scopes(&mut tx, actor.account, ids).await?;
@@ -94,6 +95,7 @@ pub async fn add_thngs(
 #[instrument(skip_all)]
 pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     members::remove_thngs(&mut tx, actor.account, id).await?;
@@ -107,6 +109,7 @@ pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(
 #[instrument(skip_all)]
 pub async fn remove_thng(app: &App, actor: &Actor, reference: &str, thng: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let not_there = || ServiceError::not_found("thng", crate::domain::limits::shorten(thng));
@@ -150,6 +153,7 @@ pub async fn add_collections(
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
     let readable = require(actor, Verb::Read, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     // Two that nest at once could make a cycle that neither sees.
     accounts::lock(&mut tx, actor.account).await?;
@@ -174,6 +178,7 @@ pub async fn add_collections(
 #[instrument(skip_all)]
 pub async fn remove_collections(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     members::remove_collections(&mut tx, actor.account, id).await?;
@@ -192,6 +197,7 @@ pub async fn remove_collection(
     member: &str,
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let not_there = || ServiceError::not_found("collection", crate::domain::limits::shorten(member));

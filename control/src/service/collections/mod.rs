@@ -42,6 +42,7 @@ pub async fn create(
     let now = app.clock.now();
     let id = CollectionId::new(now.0, app.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     user_rules::check_creation(&mut tx, actor).await?;
     user_rules::check_write::<Collection>(&mut tx, actor, None, &mut change.details.common).await?;
@@ -83,6 +84,7 @@ pub async fn update(
     change: CollectionChange,
 ) -> Result<Collection, ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let (collection, after) = Collection::update_in(app, &mut tx, actor, &grant, reference, change).await?;
     tx.commit().await?;
@@ -97,6 +99,7 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Collections)?;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let after = Collection::delete_in(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;

@@ -183,7 +183,17 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub connections_per_account: Option<String>,
 
-    /// Longest time for the headers of a request to the API [default: 10]
+    /// Most connections of the edge [default: half of the descriptor limit less 512; API and MQTT have the rest]
+    #[arg(long, env = "WAYMARK_CONNECTIONS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections: Option<String>,
+
+    /// Most connections of one address to the edge [default: 200]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
+    #[serde(deserialize_with = "text")]
+    pub connections_per_address: Option<String>,
+
+    /// Longest time for the headers of a request to the API [default: 5]
     #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
     #[serde(deserialize_with = "text")]
     pub header_seconds: Option<String>,
@@ -295,6 +305,8 @@ impl Settings {
             ),
             connections_per_key: or(self.connections_per_key, file.connections_per_key),
             connections_per_account: or(self.connections_per_account, file.connections_per_account),
+            connections: or(self.connections, file.connections),
+            connections_per_address: or(self.connections_per_address, file.connections_per_address),
             header_seconds: or(self.header_seconds, file.header_seconds),
             uploads: or(self.uploads, file.uploads),
             upload_bytes_per_second: or(self.upload_bytes_per_second, file.upload_bytes_per_second),

@@ -85,6 +85,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         return Err(ConfigError::new("WAYMARK_DATA_DIR", reason).into());
     }
     let (db, _) = connect(&config.database).await?;
+    control::serve::check_schema(&db).await?;
     let code = match args.command {
         Command::Create { .. } => cli::keys::create(&db).await.map(|()| ExitCode::SUCCESS)?,
         Command::List { .. } => cli::keys::list(&db).await.map(|()| ExitCode::SUCCESS)?,

@@ -39,7 +39,10 @@ pub(super) struct Held {
     pub(super) is_gone: bool,
     pub(super) rank: Rank,
     pub(super) address: Option<IpAddr>,
-    pub(super) holder: Option<([u8; 32], String)>,
+    /// Whose shares it takes: of a key, an account, and its applications.
+    pub(super) owners: Vec<Owner>,
+    /// The account whose public keys it counts for.
+    pub(super) public: Option<Owner>,
 }
 
 impl Shared {
@@ -48,7 +51,13 @@ impl Shared {
             permits,
             id,
             rank: AtomicUsize::new(Rank::Newcomer as usize),
-            held: Mutex::new(Held { is_gone: false, rank: Rank::Newcomer, address, holder: None }),
+            held: Mutex::new(Held {
+                is_gone: false,
+                rank: Rank::Newcomer,
+                address,
+                owners: Vec::new(),
+                public: None,
+            }),
             ends: CancellationToken::new(),
             is_relay: AtomicBool::new(false),
             since: Instant::now(),
@@ -151,7 +160,8 @@ impl Handle {
     /// The key, its account or all public keys have as many connections as they may, which was counted.
     pub fn prove(&self, holder: &Holder) -> Result<(), Refused> {
         let is_relay = self.0.is_relay.load(SeqCst);
-        if self.0.rank.load(SeqCst) >= holder.rank as usize && (is_relay || self.0.held().holder.is_some()) {
+        if self.0.rank.load(SeqCst) >= holder.rank as usize && (is_relay || !self.0.held().owners.is_empty())
+        {
             return Ok(());
         }
         match self.0.permits.promote(&self.0, holder, !is_relay, None) {

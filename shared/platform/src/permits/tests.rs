@@ -5,11 +5,11 @@ fn ip(text: &str) -> IpAddr {
 }
 
 fn bounds() -> Bounds {
-    Bounds { most: 8, newcomers: Some(4), public: 3, per_address: 100, per_key: 2, per_account: 4 }
+    Bounds { newcomers: Some(4), public: 3, per_key: 2, per_account: 4, ..Bounds::plain(8, 100) }
 }
 
 fn holder(rank: Rank, key: u8, account: &str) -> Holder {
-    Holder { rank, key: [key; 32], account: account.to_owned() }
+    Holder { rank, key: [key; 32], account: account.to_owned(), is_operator: true }
 }
 
 fn is_displaced(permit: &Permit) -> bool {
@@ -105,6 +105,38 @@ fn keys_and_accounts_have_bounds() {
     }
     drop(held);
     prove(1, "b").unwrap();
+}
+
+#[test]
+fn applications_of_an_account_leave_room_to_its_operators() {
+    let permits = Permits::new(Bounds { per_applications: 3, ..Bounds::plain(100, 100) });
+    let prove = |key, is_operator| {
+        let permit = permits.enter(ip("127.0.0.1"), true).unwrap();
+        let holder = Holder { is_operator, ..holder(Rank::Trusted, key, "a") };
+        permit.handle().prove(&holder).map(|()| permit)
+    };
+    let held: Vec<_> = (0..3).map(|key| prove(key, false).unwrap()).collect();
+    assert_eq!(prove(3, false).map(drop), Err(Refused::Account));
+    let operator = prove(4, true).unwrap();
+    drop(held);
+    drop((prove(5, false).unwrap(), operator));
+    assert!(permits.lock().owners.is_empty(), "all that was taken is given back");
+}
+
+#[test]
+fn public_keys_of_one_account_leave_room_to_those_of_others() {
+    let permits = Permits::new(Bounds { public: 4, per_account_public: 2, ..Bounds::plain(100, 100) });
+    let prove = |rank, key, account| {
+        let permit = permits.enter(ip("127.0.0.1"), true).unwrap();
+        permit.handle().prove(&holder(rank, key, account)).map(|()| permit)
+    };
+    let first: Vec<_> = (0..2).map(|key| prove(Rank::Public, key, "a").unwrap()).collect();
+    assert_eq!(prove(Rank::Public, 2, "a").map(drop), Err(Refused::Public));
+    let _others: Vec<_> = (3..5).map(|key| prove(Rank::Public, key, "b").unwrap()).collect();
+    assert_eq!(prove(Rank::Public, 5, "c").map(drop), Err(Refused::Public), "all together");
+    // Who shows a secret key later no longer counts among them.
+    first[0].handle().prove(&holder(Rank::Trusted, 9, "a")).unwrap();
+    let _again = prove(Rank::Public, 6, "a").unwrap();
 }
 
 #[test]

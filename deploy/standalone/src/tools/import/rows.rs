@@ -4,10 +4,10 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::{
-    records::{Layout, Record},
-    things::{Named, SERIAL},
-};
+use super::records::{Layout, Record};
+
+/// Identifier key of serials.
+pub(super) const SERIAL: &str = "gs1:21";
 
 /// Columns that an import reads; others are ignored.
 const COLUMNS: [&str; 11] = [
@@ -38,6 +38,17 @@ pub(super) struct Rows {
     columns: Vec<Option<&'static str>>,
     /// The resource of rows that name none.
     platform_id: Option<String>,
+}
+
+/// A Thing as a row names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Named {
+    /// Value of its identifier `gs1:21`.
+    pub(super) serial: String,
+    /// Id of its product, or an identifier of it such as `gs1:01:09501101020917`.
+    pub(super) product: Option<String>,
+    /// Name; the serial where there is none.
+    pub(super) name: Option<String>,
 }
 
 /// What a row asks for.

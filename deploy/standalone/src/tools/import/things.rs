@@ -10,10 +10,8 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, json};
 
+use super::rows::{Named, SERIAL};
 use crate::tools::client::{Client, RequestError};
-
-/// Identifier key of serials.
-pub(super) const SERIAL: &str = "gs1:21";
 
 /// Look-ups and creates under way at once.
 const PARALLEL: usize = 8;
@@ -23,17 +21,6 @@ const BATCH: usize = 32;
 
 /// Bytes of a look-up's filter past which no serial is added; a filter has at most 4,096.
 const FILTER_BYTES: usize = 2_000;
-
-/// A Thing as a row names it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Named {
-    /// Value of its identifier `gs1:21`.
-    pub(super) serial: String,
-    /// Id of its product, or an identifier of it such as `gs1:01:09501101020917`.
-    pub(super) product: Option<String>,
-    /// Name; the serial where there is none.
-    pub(super) name: Option<String>,
-}
 
 impl Named {
     /// What tells it from others: the name does not.

@@ -1,0 +1,167 @@
+//! The binaries of the newest tagged release beside those of this one; `tests/previous_release` builds them.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use reqwest::StatusCode;
+use serde_json::json;
+use tests::{
+    fleet::Fleet,
+    product::{DEADLINE, Options, PHONE, Product, root, spawn_until, spawn_up},
+};
+
+use crate::fleet::until;
+
+/// A binary of the newest tagged release; `None` where it was not built and `WAYMARK_TEST_PREVIOUS` does not say
+/// `required`.
+fn previous_release(name: &str) -> Result<Option<PathBuf>> {
+    let tags = Command::new("git")
+        .current_dir(root())
+        .args(["tag", "--list", "v*", "--sort=-v:refname"])
+        .output()?;
+    let tags = String::from_utf8(tags.stdout)?;
+    let folder = root().join("target/previous");
+    let path = tags.lines().next().map(|tag| folder.join(tag).join(name)).filter(|path| path.is_file());
+    if path.is_none() {
+        if std::env::var("WAYMARK_TEST_PREVIOUS").is_ok_and(|value| value == "required") {
+            bail!("no release is tagged, or tests/previous_release has not built {name} of {tags:?}");
+        }
+        eprintln!("not run: tests/previous_release has not built {name} of a tagged release");
+    }
+    Ok(path)
+}
+
+/// A process that is killed when the test ends, and what it said at its start.
+struct Running {
+    child: Child,
+    said: Vec<String>,
+}
+
+impl Running {
+    fn told(&self, label: &str) -> Result<String> {
+        let line = self.said.iter().find_map(|line| line.strip_prefix(label));
+        Ok(line.with_context(|| format!("no line {label:?} in {:?}", self.said))?.trim().to_owned())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts `control serve` of a release over the fleet's database.
+fn serve(fleet: &Fleet, binary: &Path) -> Result<Running> {
+    let mut command = Command::new(binary);
+    command
+        .arg("serve")
+        .env("DATABASE_URL", fleet.database_url())
+        .envs(fleet.redis_settings.iter().map(|(name, value)| (name, value)))
+        .env("WAYMARK_FILES_URL", fleet.dir.join("files"));
+    for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
+        command.env(name, "127.0.0.1:0");
+    }
+    let (child, said) = spawn_up(&mut command, DEADLINE)?;
+    Ok(Running { child, said })
+}
+
+/// Creates a product by the API of a process.
+async fn create_product(http: &reqwest::Client, api: &str, key: &str) -> Result<String> {
+    let request = http.post(format!("{api}/products")).header("authorization", key);
+    let response = request.json(&json!({"name": "Bag"})).send().await?;
+    ensure!(response.status() == StatusCode::CREATED, "{}", response.status());
+    let body: serde_json::Value = response.json().await?;
+    Ok(body["id"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Creates a redirection that one edge acknowledges, opens it there, and finds the scan among the actions.
+async fn a_link_works(fleet: &Fleet, api: &str, edge: &str) -> Result<()> {
+    let product = create_product(&fleet.http, api, &fleet.key).await?;
+    let body = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": "ABC"});
+    let request = fleet.http.post(format!("{api}/redirections?wait=edges&timeout=20s"));
+    let request = request.header("authorization", &fleet.key).header("accept", "application/json");
+    let response = request.json(&body).send().await?;
+    let (status, body) = (response.status(), response.json::<serde_json::Value>().await?);
+    ensure!(status == StatusCode::CREATED && body["acked"] == 1 && body["members"] == 1, "{status} {body}");
+    let scan = fleet.http.get(format!("{edge}/ABC")).header("host", "tn.gg").header("user-agent", PHONE);
+    let status = scan.send().await?.status();
+    ensure!(status == StatusCode::TEMPORARY_REDIRECT, "{status}");
+    until("the scan is an action", async || {
+        let url = format!("{api}/products/{product}/actions/implicitScans");
+        let response = fleet.http.get(url).header("authorization", &fleet.key).send().await?;
+        Ok(response.json::<Vec<serde_json::Value>>().await?.len() == 1)
+    })
+    .await
+}
+
+/// The release before starts and writes on the schema of this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn control_runs_beside_this_one() -> Result<()> {
+    let Some(previous) = previous_release("control")? else { return Ok(()) };
+    let fleet = Fleet::start(1).await?;
+    let control = serve(&fleet, &previous)?;
+    create_product(&fleet.http, &control.told("API ")?, &fleet.key).await?;
+    fleet.create_product(0).await?;
+    Ok(())
+}
+
+/// `waymark up` of the release before starts on a SQLite database that this one has migrated, and this one after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waymark_up_starts_on_the_database_of_this_one() -> Result<()> {
+    let Some(previous) = previous_release("waymark")? else { return Ok(()) };
+    let mut product = Product::start(Options::default()).await?;
+    let first = product.create_product().await?;
+    ensure!(product.stop()?.success());
+    let mut command = Command::new(previous);
+    command.arg("up").env("WAYMARK_DATA_DIR", &product.data).env("WAYMARK_OPERATOR_KEY", &product.key);
+    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_MQTT_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
+        command.env(name, "127.0.0.1:0");
+    }
+    let (child, said) = spawn_up(&mut command, DEADLINE)?;
+    let older = Running { child, said };
+    let api = older.told("API ")?;
+    let second = create_product(&product.http, &api, &product.key).await?;
+    drop(older);
+    product.start_again()?;
+    let all = product.list("/products").await?;
+    for id in [first, second] {
+        ensure!(all.iter().any(|one| one["id"] == id), "{id} is not in {all:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edge_follows_this_control() -> Result<()> {
+    let Some(previous) = previous_release("edge")? else { return Ok(()) };
+    let fleet = Fleet::start(1).await?;
+    let mut command = Command::new(previous);
+    command.envs(fleet.edge_settings("e1")?).envs(fleet.redis_settings.clone());
+    command.env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0").env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
+    let (child, said) = spawn_until(&mut command, "Ready", DEADLINE)?;
+    let edge = Running { child, said };
+    a_link_works(&fleet, &fleet.controls[0].api, &edge.told("Edge ")?).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn control_leads_this_edge() -> Result<()> {
+    let Some(previous) = previous_release("control")? else { return Ok(()) };
+    let fleet = Fleet::start(0).await?;
+    let control = serve(&fleet, &previous)?;
+    let api = control.told("API ")?;
+    let mut settings = fleet.redis_settings.clone();
+    settings.push(("WAYMARK_CONTROL_URLS", control.told("Internal ")?));
+    settings.push(("WAYMARK_API_URLS", api.clone()));
+    let edge = fleet.add_edge_with("e1", settings)?;
+    a_link_works(&fleet, &api, &edge.url).await
+}
+
+/// Without a tag no test above would notice that the script is gone.
+#[test]
+fn the_script_that_builds_the_previous_release_is_there() {
+    assert!(root().join("tests/previous_release").is_file());
+}
