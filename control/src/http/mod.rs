@@ -56,6 +56,7 @@ mod tenants;
 mod thng_keys;
 mod thng_locations;
 mod thngs;
+mod time;
 mod users;
 mod webhooks;
 mod wire;

@@ -14,7 +14,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     access, accesses, action_types, actions, applications, authentication, batches, bulk, cases, events,
     jobs, logins, middleware, new_actions, openapi, products, projects, properties, reactions, redirections,
-    rules, service_info, status, tasks, tenants, thng_keys, thngs, users, webhooks,
+    rules, service_info, status, tasks, tenants, thng_keys, thngs, time, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -23,6 +23,7 @@ use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 fn table() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(openapi::base())
         .routes(routes!(access::read))
+        .routes(routes!(time::read))
         .routes(routes!(tenants::list_accounts))
         .routes(routes!(tenants::read_account, tenants::update_account))
         .routes(routes!(tenants::list_short_domains))
@@ -151,6 +152,7 @@ fn table() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(batches::read, batches::update, batches::delete))
         .routes(routes!(tasks::list, tasks::create))
         .routes(routes!(tasks::read))
+        .routes(routes!(tasks::list_logs))
         .routes(routes!(jobs::list, jobs::create))
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     domain::{
+        job::ERROR,
         listing::TASKS,
         task::{self, Task},
     },
@@ -99,6 +100,25 @@ impl From<Task> for TaskDocument {
     }
 }
 
+/// What went wrong in a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskLogEntryDocument {
+    /// The task.
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    job_id: String,
+    /// When it happened, in milliseconds since 1970.
+    #[schema(read_only, example = 1_767_225_600_000_i64)]
+    created_at: i64,
+    /// `ERROR`.
+    #[serde(rename = "type")]
+    #[schema(read_only, example = "ERROR")]
+    kind: &'static str,
+    /// What went wrong.
+    #[schema(read_only)]
+    message: String,
+}
+
 /// Lists the tasks of a batch, newest first.
 #[utoipa::path(get, path = "/batches/{id}/tasks", tag = "Batches", operation_id = "listTasks",
     params(PageParams, ListParams, ("id" = String, Path, description = "Id of the batch, or `<key>:<value>`")),
@@ -148,4 +168,26 @@ pub(super) async fn read(
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<TaskDocument>, ApiError> {
     Ok(Json(tasks::read(&app, &actor, &batch, &id).await?.into()))
+}
+
+/// Reads what went wrong in a task: nothing, or the one error that ended it.
+#[utoipa::path(get, path = "/batches/{id}/tasks/{taskId}/logs", tag = "Batches", operation_id = "listTaskLogs",
+    params(("id" = String, Path, description = "Id of the batch, or `<key>:<value>`"),
+        ("taskId" = String, Path, description = "Id of the task")),
+    responses((status = 200, description = "Every entry", body = [TaskLogEntryDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn list_logs(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((batch, id)): Path<(String, String)>,
+) -> Result<Json<Vec<TaskLogEntryDocument>>, ApiError> {
+    let Task { id, stamp, details, .. } = tasks::read(&app, &actor, &batch, &id).await?;
+    let created_at = details.completed_at.unwrap_or(stamp.updated_at).0;
+    let entry = details.message.map(|message| TaskLogEntryDocument {
+        job_id: id.to_string(),
+        created_at,
+        kind: ERROR,
+        message,
+    });
+    Ok(Json(entry.into_iter().collect()))
 }

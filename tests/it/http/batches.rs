@@ -99,6 +99,14 @@ async fn a_task_makes_things_and_their_short_urls(engine: Engine) -> Result<()> 
             .await?;
     ensure!(failed["status"] == "FAILED", "{failed}");
     ensure!(failed["message"].as_str().is_some_and(|text| text.contains("does not exist")), "{failed}");
+    let logs = |task: &Value| format!("{tasks}/{}/logs", task["id"].as_str().unwrap_or_default());
+    let logged = api.get(&logs(&failed)).await?.json();
+    let expected = json!([{"jobId": failed["id"], "createdAt": failed["completedAt"], "type": "ERROR",
+        "message": failed["message"]}]);
+    ensure!(logged == expected, "{logged}, not {expected}");
+    ensure!(api.get(&logs(&without)).await?.json() == json!([]));
+    api.get(&format!("{tasks}/{batch}/logs")).await?.problem(404, 40401);
+    api.call_as(&api.other_key, Method::GET, &logs(&failed), None).await?.problem(404, 40401);
     ensure!(api.get("/thngs?perPage=100").await?.json().as_array().map(Vec::len) == Some(61));
 
     let before = api.fingerprint().await?;

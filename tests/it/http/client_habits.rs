@@ -197,6 +197,21 @@ async fn the_key_of_a_thing_is_read_and_revoked(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// The vendor's Java client reads the clock of the service.
+async fn the_time_of_the_service_is_read(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let before = api.made.app.clock.now().0;
+    let time = api.get("/time").await?.json();
+    let after = api.made.app.clock.now().0;
+    let timestamp = time["timestamp"].as_i64().context("timestamp")?;
+    ensure!((before..=after).contains(&timestamp) && time["offset"] == 0, "{time}");
+    let written = time["localTime"].as_str().context("localTime")?;
+    ensure!(written.len() == 24 && written.ends_with('Z'), "{time}");
+    let answer = api.call_as(&"C".repeat(80), Method::GET, "/time", None).await?;
+    answer.problem(401, 40102);
+    Ok(())
+}
+
 /// A client that changes the position of what it read sends the old latitude and longitude back beside it.
 async fn a_position_wins_over_latitude_and_longitude(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -243,6 +258,7 @@ async fn an_action_is_assessed_as_it_was_recorded(engine: Engine) -> Result<()> 
 }
 
 crate::on_both_engines!(
+    the_time_of_the_service_is_read,
     an_action_is_assessed_as_it_was_recorded,
     filters_that_are_encoded_twice_find_the_same,
     the_first_generation_gets_json_of_its_redirections,

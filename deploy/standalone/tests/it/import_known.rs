@@ -56,7 +56,7 @@ async fn rows_of_an_earlier_import_are_there_whatever_became_of_their_codes() {
 
     // A line that was corrected to what was changed meanwhile means that redirection; a third equal row is new.
     let corrected =
-        text.replace("/moved", &format!("/changed/{}", ids[0])) + &text.lines().last().unwrap() + "\n";
+        text.replace("/moved", &format!("/changed/{}", ids[0])) + text.lines().last().unwrap() + "\n";
     fs::write(&file, corrected).unwrap();
     let (out, found) = run(&[&file]).await;
     assert!(out.starts_with("1 created, 4 already there, 0 rejected"), "{out}");

@@ -6,6 +6,7 @@
 /// The columns are: operator, trusted application, application, user under `open` rights, Thng.
 pub(super) const TABLE: &[(&str, &str)] = &[
     ("GET /access", "yyyyy"),
+    ("GET /time", "yyyyy"),
     ("GET /accounts", "y----"),
     ("GET /accounts/{id}", "y----"),
     ("PUT /accounts/{id}", "y----"),
@@ -114,6 +115,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("GET /batches/{id}/tasks", "y----"),
     ("POST /batches/{id}/tasks", "y----"),
     ("GET /batches/{id}/tasks/{taskId}", "y----"),
+    ("GET /batches/{id}/tasks/{taskId}/logs", "y----"),
     // Jobs.
     ("GET /jobs/actions", "y----"),
     ("POST /jobs/actions", "y----"),
