@@ -15,7 +15,6 @@ use crate::{
     config::DiskLimits,
     disk::Pace,
     domains::Domains,
-    replica,
 };
 
 /// Time between two looks whether there is something to read.

@@ -17,10 +17,7 @@ use shared::{
 };
 use tracing::instrument;
 
-use self::{
-    facts::{Gathered, gather},
-    groups::Waiting,
-};
+use self::{facts::gather, groups::Waiting};
 use super::{
     App,
     access::{require, require_enterprise},
@@ -33,7 +30,7 @@ use crate::{
             Assessment,
             document::{self, DEFAULT_TYPES, RESULTS},
             recorded,
-            trigger::{Asked, Request, TriggerType},
+            trigger::{Asked, TriggerType},
         },
         context::Origin,
         permission::{Subject::Assessments, Verb},
@@ -128,7 +125,7 @@ async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result
 }
 
 fn result(waiting: &Waiting, assessment: &Assessment, now: UnixMillis) -> NewAction {
-    let Waiting { actor, request, gathered, id } = waiting;
+    let Waiting { actor, request, gathered, id, .. } = waiting;
     let (fields, tags) =
         document::members(assessment, request, &gathered.context, &gathered.markets, &gathered.settings);
     let mut doc = json!({

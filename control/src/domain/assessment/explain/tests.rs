@@ -5,6 +5,7 @@ use shared::{id::ActionId, time::UnixMillis};
 use super::*;
 use crate::domain::assessment::{
     agent::AgentHash,
+    peak::ByScan,
     rules::{self, Place},
     settings::DiversionMode,
     spread::Home,
@@ -92,6 +93,12 @@ prop_compose! {
     }
 }
 
+/// A duplicate of so many points that some earlier scan brought.
+fn peak(points: u32) -> Peak {
+    let by = ByScan { scan: ActionId::new(1, [1; 16]), at: UnixMillis(1) };
+    Peak::of_scan(points, Level::Duplicate, by, None)
+}
+
 proptest! {
     /// What a reason of copies says is what decided: each of its numbers is among the figures, in both forms.
     #[test]
@@ -142,9 +149,7 @@ proptest! {
     fn the_short_form_of_a_certainty_reads_back(
         spread in spreads(), settings in settings(), kept in prop::option::of(0..30_u32),
     ) {
-        let peak = kept.map(|points| Peak {
-            points, level: Level::Duplicate, scan: ActionId::new(1, [1; 16]), at: UnixMillis(1),
-        });
+        let peak = kept.map(peak);
         let certainty = Certainty::of(&spread, &settings).settled(Level::Suspected, peak.as_ref());
         let thresholds = crate::domain::assessment::document::judged_by(&settings, &[]);
         let sightings = Sightings::of(&[code(1)], &spread);
@@ -174,8 +179,7 @@ fn what_settles_a_check_fits_it() {
     let of = |sessions, level, kept: Option<Peak>| {
         codes(&Certainty::of(&spread(sessions), &Settings::default()).settled(level, kept.as_ref()).settles)
     };
-    let peak =
-        Peak { points: 12, level: Level::Duplicate, scan: ActionId::new(1, [1; 16]), at: UnixMillis(1) };
+    let peak = peak(12);
     assert_eq!(of(9, Level::Suspected, None), "TAG_DISPLAY ALLOW_PLACE INSPECT DECIDE_CASE");
     assert_eq!(of(2, Level::Duplicate, None), "INSPECT DECIDE_CASE");
     assert_eq!(of(2, Level::None, Some(peak)), "INSPECT DECIDE_CASE", "it goes by what was kept");
