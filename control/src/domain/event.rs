@@ -380,9 +380,8 @@ pub fn job_message(id: JobId, status: &str) -> Value {
 /// An action as a message holds it: the form of the HTTP API, without `context` and `scopes`.
 #[must_use]
 pub fn action_message(action: &Action) -> Value {
-    let mut members: Map<String, Value> = action.members.clone();
-    members.remove("scopes");
-    members.remove("context");
+    let mut members = action.members.clone();
+    members.retain(|name, _| !["scopes", "context"].contains(&name.as_str()));
     // The columns win over what a document may hold under the same name.
     for (name, value) in [
         ("id", json!(action.id)),

@@ -1,4 +1,5 @@
-//! What outlines at 1:50m do not show: exclaves that are too small for them, and land that two countries claim.
+//! What outlines at 1:50m do not show: exclaves and islands that are too small for them, and land that two countries
+//! claim.
 
 use super::Candidates;
 use crate::domain::{assessment::spot::CountryCode, geo::distance_km, location::Coordinates};
@@ -21,6 +22,47 @@ const EXCLAVES: [Exclave; 3] = [
     Exclave { country: *b"ES", latitude: 35.2937, longitude: -2.9383, core_km: 2.0, reach_km: 13.0 },
     // Gibraltar; La Línea in Spain is 2.6 km from its middle.
     Exclave { country: *b"GI", latitude: 36.1408, longitude: -5.3536, core_km: 1.5, reach_km: 13.0 },
+];
+
+/// An island that the outlines leave out, as a circle around its middle.
+struct Island {
+    /// One country, or two between which it is undecided.
+    countries: &'static [&'static str],
+    latitude: f64,
+    longitude: f64,
+    reach_km: f64,
+}
+
+const fn island(countries: &'static [&'static str], latitude: f64, longitude: f64, reach_km: f64) -> Island {
+    Island { countries, latitude, longitude, reach_km }
+}
+
+/// Those with a place of at least 15,000 people in GeoNames.
+const ISLANDS: [Island; 12] = [
+    // Changshan.
+    island(&["CN"], 39.25, 122.66, 15.0),
+    // San Andrés.
+    island(&["CO"], 12.55, -81.71, 10.0),
+    // Kish.
+    island(&["IR"], 26.54, 53.98, 10.0),
+    // Coloane, within 10 km of Hengqin in China.
+    island(&["MO", "CN"], 22.12, 113.555, 3.0),
+    // Labuan.
+    island(&["MY"], 5.31, 115.23, 12.0),
+    // Sitangkai.
+    island(&["PH"], 4.66, 119.39, 10.0),
+    // Panglao.
+    island(&["PH"], 9.58, 123.77, 10.0),
+    // Mapun.
+    island(&["PH"], 6.98, 118.51, 12.0),
+    // Penghu.
+    island(&["TW"], 23.57, 119.6, 15.0),
+    // Lý Sơn.
+    island(&["VN"], 15.38, 109.11, 6.0),
+    // Phú Quý.
+    island(&["VN"], 10.52, 108.94, 8.0),
+    // Nam Du and Hòn Tre.
+    island(&["VN"], 9.97, 104.84, 10.0),
 ];
 
 /// Land that is claimed by two: neither is said to be its country.
@@ -58,6 +100,15 @@ pub(super) fn apply(at: Coordinates, mut found: Candidates) -> Candidates {
         if km <= exclave.reach_km {
             include(&mut found, country);
         }
+    }
+    if found.all.is_empty() {
+        let near = ISLANDS.iter().find(|island| {
+            let middle = Coordinates::new(island.latitude, island.longitude);
+            middle.is_some_and(|middle| distance_km(middle, at) <= island.reach_km)
+        });
+        let countries = near.map(|island| island.countries).unwrap_or_default();
+        found.all = countries.iter().filter_map(|code| code.parse().ok()).collect();
+        found.likely = found.all.first().copied();
     }
     for claimed in &CLAIMED {
         let is_within = (claimed.south..=claimed.north).contains(&at.latitude())

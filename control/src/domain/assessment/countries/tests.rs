@@ -68,6 +68,8 @@ fn borders_coasts_enclaves_and_seas() {
         (36.141, -5.354, vec!["GI"], "Gibraltar"),
         (27.14, -13.19, vec!["EH", "MA"], "Laayoune, which two claim"),
         (44.957, 34.11, vec!["RU", "UA"], "Simferopol"),
+        (26.55778, 54.01944, vec!["IR"], "Kish, an island that the outlines leave out"),
+        (22.11972, 113.55111, vec!["CN", "MO"], "Coloane, an island near a border"),
     ] {
         let found = at(latitude, longitude);
         assert_eq!(names(&found), expected, "{what}: {found:?}");
