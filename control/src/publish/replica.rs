@@ -33,8 +33,8 @@ const ROUND: Duration = Duration::from_secs(1);
 /// How long a replica counts as running after it said so: four rounds may fail.
 const HELD: Duration = Duration::from_secs(5);
 
-/// Edges are sent only to replicas that said so within this: a round, and half of one for writing and reading. One that is frozen holds none any more, and is
-/// the last place to send them to.
+/// Edges are sent only to replicas that renewed their lease within this: one round, and half of one for writing and
+/// reading. A frozen one holds no edges any more, and would be the first to be sent some.
 const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// So long after a call of one that waits, acknowledgements are told at once.
@@ -453,8 +453,8 @@ mod tests {
         for (left_ms, expected, why) in [
             (5_000, true, "it said so this moment"),
             (3_900, true, "a round ago"),
-            (2_500, true, "one round failed"),
-            (2_400, false, "it is silent, though its lease still holds"),
+            (3_500, true, "it is half a round late"),
+            (3_400, false, "it is silent, though its lease still holds"),
             (1, false, "its lease ends"),
             (5_100, true, "its clock is the database's, and a moment ahead"),
         ] {
