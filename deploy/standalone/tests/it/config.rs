@@ -203,7 +203,7 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_API_CONNECTIONS_PER_ADDRESS", "100"),
         ("WAYMARK_CONNECTIONS_PER_KEY", "a quarter"),
         ("WAYMARK_CONNECTIONS_PER_ACCOUNT", "three quarters"),
-        ("WAYMARK_CONNECTIONS", "half"),
+        ("WAYMARK_CONNECTIONS=", "half"),
         ("WAYMARK_CONNECTIONS_PER_ADDRESS", "200"),
         ("WAYMARK_HEADER_SECONDS", "5"),
         ("WAYMARK_UPLOADS", "32"),
