@@ -1,7 +1,5 @@
 //! The country of a sensor's place, for every city of GeoNames with at least 15,000 people.
 
-#![expect(clippy::print_stdout, reason = "the counts are the result")]
-
 use std::process::Command;
 
 use control::domain::{assessment::countries::find, location::Coordinates};

@@ -1,7 +1,5 @@
 //! The rules of assessment tell copies and diverted goods, in a simulation with a fixed seed (design: assessment, 5).
 
-#![expect(clippy::print_stdout, reason = "the figures are the result")]
-
 use control::domain::{
     assessment::{
         agent::AgentHash,

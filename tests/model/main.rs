@@ -4,6 +4,7 @@
 //! `edge.rs` is the twin of `edge/src/cache/generation.rs` and `tail.rs`: who changes one changes the other.
 //! With `WAYMARK_TEST_MODEL_LONG` set, wider bounds are explored too.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "what was explored, and how a broken form was found, is the result")]
 
 mod edge;

@@ -140,7 +140,6 @@ async fn stored_short(api: &Api, answers: &[Value]) -> Result<()> {
     }
     // Of a genuine item, the document with all columns and facets.
     let plain = rows.iter().find(|row| row.contains(&id(&answers[2]))).context("row")?;
-    println!("a result: {} bytes of {}", plain.len(), answers[2].to_string().len());
     ensure!(plain.len() < 2 * MOST_BYTES, "{} bytes: {plain}", plain.len());
     Ok(())
 }
@@ -225,7 +224,7 @@ pub(super) async fn assessments_at_once_are_as_one_after_another(engine: Engine)
     }
     // Later ones first for every second item, so that some must not change the standing.
     let body = |thng: &str, item: usize, nth: usize| {
-        let hour = if item % 2 == 0 { 60 + nth } else { 80 - nth };
+        let hour = if item.is_multiple_of(2) { 60 + nth } else { 80 - nth };
         let (_, _, place) = cities[(item + nth) % cities.len()];
         let id = ActionId::new(1, [(item * OF_EACH + nth) as u8; 16]);
         with(with(trigger(Some(thng), place), "timestamp", json!(hour as i64 * HOUR)), "id", json!(id))
@@ -247,7 +246,7 @@ pub(super) async fn assessments_at_once_are_as_one_after_another(engine: Engine)
             let nth = (0..OF_EACH).find(|nth| body(thng, item, *nth)["id"] == *asked).context("asked")?;
             let again = brand.judge(body(twin, item, nth)).await?;
             ensure!(again["customFields"] == result["customFields"], "{item}: {again}\n{result}");
-            ensure!(answers.iter().any(|answer| *answer == result), "it was answered so: {result}");
+            ensure!(answers.contains(&result), "it was answered so: {result}");
         }
         let [one, other]: [Kept; 2] = [
             item_standings::load(&mut conn, api.made.account, thng.parse()?).await?,

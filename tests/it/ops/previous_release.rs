@@ -17,6 +17,7 @@ use crate::fleet::until;
 
 /// A binary of the newest tagged release; `None` where it was not built and `WAYMARK_TEST_PREVIOUS` does not say
 /// `required`.
+#[expect(clippy::print_stderr, reason = "a test that does not run says so")]
 fn previous_release(name: &str) -> Result<Option<PathBuf>> {
     let tags = Command::new("git")
         .current_dir(root())

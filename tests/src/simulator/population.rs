@@ -6,6 +6,7 @@ use super::{Case, Figures, Rng, items, second};
 
 /// A population under some conditions.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "there are fourteen of them")]
 pub enum Population {
     /// The one that was there while the rules were tuned, with the name of its mix.
     First(&'static str, Figures),
