@@ -8,7 +8,7 @@ use super::{Judged, Kind, Population, Rate, auc, precision};
 
 /// What is measured.
 ///
-/// A copied code counts where at least [`SEEN`] items with it were scanned: of fewer, scans tell no more than that an
+/// A copied code counts where at least three items with it were scanned: of fewer, scans tell no more than that an
 /// item changed hands. A diverted item counts where it was seen outside of its market before: the rules only suspect
 /// the first scan there that is placed by an address. [`Quantity::AllCopies`] and [`Quantity::AllDiverted`] have no
 /// floor and leave nothing out.
@@ -24,7 +24,7 @@ pub enum Quantity {
     FalselyCalled,
     /// Area under the curve of the points.
     Area,
-    /// Share of codes with more than [`MANY`] scanned copies that are called or suspected.
+    /// Share of codes with more than 20 scanned copies that are called or suspected.
     ManyCopies,
     /// Share of diverted items whose diversion is confirmed.
     Diverted,

@@ -35,7 +35,7 @@ pub struct Sign {
     pub name: &'static str,
     /// How much it counts.
     pub points: u32,
-    /// What was seen, in [`unit`]s.
+    /// What was seen, in units of [`unit()`].
     pub figure: f64,
     /// The figure counts above this.
     pub threshold: f64,
