@@ -39,7 +39,7 @@ const CHECKS: [(&str, &str, &str); 30] = [
     ("full replica", "edge/src/cache/properties/replica.rs", "assert_whole"),
     ("simulated network", "tests/it/simulation.rs", "nothing_old_is_served_whatever_the_network_does"),
     ("other releases", "tests/it/fleet/other_release.rs", "a_control_of_the_next_release_leads_this_edge"),
-    ("model and its broken forms", "tests/it/model.rs", "all_hold"),
+    ("model and its broken forms", "tests/model/main.rs", "all_hold"),
 ];
 
 #[test]
