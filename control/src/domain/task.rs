@@ -11,7 +11,7 @@ use shared::{
 };
 
 use super::{
-    limits::{check_nested, shorten},
+    limits::{check_nested, integer, shorten},
     members::Members,
     resource::{Common, Stamp, ThngChange},
     resource_body::Purpose,
@@ -221,7 +221,7 @@ fn quantity(members: &mut Members<'_>) -> Option<u32> {
         members.fault(format!("{path} is required."));
         return None;
     };
-    let quantity = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let quantity = integer(value).and_then(|number| u32::try_from(number).ok());
     let quantity = quantity.filter(|number| (1..=MAX_QUANTITY).contains(number));
     if quantity.is_none() {
         members.fault(format!("{path} must be a whole number from 1 to {MAX_QUANTITY}."));

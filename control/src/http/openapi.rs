@@ -381,6 +381,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
+            "listCases" => Some("status=open"),
             _ => None,
         };
         if let Some(example) = example {

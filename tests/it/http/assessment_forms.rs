@@ -248,10 +248,19 @@ pub(super) async fn assessments_at_once_are_as_one_after_another(engine: Engine)
             ensure!(again["customFields"] == result["customFields"], "{item}: {again}\n{result}");
             ensure!(answers.contains(&result), "it was answered so: {result}");
         }
-        let [one, other]: [Kept; 2] = [
+        let [one, mut other]: [Kept; 2] = [
             item_standings::load(&mut conn, api.made.account, thng.parse()?).await?,
             item_standings::load(&mut conn, api.made.account, twin.parse()?).await?,
         ];
+        // The cases have ids of their own, and are the same else.
+        for (own, others) in
+            [(&one.counterfeit, &mut other.counterfeit), (&one.gray_market, &mut other.gray_market)]
+        {
+            ensure!(own.is_some() == others.is_some(), "{item}: {own:?} and {others:?}");
+            if let (Some(own), Some(others)) = (own, others) {
+                others.id = own.id;
+            }
+        }
         ensure!(one == other && one.stood.is_some() && one.peak.is_some(), "{item}: {one:?} and {other:?}");
     }
     Ok(())

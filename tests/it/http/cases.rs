@@ -112,8 +112,7 @@ pub(super) async fn a_copy_and_a_diversion_open_cases(engine: Engine) -> Result<
     }
     let first = api.get("/authentication/cases?perPage=1").await?;
     assert_eq!(first.json()[0]["id"], gray["id"], "newest first");
-    let link = first.header("link").context("link")?.to_owned();
-    let next = link.split(['<', '>']).nth(1).context("next")?;
+    let next = super::paging::next(&first).context("a link")?;
     let (_, next) = next.split_once("/authentication").context("path")?;
     let next = api.get(&format!("/authentication{next}")).await?.json();
     assert_eq!(next, json!(cases(&api, "filter=kind=counterfeit").await?));
