@@ -9,12 +9,12 @@ use shared::{
 };
 
 use super::{
+    body::{custom_fields, identifiers, millis, texts},
     limits::MAX_TAG,
     location::{Form, Location},
     members::Members,
     redirection::{Scopes, read_scopes},
     reference::Reference,
-    resource_body::{custom_fields, identifiers, millis, texts},
 };
 
 // Spec gap: how many actions one request may hold is not shown.

@@ -3,25 +3,15 @@
 use serde_json::Value;
 use shared::time::UnixMillis;
 
+pub use super::action_names::is_custom;
 use super::{
+    action_names::MAX_TYPE_NAME,
+    body::common,
     limits::shorten,
     members::Members,
     redirection::Scopes,
     resource::{Common, Stamp},
-    resource_body::common,
 };
-
-/// Longest name of a type, in characters.
-const MAX_TYPE_NAME: usize = 128;
-
-// Spec gap: which names a type may have beside the first character is not shown.
-/// Whether a text can be the name of a custom type: `_`, then letters, digits, `_`, `.` and `-`.
-#[must_use]
-pub fn is_custom(name: &str) -> bool {
-    let fits = |c: u8| c.is_ascii_alphanumeric() || b"_.-".contains(&c);
-    name.len() <= MAX_TYPE_NAME
-        && name.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
-}
 
 /// A type of action of one account.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,25 +85,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn custom_types_have_names() {
-        for (name, expected) in [
-            ("_own", true),
-            ("_actionType123.45", true),
-            ("_a-b_c", true),
-            ("_", false),
-            ("own", false),
-            ("_a b", false),
-            ("_ö", false),
-            ("_a/b", false),
-            ("", false),
-        ] {
-            assert_eq!(is_custom(name), expected, "{name}");
-        }
-        assert!(is_custom(&format!("_{}", "a".repeat(127))));
-        assert!(!is_custom(&format!("_{}", "a".repeat(128))));
-    }
 
     #[test]
     fn each_fault_is_named() {

@@ -8,12 +8,12 @@ use shared::{
 };
 
 use super::{
+    body::{common, text},
     limits::{self, MAX_NAME, MAX_URL},
     members::Members,
     password::Password,
     redirection::Scopes,
     resource::{Common, Stamp},
-    resource_body::{common, text},
 };
 
 /// Longest e-mail address in bytes (RFC 5321).

@@ -5,9 +5,10 @@ use serde_json::Value;
 use shared::{id::BatchId, time::UnixMillis};
 
 use super::{
+    body::{self, Purpose},
     members::Members,
+    named::named,
     resource::{Common, Stamp},
-    resource_body::{self, Purpose},
 };
 
 /// The members of a batch beside its name; stored as one document.
@@ -57,8 +58,12 @@ impl BatchChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let name = resource_body::name(&mut members, purpose);
-        let details = BatchDetails { common: resource_body::common(&mut members) };
+        let name = body::name(&mut members, purpose);
+        let details = BatchDetails { common: body::common(&mut members) };
         members.finish(Some(Self { name, details }))
     }
+}
+
+named! {
+    Batch: BatchId, BatchDetails, "batch", Batches;
 }

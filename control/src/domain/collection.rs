@@ -5,10 +5,11 @@ use serde_json::Value;
 use shared::{id::CollectionId, time::UnixMillis};
 
 use super::{
+    body::{self, Purpose},
     limits::{MAX_NAME, shorten},
     members::Members,
+    named::named,
     resource::{Common, Stamp},
-    resource_body::{self, Purpose},
 };
 
 /// Most ids in one request that adds members to a collection.
@@ -69,10 +70,10 @@ impl CollectionChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let name = resource_body::name(&mut members, purpose);
+        let name = body::name(&mut members, purpose);
         let details = CollectionDetails {
-            common: resource_body::common(&mut members),
-            kind: resource_body::text(&mut members, "type", 0, MAX_NAME),
+            common: body::common(&mut members),
+            kind: body::text(&mut members, "type", 0, MAX_NAME),
         };
         members.finish(Some(Self { name, details }))
     }
@@ -131,6 +132,10 @@ pub fn check_nesting(outer: &str, above: &[Vec<String>], below: &[Vec<String>]) 
         return Err(CannotNest::TooDeep);
     }
     Ok(())
+}
+
+named! {
+    Collection: CollectionId, CollectionDetails, "collection", Collections;
 }
 
 #[cfg(test)]

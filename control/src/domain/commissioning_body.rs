@@ -4,12 +4,12 @@ use serde_json::Value;
 use shared::{id::ProductId, identifier::Identifier};
 
 use super::{
+    body::text,
     commissioning::Moment,
     limits::{MAX_IDENTIFIER, check_text, shorten},
     location::{Form, Location},
     members::Members,
     reference::Reference,
-    resource_body::text,
 };
 
 /// Most pairs of one `commissionStateList`: at 64 bytes each, a sixteenth of the largest body.

@@ -9,10 +9,11 @@ use shared::{id::FileId, time::UnixMillis};
 use subtle::ConstantTimeEq;
 
 use super::{
+    body::{self, Purpose},
     limits::MAX_NAME,
     members::Members,
+    named::named,
     resource::{Common, Stamp},
-    resource_body::{self, Purpose},
 };
 
 // Spec gap: request size limits are not shown.
@@ -122,13 +123,13 @@ impl FileChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let name = resource_body::name(&mut members, purpose);
-        let kind = resource_body::text(&mut members, "type", 1, MAX_NAME);
+        let name = body::name(&mut members, purpose);
+        let kind = body::text(&mut members, "type", 1, MAX_NAME);
         if kind.as_deref().is_some_and(|kind| !is_media_type(kind)) {
             members.fault("type must be a media type such as text/csv.");
         }
         let details = FileDetails {
-            common: resource_body::common(&mut members),
+            common: body::common(&mut members),
             kind,
             private_access: members.boolean("privateAccess"),
         };
@@ -221,6 +222,10 @@ pub fn id_of_content_url(url: &str) -> Option<FileId> {
     let path = url.split(['?', '#']).next()?;
     let id = path.strip_suffix("/content")?.rsplit_once("/files/")?.1;
     id.parse().ok()
+}
+
+named! {
+    File: FileId, FileDetails, "file", Files;
 }
 
 #[cfg(test)]

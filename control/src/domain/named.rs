@@ -4,23 +4,11 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Display, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use shared::id::{
-    ApplicationId, BatchId, CollectionId, FileId, PlaceId, ProductId, ProjectId, ReactionId, TaskId, ThngId,
-    WebhookId,
-};
 
 use super::{
-    batch::{Batch, BatchDetails},
-    collection::{Collection, CollectionDetails},
-    file::{File, FileDetails},
+    common::{Common, Stamp},
     permission::Subject,
-    place::{Place, PlaceDetails},
-    project::{Application, ApplicationDetails, Project, ProjectDetails},
-    reaction::{Reaction, ReactionDetails},
-    redirection::Scopes,
-    resource::{Common, Product, ProductDetails, Stamp, Thng, ThngDetails},
-    task::{Task, TaskDetails},
-    webhook::{Webhook, WebhookDetails},
+    scopes::Scopes,
 };
 
 /// A named resource of an account.
@@ -57,24 +45,25 @@ pub trait Named: Sized + Send + Sync {
     }
 }
 
+/// Implements [`Named`] for structs that have the members `id`, `stamp`, `name` and `details`.
 macro_rules! named {
     ($($type:ident: $id:ty, $details:ty, $kind:literal, $subject:ident $(, $properties:ident)? $(of $project:ident)?;)*) => {$(
-        impl Named for $type {
+        impl $crate::domain::named::Named for $type {
             type Id = $id;
             type Details = $details;
 
             const KIND: &'static str = $kind;
-            const SUBJECT: Subject = Subject::$subject;
+            const SUBJECT: $crate::domain::permission::Subject = $crate::domain::permission::Subject::$subject;
 
             fn id(&self) -> $id {
                 self.id
             }
 
-            fn stamp(&self) -> &Stamp {
+            fn stamp(&self) -> &$crate::domain::common::Stamp {
                 &self.stamp
             }
 
-            fn stamp_mut(&mut self) -> &mut Stamp {
+            fn stamp_mut(&mut self) -> &mut $crate::domain::common::Stamp {
                 &mut self.stamp
             }
 
@@ -86,63 +75,18 @@ macro_rules! named {
                 &self.details
             }
 
-            fn common(&self) -> &Common {
+            fn common(&self) -> &$crate::domain::common::Common {
                 &self.details.common
             }
 
-            $(fn properties(&mut self) -> Option<&mut BTreeMap<String, Value>> {
+            $(fn properties(&mut self) -> Option<&mut std::collections::BTreeMap<String, serde_json::Value>> {
                 Some(&mut self.$properties)
             })?
 
-            $(fn scopes(&self) -> Option<Cow<'_, Scopes>> {
-                self.$project.map(|id| Cow::Owned(Scopes { users: Vec::new(), projects: vec![id.to_string()] }))
+            $(fn scopes(&self) -> Option<std::borrow::Cow<'_, $crate::domain::scopes::Scopes>> {
+                self.$project.map(|id| std::borrow::Cow::Owned($crate::domain::scopes::Scopes { users: Vec::new(), projects: vec![id.to_string()] }))
             })?
         }
     )*};
 }
-
-named! {
-    Project: ProjectId, ProjectDetails, "project", Projects;
-    Application: ApplicationId, ApplicationDetails, "application", Applications;
-    Product: ProductId, ProductDetails, "product", Products, properties;
-    Thng: ThngId, ThngDetails, "thng", Thngs, properties;
-    Place: PlaceId, PlaceDetails, "place", Places;
-    Collection: CollectionId, CollectionDetails, "collection", Collections;
-    Batch: BatchId, BatchDetails, "batch", Batches;
-    File: FileId, FileDetails, "file", Files;
-    Webhook: WebhookId, WebhookDetails, "webhook", Webhooks of project;
-    Reaction: ReactionId, ReactionDetails, "reaction", Reactions of project;
-}
-
-/// A task is called by its type, and belongs to whoever its batch belongs to.
-impl Named for Task {
-    type Id = TaskId;
-    type Details = TaskDetails;
-
-    const KIND: &'static str = "task";
-    const SUBJECT: Subject = Subject::Batches;
-
-    fn id(&self) -> TaskId {
-        self.id
-    }
-
-    fn stamp(&self) -> &Stamp {
-        &self.stamp
-    }
-
-    fn stamp_mut(&mut self) -> &mut Stamp {
-        &mut self.stamp
-    }
-
-    fn name(&self) -> &str {
-        &self.kind
-    }
-
-    fn details(&self) -> &TaskDetails {
-        &self.details
-    }
-
-    fn common(&self) -> &Common {
-        &self.details.common
-    }
-}
+pub(crate) use named;

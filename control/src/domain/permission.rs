@@ -6,7 +6,7 @@ use super::{
         UserRights,
     },
     action::{CREATED_BY_USERS, RESERVED},
-    action_type::is_custom,
+    action_names::is_custom,
 };
 
 /// What an operation is about.

@@ -5,11 +5,12 @@ use serde_json::{Map, Value};
 use shared::{id::PlaceId, time::UnixMillis};
 
 use super::{
+    body::{self, Purpose},
     limits::{MAX_NAME, MAX_URL, check_custom_fields},
     location::Coordinates,
     members::Members,
+    named::named,
     resource::{Common, Stamp},
-    resource_body::{self, Purpose},
 };
 
 /// The members of a place beside its name and point; stored as one document.
@@ -84,11 +85,11 @@ impl PlaceChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let name = resource_body::name(&mut members, purpose);
+        let name = body::name(&mut members, purpose);
         let details = PlaceDetails {
-            common: resource_body::common(&mut members),
-            kind: resource_body::text(&mut members, "type", 0, MAX_NAME),
-            icon: resource_body::text(&mut members, "icon", 0, MAX_URL),
+            common: body::common(&mut members),
+            kind: body::text(&mut members, "type", 0, MAX_NAME),
+            icon: body::text(&mut members, "icon", 0, MAX_URL),
             address: address(&mut members),
         };
         let coordinates = Coordinates::read(&mut members);
@@ -106,6 +107,10 @@ fn address(members: &mut Members<'_>) -> Option<Map<String, Value>> {
             None
         }
     }
+}
+
+named! {
+    Place: PlaceId, PlaceDetails, "place", Places;
 }
 
 #[cfg(test)]

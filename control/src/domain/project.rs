@@ -10,12 +10,13 @@ use shared::{
 
 use super::{
     action::{BUILT_IN, RESERVED},
-    action_type::is_custom,
+    action_names::is_custom,
     assessment::trigger::TriggerType,
+    body::{Purpose, common, millis, name, text, texts},
     limits::{self, MAX_TAG, MAX_URL},
     members::Members,
+    named::named,
     resource::{Common, Stamp},
-    resource_body::{Purpose, common, millis, name, text, texts},
 };
 
 /// Longest host of a redirection, in characters: a name of the DNS with a port.
@@ -236,6 +237,11 @@ impl Application {
         };
         Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
+}
+
+named! {
+    Project: ProjectId, ProjectDetails, "project", Projects;
+    Application: ApplicationId, ApplicationDetails, "application", Applications;
 }
 
 #[cfg(test)]

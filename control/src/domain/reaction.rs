@@ -12,11 +12,12 @@ use shared::{
 
 pub use super::reaction_effect::{Deed, Effect};
 use super::{
+    body::{Purpose, common, name},
     event_filter::Types,
     hears::{Hears, HearsChange},
     members::Members,
+    named::named,
     resource::{Common, Stamp},
-    resource_body::{Purpose, common, name},
 };
 
 /// Whether a reaction does something.
@@ -168,6 +169,10 @@ impl Reaction {
         let (name, status) = (change.name.unwrap_or(self.name), change.status.unwrap_or(self.status));
         Self { stamp: self.stamp.touch(now), name, status, details, ..self }
     }
+}
+
+named! {
+    Reaction: ReactionId, ReactionDetails, "reaction", Reactions of project;
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@ use shared::{
 };
 
 use super::{
+    body::Purpose,
     limits::{check_nested, integer, shorten},
     members::Members,
+    named::Named,
+    permission::Subject,
     resource::{Common, Stamp, ThngChange},
-    resource_body::Purpose,
 };
 
 /// The one type of task that there is.
@@ -273,6 +275,39 @@ fn short_urls(members: &mut Members<'_>) -> Option<ShortUrls> {
         }
     };
     Some(ShortUrls { target: target?, domain, by_thng_id })
+}
+
+/// A task is called by its type, and belongs to whoever its batch belongs to.
+impl Named for Task {
+    type Id = TaskId;
+    type Details = TaskDetails;
+
+    const KIND: &'static str = "task";
+    const SUBJECT: Subject = Subject::Batches;
+
+    fn id(&self) -> TaskId {
+        self.id
+    }
+
+    fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    fn stamp_mut(&mut self) -> &mut Stamp {
+        &mut self.stamp
+    }
+
+    fn name(&self) -> &str {
+        &self.kind
+    }
+
+    fn details(&self) -> &TaskDetails {
+        &self.details
+    }
+
+    fn common(&self) -> &Common {
+        &self.details.common
+    }
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ use shared::{
 };
 
 use super::{
+    body::{Purpose, common, name},
     event_filter::{MAX_TYPES, Types},
     hears::{Hears, HearsChange},
     limits::MAX_URL,
     members::Members,
+    named::named,
     outward::check_url,
     resource::{Common, Stamp},
-    resource_body::{Purpose, common, name},
 };
 
 /// Secrets that sign at once: the one in use and those on their way out.
@@ -237,6 +238,10 @@ pub fn sign(secrets: &[[u8; 32]], id: &str, timestamp_s: i64, body: &[u8]) -> St
         Some(format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes())))
     });
     signed.collect::<Vec<_>>().join(" ")
+}
+
+named! {
+    Webhook: WebhookId, WebhookDetails, "webhook", Webhooks of project;
 }
 
 #[cfg(test)]

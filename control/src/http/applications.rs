@@ -25,9 +25,9 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         listing::APPLICATIONS,
         project::{Application, ApplicationChange},
-        resource_body::Purpose,
     },
     error::ServiceError,
     service::{App, applications},

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     domain::{
         batch::{Batch, BatchChange},
+        body::Purpose,
         listing::BATCHES,
-        resource_body::Purpose,
     },
     service::{App, batches},
 };

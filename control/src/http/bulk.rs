@@ -33,13 +33,13 @@ use crate::{
     domain::{
         access::Actor,
         batch::{Batch, BatchChange},
+        body::Purpose,
         collection::{Collection, CollectionChange},
         file::{File, FileChange},
         place::{Place, PlaceChange},
         project::{Project, ProjectChange},
         reaction::Reaction,
         resource::{Product, ProductChange, Thng, ThngChange},
-        resource_body::Purpose,
         webhook::Webhook,
     },
     service::{

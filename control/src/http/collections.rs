@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         collection::{Collection, CollectionChange},
         listing::COLLECTIONS,
-        resource_body::Purpose,
     },
     service::{App, collections},
 };

@@ -19,9 +19,9 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        body::Purpose,
         file::{CONTENT_URL_MS, File, FileChange, Purport, UPLOAD_URL_MS, content_path, sign},
         listing::FILES,
-        resource_body::Purpose,
     },
     service::{App, files},
 };

@@ -20,11 +20,11 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         geo::MAX_DISTANCE_KM,
         listing::PLACES,
         location::Coordinates,
         place::{Place, PlaceChange},
-        resource_body::Purpose,
     },
     service::{App, places},
 };

@@ -20,9 +20,9 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         listing::PRODUCTS,
         resource::{Product, ProductChange},
-        resource_body::Purpose,
     },
     service::{App, products},
 };

@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         listing::PROJECTS,
         project::{Project, ProjectChange},
-        resource_body::Purpose,
     },
     service::{App, projects},
 };

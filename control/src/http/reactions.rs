@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         listing::REACTIONS,
         reaction::{Outcome, Reaction, ReactionChange},
-        resource_body::Purpose,
     },
     service::reactions as service,
 };

@@ -21,9 +21,9 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         listing::THNGS,
         resource::{Thng, ThngChange},
-        resource_body::Purpose,
     },
     service::{App, thngs},
 };

@@ -25,11 +25,11 @@ use super::{
 };
 use crate::{
     domain::{
+        body::Purpose,
         limits::integer,
         listing::{DELIVERIES, WEBHOOKS},
         members::Members,
         property::MAX_TIME_MS,
-        resource_body::Purpose,
         webhook::{Webhook, WebhookChange},
     },
     service::{

@@ -36,7 +36,7 @@ use crate::{
         access::{Actor, ActorKind},
         action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
         action_draft::ActionDraft,
-        action_type::is_custom,
+        action_names::is_custom,
         assessment::{
             source::{self, Source},
             trigger::TriggerType,

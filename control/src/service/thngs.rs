@@ -22,6 +22,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind},
+        authority::refusal,
         grant::Grant,
         listing::ListRequest,
         page::Page,
@@ -29,7 +30,7 @@ use crate::{
             Subject::{self, Thngs},
             Verb,
         },
-        public_write::{confine_thng, refusal},
+        public_write::confine_thng,
         resource::{Product, Thng, ThngChange},
     },
     error::ServiceError,

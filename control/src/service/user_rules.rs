@@ -6,10 +6,10 @@ use shared::{identifier::Identifier, problem::Code};
 use crate::{
     domain::{
         access::{Actor, ActorKind},
+        authority::{changes_identifiers, keep_authority, refusal},
         named::Named,
         permission::Subject,
         project::ApplicationDetails,
-        public_write::{changes_identifiers, keep_authority, refusal},
         redirection::{Draft, Writable},
         resource::Common,
     },

@@ -9,11 +9,10 @@ use futures_util::TryStreamExt;
 use shared::{
     commission::CommissionState,
     id::{AccountId, ProductId, ThngId},
-    standing::Standing,
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, on_db, parse, standing::parse_state};
 use crate::domain::{commissioning::Commission, commissioning_body::Pair, gtin};
 
 const FIND: &str = "SELECT commission FROM thngs WHERE account_id = $1 AND id = $2";
@@ -193,16 +192,4 @@ pub async fn list(
         }
     }
     Ok(pairs.iter().map(|pair| best.get(&(gtin::canonical(&pair.product), &*pair.thng)).cloned()).collect())
-}
-
-/// How a Thng stands, by its columns.
-pub(super) fn standing(commission: Option<&str>, verdict: Option<&str>) -> Result<Standing, StoreError> {
-    Ok(Standing {
-        commission: commission.map(parse_state).transpose()?,
-        verdict: verdict.map(|text| parse("verdict", text)).transpose()?,
-    })
-}
-
-fn parse_state(text: &str) -> Result<CommissionState, StoreError> {
-    parse("commission_state", text)
 }

@@ -6,20 +6,13 @@ use std::time::Duration;
 
 use shared::id::AccountId;
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{
+    Conn, StoreError, Tx, dialect,
+    lease::{pg_now, sqlite_now},
+    on_db, parse,
+};
 use crate::domain::access::UserRights;
 
-/// Now in milliseconds, on either engine.
-macro_rules! pg_now {
-    () => {
-        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
-    };
-}
-macro_rules! sqlite_now {
-    () => {
-        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-    };
-}
 macro_rules! register {
     ($now:expr) => {
         concat!("INSERT INTO replicas (id, lease_until, gone) VALUES ($1, ", $now, " + $2, FALSE)")

@@ -10,14 +10,9 @@ use sqlx::types::Json;
 
 use super::{
     Conn, Raw, StoreError, Tx,
-    log::{signed, unsigned},
+    dialect::{signed, unsigned},
+    lease::pg_now,
 };
-
-macro_rules! pg_now {
-    () => {
-        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
-    };
-}
 
 const PG_RELAX: &str = "SET LOCAL synchronous_commit = off";
 // What the session before refused comes back: the caller keeps it if the edge resumes.

@@ -9,8 +9,8 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::fetch_in_list,
+    dialect::{signed, unsigned},
     documents::Document,
-    log::{signed, unsigned},
     on_db, parse,
 };
 use crate::domain::{

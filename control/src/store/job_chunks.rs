@@ -2,7 +2,7 @@
 
 use super::{
     Conn, StoreError, Tx, dialect,
-    log::{signed, unsigned},
+    dialect::{signed, unsigned},
     on_db,
 };
 use crate::domain::job_lines::Entry;

@@ -7,10 +7,11 @@ use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{
-    Conn, Db, StoreError, Tx, dialect, events, jobs,
-    log::{signed, unsigned},
+    Conn, Db, StoreError, Tx, dialect,
+    dialect::{signed, unsigned},
+    events, jobs,
+    lease::{pg_now, sqlite_now},
     on_db,
-    publishers::{pg_now, sqlite_now},
 };
 use crate::domain::{
     event::Event,

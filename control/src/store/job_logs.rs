@@ -9,8 +9,8 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect,
+    dialect::signed,
     listing::{self, Column, Selection, Table},
-    log::signed,
     on_db, parse,
 };
 use crate::domain::{

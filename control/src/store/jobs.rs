@@ -8,8 +8,8 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx,
+    dialect::unsigned,
     listing::{self, Column, Selection, Table},
-    log::unsigned,
     on_db, parse,
 };
 use crate::domain::{

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::wire::stream::{Change, Event, Rev};
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect, edge_leases, event_log, on_db};
+use super::{
+    Conn, Raw, StoreError, Tx,
+    dialect::{self, signed, unsigned},
+    edge_leases, event_log, on_db,
+};
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
 const LOCK: &str = "SELECT head FROM log_head WHERE id = 1";
@@ -65,7 +69,7 @@ pub async fn take_revs(tx: &mut Tx, count: u64) -> Result<Rev, StoreError> {
 /// # Errors
 /// The database failed.
 pub async fn append(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
-    dialect::insert_log(tx, at_ms, events).await
+    insert_log(tx, at_ms, events).await
 }
 
 /// The head, if the log was set up.
@@ -189,12 +193,31 @@ pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Resu
     Ok(up_to - head.compacted)
 }
 
-/// A revision as the databases hold it; they count to 2^63.
-pub(super) fn signed(rev: Rev) -> i64 {
-    i64::try_from(rev).unwrap_or(i64::MAX)
-}
+const PG_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
+    SELECT rev, $2, change FROM UNNEST($1::bigint[], $3::jsonb[]) AS t (rev, change)";
 
-/// A stored revision; the tables hold none below 0.
-pub(super) fn unsigned(rev: i64) -> Rev {
-    rev.max(0).unsigned_abs()
+const SQLITE_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
+    SELECT value ->> '$[0]', $2, value -> '$[1]' FROM json_each($1)";
+
+/// Appends to the change log.
+async fn insert_log(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
+    let change = |event: &Event| {
+        serde_json::to_value(&event.change).map_err(|error| StoreError::Row(format!("change: {error}")))
+    };
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            let revs: Vec<i64> = events.iter().map(|event| signed(event.rev)).collect();
+            let changes = events.iter().map(|e| change(e).map(Json)).collect::<Result<Vec<_>, _>>()?;
+            sqlx::query(PG_LOG).bind(revs).bind(at_ms).bind(changes).execute(&mut **c).await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows = events
+                .iter()
+                .map(|event| Ok(json!([event.rev, change(event)?])))
+                .collect::<Result<Vec<Value>, StoreError>>()?;
+            sqlx::query(SQLITE_LOG).bind(Json(rows)).bind(at_ms).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
+    Ok(())
 }

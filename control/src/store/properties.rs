@@ -11,7 +11,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx, dialect,
     listing::{self, Column, Selection, Table},
-    on_db,
+    on_db, property_writes,
 };
 use crate::domain::{
     grant::Limit,
@@ -118,7 +118,7 @@ pub async fn write(tx: &mut Tx, values: &[Values<'_>], now: UnixMillis) -> Resul
     }
     let rows: Vec<_> =
         latest.into_iter().map(|((resource, _), (account, point))| (account, resource, point)).collect();
-    let found = dialect::write_latest(tx, &rows, now).await?;
+    let found = property_writes::write_latest(tx, &rows, now).await?;
     let seqs: HashMap<(&str, &str), i64> =
         found.iter().map(|(resource, key, seq)| ((resource.as_str(), key.as_str()), *seq)).collect();
     let mut numbered = Vec::with_capacity(values.iter().map(|values| values.points.len()).sum());
@@ -131,7 +131,7 @@ pub async fn write(tx: &mut Tx, values: &[Values<'_>], now: UnixMillis) -> Resul
     }
     // Neighbours in the index are written one after the other.
     numbered.sort_unstable_by_key(|(seq, point)| (*seq, point.timestamp));
-    dialect::write_points(tx, &numbered, now).await
+    property_writes::write_points(tx, &numbered, now).await
 }
 
 #[derive(sqlx::FromRow)]

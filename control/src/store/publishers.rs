@@ -6,23 +6,11 @@ use std::time::Duration;
 
 use super::{
     Conn, StoreError, Tx, dialect,
-    log::{signed, unsigned},
+    dialect::{signed, unsigned},
+    lease::{pg_now, sqlite_now},
     on_db,
 };
 
-/// Now in milliseconds, on either engine.
-macro_rules! pg_now {
-    () => {
-        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
-    };
-}
-pub(super) use pg_now;
-macro_rules! sqlite_now {
-    () => {
-        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
-    };
-}
-pub(super) use sqlite_now;
 macro_rules! acquire {
     ($now:expr) => {
         concat!(

@@ -13,10 +13,11 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect, events,
-    log::{signed, unsigned},
+    Conn, StoreError, Tx, dialect,
+    dialect::{signed, unsigned},
+    events,
+    lease::{pg_now, sqlite_now},
     on_db, parse,
-    publishers::{pg_now, sqlite_now},
 };
 use crate::domain::{
     event::Cause,

@@ -11,7 +11,12 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, commissions::standing, dialect, log::unsigned, on_db, parse};
+use super::{
+    Conn, StoreError, Tx,
+    dialect::{self, unsigned},
+    on_db, parse, redirection_writes,
+    standing::standing,
+};
 use crate::domain::{
     grant::Limit,
     page::PageRequest,
@@ -196,7 +201,7 @@ pub async fn insert(
     at: UnixMillis,
     rows: &[NewRow<'_>],
 ) -> Result<(), StoreError> {
-    dialect::insert_redirections(tx, domain.as_str(), account.as_str(), at.0, rows).await
+    redirection_writes::insert_redirections(tx, domain.as_str(), account.as_str(), at.0, rows).await
 }
 
 /// A redirection of an account.
@@ -386,7 +391,7 @@ fn by_key(row: Row) -> Result<(RedirectKey, Rev, Arc<Redirect>), StoreError> {
 /// # Errors
 /// The database failed.
 pub async fn update(tx: &mut Tx, changed: &[(RedirectKey, Redirection)]) -> Result<u64, StoreError> {
-    dialect::update_redirections(tx, changed).await
+    redirection_writes::update_redirections(tx, changed).await
 }
 
 /// Turns redirections of one domain into tombstones, each at its revision; gives how many there were.
@@ -399,7 +404,7 @@ pub async fn delete(
     keys: &[(&str, Rev)],
     at: UnixMillis,
 ) -> Result<u64, StoreError> {
-    dialect::delete_redirections(tx, domain, keys, at.0).await
+    redirection_writes::delete_redirections(tx, domain, keys, at.0).await
 }
 
 /// Adds to the hits of redirections of one domain; each key at most once in `counts`, in order.
@@ -410,7 +415,7 @@ pub async fn delete(
 /// # Errors
 /// [`StoreError::Unavailable`] when somebody changes one of the rows for longer than a moment.
 pub async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) -> Result<(), StoreError> {
-    dialect::add_hits(tx, domain, counts).await
+    redirection_writes::add_hits(tx, domain, counts).await
 }
 
 #[derive(sqlx::FromRow)]

@@ -6,7 +6,7 @@ use shared::{
     standing::Standing,
 };
 
-use super::{Conn, StoreError, commissions::standing, dialect, parse};
+use super::{Conn, StoreError, dialect, parse, standing::standing};
 
 const PG_THNGS: &str = "SELECT id, product_id, name, commission_state, verdict FROM thngs WHERE account_id = $1 \
     AND id = ANY($2)";

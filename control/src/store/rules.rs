@@ -12,7 +12,7 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx,
-    log::{signed, unsigned},
+    dialect::{signed, unsigned},
     on_db, parse,
 };
 use crate::domain::rules::StoredRules;

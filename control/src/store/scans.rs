@@ -2,7 +2,7 @@
 
 use super::{
     StoreError, Tx, dialect,
-    log::{signed, unsigned},
+    dialect::{signed, unsigned},
     on_db,
 };
 

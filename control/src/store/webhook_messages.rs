@@ -11,10 +11,10 @@ use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect,
+    dialect::unsigned,
+    lease::{pg_now, sqlite_now},
     listing::{self, Column, Selection, Table},
-    log::unsigned,
     on_db,
-    publishers::{pg_now, sqlite_now},
 };
 use crate::domain::page::{Page, Position};
 
@@ -165,7 +165,7 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
 /// # Errors
 /// The database failed.
 pub async fn count_waiting(conn: &mut Conn, webhook: i64, most: u64) -> Result<u64, StoreError> {
-    let most = super::log::signed(most);
+    let most = super::dialect::signed(most);
     let (count,): (i64,) =
         on_db!(conn, |c| sqlx::query_as(WAITING).bind(webhook).bind(most).fetch_one(c).await)?;
     Ok(unsigned(count))

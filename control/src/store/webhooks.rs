@@ -7,12 +7,12 @@ use shared::id::{AccountId, WebhookId};
 use super::{
     Conn, Db, StoreError, Tx, dialect,
     dialect::fetch_in_list,
+    dialect::signed,
     documents::{Base, Cell, Document, Statements, statements},
     followers::{Follower, Follows, follows},
+    lease::{pg_now, sqlite_now},
     listing::{Column, Table},
-    log::signed,
     on_db, parse,
-    publishers::{pg_now, sqlite_now},
 };
 use crate::domain::{
     event_filter::Types,

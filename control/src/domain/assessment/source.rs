@@ -1,76 +1,11 @@
 //! Who reported a scan, and so how much of it is believed (design: assessment, "Whom to believe").
 
-use std::{net::IpAddr, str::FromStr};
+use std::net::IpAddr;
 
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::agent::AgentHash;
-use crate::domain::access::ActorKind;
-
-/// The member of a stored scan that names its source.
-pub const MEMBER: &str = "scanSource";
-
-/// Who reported a scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// Our edge saw the request.
-    Edge,
-    /// An operator or a trusted application reported it.
-    Server,
-    /// The holder of a key that anybody can get: an application's, its user's, a Thng's.
-    Public,
-}
-
-impl Source {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Edge, Self::Server, Self::Public];
-
-    /// As it stands in a stored scan.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Edge => "edge",
-            Self::Server => "server",
-            Self::Public => "public",
-        }
-    }
-
-    /// The source of what the holder of a key reports.
-    #[must_use]
-    pub const fn of_actor(kind: ActorKind) -> Self {
-        match kind {
-            ActorKind::Operator | ActorKind::TrustedApp => Self::Server,
-            ActorKind::App | ActorKind::User | ActorKind::Thng => Self::Public,
-        }
-    }
-
-    /// The source of a stored scan.
-    ///
-    /// Scans of before sources were stored tell it by other members: only edges write `context.entryUrl`. What an
-    /// application reported counts as public, as nothing tells which of its two keys it used.
-    #[must_use]
-    pub fn of_members(members: &Map<String, Value>) -> Self {
-        let stored = members.get(MEMBER).and_then(Value::as_str).and_then(|text| text.parse().ok());
-        stored.unwrap_or_else(|| {
-            let by_edge = members.get("context").is_some_and(|context| context.get("entryUrl").is_some());
-            let by_app = ["createdByApp", "user"].iter().any(|name| members.contains_key(*name));
-            match (by_edge, by_app) {
-                (true, _) => Self::Edge,
-                (false, true) => Self::Public,
-                (false, false) => Self::Server,
-            }
-        })
-    }
-}
-
-impl FromStr for Source {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|source| source.as_str() == text).ok_or(())
-    }
-}
+pub use crate::domain::scan_source::{MEMBER, Source};
 
 /// The network of an address as a device: all users within one /24 or /48 are one.
 #[must_use]
@@ -86,27 +21,7 @@ pub fn network_of(ip: IpAddr) -> AgentHash {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn the_source_of_an_old_scan_follows_from_its_members() {
-        for (members, expected) in [
-            (json!({}), Source::Server),
-            (json!({"context": {"entryUrl": "https://tn.gg/X"}}), Source::Edge),
-            (json!({"context": {"userAgent": "x"}, "user": "U"}), Source::Public),
-            (json!({"createdByApp": "A"}), Source::Public),
-            (json!({"createdByApp": "A", "scanSource": "server"}), Source::Server),
-            (json!({"context": {"entryUrl": "x"}, "scanSource": "public"}), Source::Public),
-            (json!({"scanSource": "nonsense"}), Source::Server),
-        ] {
-            assert_eq!(Source::of_members(members.as_object().unwrap()), expected, "{members}");
-        }
-        for source in Source::ALL {
-            assert_eq!(source.as_str().parse(), Ok(source));
-        }
-    }
 
     #[test]
     fn one_network_is_one_device() {

@@ -1,89 +1,21 @@
 //! The action that asks for an assessment (contract: AuthenticationTriggeringActionDocument).
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::{
     id::{ActionId, ThngId},
     time::UnixMillis,
 };
 
+pub use crate::domain::action_names::{InvalidType, TriggerType};
 use crate::domain::{
     action::Action,
+    body::millis,
     limits::{MAX_IDENTIFIER, MAX_TAG, check_custom_fields, check_text, shorten},
     location::{Coordinates, Form, Location},
     members::Members,
-    resource_body::millis,
 };
-
-/// Types of actions that may ask for an assessment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum TriggerType {
-    /// By an inspector's app.
-    InspectorScans,
-    /// By a redirect.
-    ImplicitScans,
-    /// By a partner of the supply chain.
-    SupplyChainScans,
-    /// By an application.
-    Scans,
-    /// What an inspector says after the scan.
-    AuthenticationConfirmations,
-}
-
-impl TriggerType {
-    /// Every one.
-    pub const ALL: [Self; 5] = [
-        Self::InspectorScans,
-        Self::ImplicitScans,
-        Self::SupplyChainScans,
-        Self::Scans,
-        Self::AuthenticationConfirmations,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InspectorScans => "inspectorScans",
-            Self::ImplicitScans => "implicitScans",
-            Self::SupplyChainScans => "supplyChainScans",
-            Self::Scans => "scans",
-            Self::AuthenticationConfirmations => "authenticationConfirmations",
-        }
-    }
-
-    /// Who is behind it, as the tag `eventGroup` says.
-    #[must_use]
-    pub const fn event_group(self) -> &'static str {
-        match self {
-            Self::InspectorScans | Self::AuthenticationConfirmations => "inspector",
-            Self::SupplyChainScans => "supplyChain",
-            Self::ImplicitScans | Self::Scans => "consumer",
-        }
-    }
-
-    /// Whether its scans make up the profile: those of inspectors and of the supply chain do not.
-    #[must_use]
-    pub const fn is_profiled(self) -> bool {
-        matches!(self, Self::ImplicitScans | Self::Scans)
-    }
-}
-
-/// A text that is none of the types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be inspectorScans, implicitScans, supplyChainScans, scans or authenticationConfirmations")]
-pub struct InvalidType;
-
-impl FromStr for TriggerType {
-    type Err = InvalidType;
-
-    fn from_str(text: &str) -> Result<Self, InvalidType> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidType)
-    }
-}
 
 /// Where the caller says its coordinates come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,109 @@
+//! Names of types of actions: those of accounts start with `_`, and some of the built-in ones ask for an assessment.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest name of a type, in characters.
+pub const MAX_TYPE_NAME: usize = 128;
+
+// Spec gap: which names a type may have beside the first character is not shown.
+/// Whether a text can be the name of a custom type: `_`, then letters, digits, `_`, `.` and `-`.
+#[must_use]
+pub fn is_custom(name: &str) -> bool {
+    let fits = |c: u8| c.is_ascii_alphanumeric() || b"_.-".contains(&c);
+    name.len() <= MAX_TYPE_NAME
+        && name.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(fits))
+}
+
+/// Types of actions that may ask for an assessment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TriggerType {
+    /// By an inspector's app.
+    InspectorScans,
+    /// By a redirect.
+    ImplicitScans,
+    /// By a partner of the supply chain.
+    SupplyChainScans,
+    /// By an application.
+    Scans,
+    /// What an inspector says after the scan.
+    AuthenticationConfirmations,
+}
+
+impl TriggerType {
+    /// Every one.
+    pub const ALL: [Self; 5] = [
+        Self::InspectorScans,
+        Self::ImplicitScans,
+        Self::SupplyChainScans,
+        Self::Scans,
+        Self::AuthenticationConfirmations,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InspectorScans => "inspectorScans",
+            Self::ImplicitScans => "implicitScans",
+            Self::SupplyChainScans => "supplyChainScans",
+            Self::Scans => "scans",
+            Self::AuthenticationConfirmations => "authenticationConfirmations",
+        }
+    }
+
+    /// Who is behind it, as the tag `eventGroup` says.
+    #[must_use]
+    pub const fn event_group(self) -> &'static str {
+        match self {
+            Self::InspectorScans | Self::AuthenticationConfirmations => "inspector",
+            Self::SupplyChainScans => "supplyChain",
+            Self::ImplicitScans | Self::Scans => "consumer",
+        }
+    }
+
+    /// Whether its scans make up the profile: those of inspectors and of the supply chain do not.
+    #[must_use]
+    pub const fn is_profiled(self) -> bool {
+        matches!(self, Self::ImplicitScans | Self::Scans)
+    }
+}
+
+/// A text that is none of the types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be inspectorScans, implicitScans, supplyChainScans, scans or authenticationConfirmations")]
+pub struct InvalidType;
+
+impl FromStr for TriggerType {
+    type Err = InvalidType;
+
+    fn from_str(text: &str) -> Result<Self, InvalidType> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidType)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_types_have_names() {
+        for (name, expected) in [
+            ("_own", true),
+            ("_actionType123.45", true),
+            ("_a-b_c", true),
+            ("_", false),
+            ("own", false),
+            ("_a b", false),
+            ("_ö", false),
+            ("_a/b", false),
+            ("", false),
+        ] {
+            assert_eq!(is_custom(name), expected, "{name}");
+        }
+        assert!(is_custom(&format!("_{}", "a".repeat(127))));
+        assert!(!is_custom(&format!("_{}", "a".repeat(128))));
+    }
+}

@@ -1,0 +1,110 @@
+//! Reads the bodies of updates of accounts, accesses and operators.
+
+use serde_json::Value;
+
+use super::{
+    authority::AUTHORITY_FIELDS,
+    body::{Purpose, custom_fields, name, text, texts},
+    limits::{self, MAX_NAME},
+    members::Members,
+    target_hosts,
+    tenant::{AccessChange, AccountChange, OperatorChange},
+};
+
+impl AccountChange {
+    /// Reads the body of `PUT /accounts/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let change = Self {
+            name: name(&mut members, Purpose::Update),
+            user_rights: members.parsed("userRights"),
+            thng_writable_custom_fields: thng_writable(&mut members),
+            private_targets: members.boolean("privateTargets"),
+            target_hosts: target_hosts::read(&mut members),
+            custom_fields: custom_fields(&mut members),
+        };
+        members.finish(Some(change))
+    }
+}
+
+/// Names of custom fields; those that verdicts go by are not a Thing's to write.
+fn thng_writable(members: &mut Members<'_>) -> Option<Vec<String>> {
+    const MEMBER: &str = "thngWritableCustomFields";
+    let names = texts(members, MEMBER, limits::MAX_KEY)?;
+    for (index, name) in names.iter().enumerate() {
+        if AUTHORITY_FIELDS.contains(&name.as_str()) {
+            members
+                .fault(format!("{MEMBER}[{index}]: {name} is never written by a Thing: verdicts go by it."));
+        }
+    }
+    Some(names)
+}
+
+impl AccessChange {
+    /// Reads the body of `PUT /accounts/:id/accesses/:id`.
+    ///
+    /// # Errors
+    /// The role is no text of 1 to 256 characters.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let change = Self { role: text(&mut members, "role", 1, MAX_NAME) };
+        members.finish(Some(change))
+    }
+}
+
+impl OperatorChange {
+    /// Reads the body of `PUT /operators/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let change = Self {
+            first_name: text(&mut members, "firstName", 0, MAX_NAME),
+            last_name: text(&mut members, "lastName", 0, MAX_NAME),
+            custom_fields: custom_fields(&mut members),
+        };
+        members.finish(Some(change))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(body: &Value, faults: &[&str], found: &Vec<String>) {
+        assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+        for (fault, part) in found.iter().zip(faults) {
+            assert!(fault.contains(part), "{body}: {fault}");
+        }
+    }
+
+    #[test]
+    fn each_fault_of_an_account_or_operator_is_named() {
+        for (body, faults) in [
+            (json!({"customFields": {"a": 1}}), vec![]),
+            (json!({"customFields": 1, "name": 2}), vec!["name", "customFields"]),
+            (json!({"userRights": "open", "thngWritableCustomFields": ["a", "b"]}), vec![]),
+            (json!({"userRights": "all"}), vec!["userRights: must be own or open"]),
+            (json!({"userRights": true}), vec!["userRights must be a string"]),
+            (
+                json!({"thngWritableCustomFields": ["a", "factory"]}),
+                vec!["thngWritableCustomFields[1]: factory is never"],
+            ),
+            (json!({"thngWritableCustomFields": "a"}), vec!["thngWritableCustomFields must be an array"]),
+        ] {
+            check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());
+        }
+        for (body, faults) in [
+            (json!({"firstName": "", "email": 1}), vec![]),
+            (json!({"firstName": 1, "lastName": []}), vec!["firstName", "lastName"]),
+        ] {
+            check(&body, &faults, &OperatorChange::parse(&body).err().unwrap_or_default());
+        }
+    }
+}
