@@ -3,10 +3,10 @@
 DROP SCHEMA IF EXISTS paging CASCADE;
 CREATE SCHEMA paging;
 SET search_path = paging;
-\i control/migrations/postgres/0001_start.sql
-\i control/migrations/postgres/0002_resources.sql
-\i control/migrations/postgres/0003_thngs_by_product.sql
-\i control/migrations/postgres/0004_lists.sql
+\i control/kernel/migrations/postgres/0001_start.sql
+\i control/kernel/migrations/postgres/0002_resources.sql
+\i control/kernel/migrations/postgres/0003_thngs_by_product.sql
+\i control/kernel/migrations/postgres/0004_lists.sql
 INSERT INTO accounts (id, name, enterprise, created_at, updated_at) VALUES ('A', 'a', true, 1, 1), ('B', 'b', true, 1, 1);
 CREATE TEMP TABLE defs AS SELECT indexname, indexdef FROM pg_indexes
     WHERE schemaname = 'paging' AND tablename = 'actions' AND indexname NOT LIKE '%key';

@@ -7,7 +7,7 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;
-pub mod error;
+pub use ::kernel::error;
 pub mod failure;
 mod follow;
 pub mod geo;

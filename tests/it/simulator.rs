@@ -6,11 +6,11 @@ use control::domain::{
         explain::{signs, sum},
         profile::{Observation, Profile},
         settings::Settings,
-        source::Source,
         spot::Spot,
         spread::{Spread, Trigger},
     },
     location::Coordinates,
+    scan_source::Source,
 };
 use proptest::prelude::*;
 use shared::time::UnixMillis;

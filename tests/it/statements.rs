@@ -4,8 +4,6 @@
 
 mod source;
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, ensure};
 use sqlx::{AssertSqlSafe, Connection, Row};
 use tests::{
@@ -17,11 +15,9 @@ use self::source::{Sources, Statement};
 
 /// Every statement of the store.
 fn statements() -> Result<Vec<Statement>> {
-    let folder: PathBuf = root().join("control/src/store");
     let mut sources = Sources::default();
-    for file in std::fs::read_dir(&folder)? {
-        let path = file?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
+    for path in source::rust_files(&root().join("control"))? {
+        if path.parent().is_some_and(|folder| folder.ends_with("src/store")) {
             let name = path.file_stem().and_then(|name| name.to_str()).context("name")?.to_owned();
             sources.read(&name, &std::fs::read_to_string(&path)?).with_context(|| name.clone())?;
         }
@@ -198,7 +194,7 @@ async fn owners_of_properties_are_found_by_id() {
 #[test]
 fn no_statement_is_overlooked() {
     let all = statements().unwrap();
-    let folder = root().join("control/src");
+    let folder = root().join("control");
     let mut seen = 0;
     for path in source::rust_files(&folder).unwrap() {
         for literal in source::literals(&std::fs::read_to_string(&path).unwrap()).unwrap() {

@@ -14,6 +14,7 @@ mod report;
 pub mod second;
 
 use control::domain::{
+    action_names::TriggerType,
     assessment::{
         Assessment, Facts, assess,
         decided::Decided,
@@ -23,7 +24,6 @@ use control::domain::{
         settings::Settings,
         spot::CountryCode,
         spread::Trigger,
-        trigger::TriggerType,
     },
     commissioning::{Commission, Taken},
 };

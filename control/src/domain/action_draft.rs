@@ -13,8 +13,8 @@ use super::{
     limits::MAX_TAG,
     location::{Form, Location},
     members::Members,
-    redirection::{Scopes, read_scopes},
     reference::Reference,
+    scopes::{Scopes, read_scopes},
 };
 
 // Spec gap: how many actions one request may hold is not shown.

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use shared::time::UnixMillis;
 
-pub use super::action_names::is_custom;
+use super::action_names::is_custom;
 use super::{
     action_names::MAX_TYPE_NAME,
     body::common,
+    common::{Common, Stamp},
     limits::shorten,
     members::Members,
-    redirection::Scopes,
-    resource::{Common, Stamp},
+    scopes::Scopes,
 };
 
 /// A type of action of one account.

@@ -9,11 +9,11 @@ use shared::{
 
 use super::{
     body::{common, text},
+    common::{Common, Stamp},
     limits::{self, MAX_NAME, MAX_URL},
     members::Members,
     password::Password,
-    redirection::Scopes,
-    resource::{Common, Stamp},
+    scopes::Scopes,
 };
 
 /// Longest e-mail address in bytes (RFC 5321).

@@ -6,9 +6,9 @@ use shared::{id::BatchId, time::UnixMillis};
 
 use super::{
     body::{self, Purpose},
+    common::{Common, Stamp},
     members::Members,
     named::named,
-    resource::{Common, Stamp},
 };
 
 /// The members of a batch beside its name; stored as one document.

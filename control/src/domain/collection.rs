@@ -6,10 +6,10 @@ use shared::{id::CollectionId, time::UnixMillis};
 
 use super::{
     body::{self, Purpose},
+    common::{Common, Stamp},
     limits::{MAX_NAME, shorten},
     members::Members,
     named::named,
-    resource::{Common, Stamp},
 };
 
 /// Most ids in one request that adds members to a collection.

@@ -10,10 +10,10 @@ use subtle::ConstantTimeEq;
 
 use super::{
     body::{self, Purpose},
+    common::{Common, Stamp},
     limits::MAX_NAME,
     members::Members,
     named::named,
-    resource::{Common, Stamp},
 };
 
 // Spec gap: request size limits are not shown.

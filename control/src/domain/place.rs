@@ -6,11 +6,11 @@ use shared::{id::PlaceId, time::UnixMillis};
 
 use super::{
     body::{self, Purpose},
+    common::{Common, Stamp},
     limits::{MAX_NAME, MAX_URL, check_custom_fields},
     location::Coordinates,
     members::Members,
     named::named,
-    resource::{Common, Stamp},
 };
 
 /// The members of a place beside its name and point; stored as one document.

@@ -10,13 +10,12 @@ use shared::{
 
 use super::{
     action::{BUILT_IN, RESERVED},
-    action_names::is_custom,
-    assessment::trigger::TriggerType,
+    action_names::{TriggerType, is_custom},
     body::{Purpose, common, millis, name, text, texts},
+    common::{Common, Stamp},
     limits::{self, MAX_TAG, MAX_URL},
     members::Members,
     named::named,
-    resource::{Common, Stamp},
 };
 
 /// Longest host of a redirection, in characters: a name of the DNS with a port.

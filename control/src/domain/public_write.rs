@@ -53,10 +53,7 @@ mod tests {
     use shared::{id::ThngId, time::UnixMillis};
 
     use super::*;
-    use crate::domain::{
-        body::Purpose,
-        resource::{Common, ThngDetails},
-    };
+    use crate::domain::{body::Purpose, common::Common, resource::ThngDetails};
 
     fn stored() -> Thng {
         let details = ThngDetails {

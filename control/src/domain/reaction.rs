@@ -13,11 +13,11 @@ use shared::{
 pub use super::reaction_effect::{Deed, Effect};
 use super::{
     body::{Purpose, common, name},
+    common::{Common, Stamp},
     event_filter::Types,
     hears::{Hears, HearsChange},
     members::Members,
     named::named,
-    resource::{Common, Stamp},
 };
 
 /// Whether a reaction does something.

@@ -12,7 +12,7 @@ use shared::{
 };
 
 use super::members::Members;
-pub use super::scopes::{Scopes, read_scopes};
+use super::scopes::{Scopes, read_scopes};
 
 // Spec gap: targets that lead back to their own short URL are not mentioned; they are refused.
 /// Most short URLs that may lead to each other before a real target.

@@ -9,7 +9,7 @@ use shared::{
     time::UnixMillis,
 };
 
-pub use super::common::{Common, Stamp, updated_at};
+use super::common::{Common, Stamp};
 use super::{location::Location, named::named, property::NewPoint};
 
 /// The members of a product beside its name; stored as one document.

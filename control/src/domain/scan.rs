@@ -8,9 +8,9 @@ use shared::{
 };
 
 use super::{
-    assessment::source::Source,
     context::{self, Agent, Origin},
-    redirection::Scopes,
+    scan_source::Source,
+    scopes::Scopes,
 };
 
 /// Type of the action that a redirect is recorded as.

@@ -12,11 +12,12 @@ use shared::{
 
 use super::{
     body::Purpose,
+    common::{Common, Stamp},
     limits::{check_nested, integer, shorten},
     members::Members,
     named::Named,
     permission::Subject,
-    resource::{Common, Stamp, ThngChange},
+    resource::ThngChange,
 };
 
 /// The one type of task that there is.

@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{access::UserRights, resource::updated_at, target_hosts::TargetHosts};
+use super::{access::UserRights, common::updated_at, target_hosts::TargetHosts};
 
 /// An account: the tenant that everything else belongs to.
 #[derive(Debug, Clone, PartialEq)]

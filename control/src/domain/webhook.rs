@@ -12,13 +12,13 @@ use shared::{
 
 use super::{
     body::{Purpose, common, name},
+    common::{Common, Stamp},
     event_filter::{MAX_TYPES, Types},
     hears::{Hears, HearsChange},
     limits::MAX_URL,
     members::Members,
     named::named,
     outward::check_url,
-    resource::{Common, Stamp},
 };
 
 /// Secrets that sign at once: the one in use and those on their way out.

@@ -18,7 +18,7 @@ use super::{
     wire::ScopesDocument,
 };
 use crate::{
-    domain::{access::Actor, action::Action, assessment::document::RESULTS, listing::ACTIONS},
+    domain::{access::Actor, action::Action, action_names::RESULTS, listing::ACTIONS},
     service::{
         App,
         actions::{self, Scope},

@@ -20,7 +20,7 @@ use crate::{
     domain::{
         case::{Case, Decision, DecisionRequest, Evidence},
         listing::CASES,
-        redirection::Scopes,
+        scopes::Scopes,
     },
     service::{App, cases},
 };

@@ -27,7 +27,7 @@ use crate::{
         job::{ACTION_CREATION, ERROR, Job, JobLog, Step},
         job_input::JobDraft,
         listing::{JOB_LOGS, JOBS},
-        redirection::Scopes,
+        scopes::Scopes,
     },
     service::{App, jobs},
 };

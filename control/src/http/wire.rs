@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 
 use super::middleware::RequestInfo;
 use crate::domain::{
-    redirection::Scopes,
-    resource::{Common, Stamp},
+    common::{Common, Stamp},
+    scopes::Scopes,
 };
 
 /// Who may see a resource beside operators; shown with `withScopes=true`.

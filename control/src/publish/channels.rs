@@ -13,7 +13,7 @@ use shared::id::AccountId;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{grant::Limit, property::Owner, redirection::Scopes};
+use crate::domain::{grant::Limit, property::Owner, scopes::Scopes};
 
 /// What a subscription is about, in an account; ids are those of resources that the subscriber sees.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@ use crate::{
         event::{Event, Position, Recorded, action_message, job_message, point_message, redirection_message},
         grant::Limit,
         property::Owner,
-        redirection::Scopes,
+        scopes::Scopes,
     },
     store::{Conn, StoreError, action_lists, property_owners},
 };

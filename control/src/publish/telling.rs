@@ -19,7 +19,7 @@ use crate::{
             redirection_message,
         },
         property::Point,
-        redirection::Scopes,
+        scopes::Scopes,
         topic::fold,
     },
     metrics::FeedMetrics,

@@ -36,11 +36,7 @@ use crate::{
         access::{Actor, ActorKind},
         action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
         action_draft::ActionDraft,
-        action_names::is_custom,
-        assessment::{
-            source::{self, Source},
-            trigger::TriggerType,
-        },
+        action_names::{TriggerType, is_custom},
         collection::Collection,
         context::{self, Origin},
         grant::{Grant, Limit},
@@ -51,9 +47,10 @@ use crate::{
             Verb, may_create_action,
         },
         place::Place,
-        redirection::Scopes,
         reference::Reference,
         resource::{Product, Thng},
+        scan_source::{self, Source},
+        scopes::Scopes,
     },
     error::ServiceError,
     store::{
@@ -251,7 +248,7 @@ impl<'a> Making<'a> {
         put("createdByApp", self.actor.app.map(|app| json!(app)));
         put("reactions", Some(json!([])));
         if kind.parse::<TriggerType>().is_ok() {
-            put(source::MEMBER, Some(Source::of_actor(self.actor.kind).as_str().into()));
+            put(scan_source::MEMBER, Some(Source::of_actor(self.actor.kind).as_str().into()));
         }
         // A Thng's key knows no scopes but those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));

@@ -9,7 +9,7 @@ use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
         action::{Action, ActionType, BUILT_IN},
-        assessment::document::RESULTS,
+        action_names::RESULTS,
         collection::Collection,
         grant::Grant,
         limits::shorten,
@@ -22,7 +22,12 @@ use crate::{
         resource::{Product, Thng},
     },
     error::ServiceError,
-    store::{Conn, action_lists, action_lists::About, action_types as types, actions, listing::Selection},
+    store::{
+        Conn,
+        action_lists::{self, About},
+        action_types as types, actions,
+        listing::Selection,
+    },
 };
 
 /// What a path says the actions are about.

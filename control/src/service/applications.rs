@@ -16,6 +16,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind, hash_key},
+        common::Stamp,
         limits::shorten,
         listing::ListRequest,
         page::Page,
@@ -24,7 +25,6 @@ use crate::{
             Verb,
         },
         project::{Application, ApplicationChange, Project},
-        resource::Stamp,
     },
     error::ServiceError,
     store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},

@@ -14,11 +14,11 @@ use crate::{
     domain::{
         access::Actor,
         batch::{Batch, BatchChange},
+        common::Stamp,
         grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Batches, Verb},
-        resource::Stamp,
     },
     error::ServiceError,
     store::{Tx, documents, tasks},

@@ -21,13 +21,13 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        common::Stamp,
         file::{Content, File, FileChange},
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Files, Verb},
-        resource::Stamp,
     },
     error::ServiceError,
     store::{

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        common::Stamp,
         geo::{Bounds, Rank, Search},
         grant::Grant,
         listing::ListRequest,
@@ -22,7 +23,6 @@ use crate::{
         page::{Page, PageRequest, Position},
         permission::{Subject::Places, Verb},
         place::{Place, PlaceChange},
-        resource::Stamp,
     },
     error::ServiceError,
     store::{Conn, Tx, documents, places},

@@ -16,13 +16,14 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        common::{Common, Stamp},
         grant::Grant,
         gtin,
         limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Products, Verb},
-        resource::{Common, Product, ProductChange, Stamp},
+        resource::{Product, ProductChange},
     },
     error::ServiceError,
     store::{self, Tx, documents},

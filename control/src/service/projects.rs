@@ -13,13 +13,13 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        common::Stamp,
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Projects, Verb},
         project::{Project, ProjectChange},
-        resource::Stamp,
     },
     error::ServiceError,
     store::{Tx, applications, documents},

@@ -17,11 +17,11 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
+        common::Stamp,
         grant::Grant,
         hears::Hears,
         permission::{Subject, Verb},
         reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
-        resource::Stamp,
         webhook::Webhook,
     },
     error::ServiceError,

@@ -17,8 +17,8 @@ use crate::{
     domain::{
         access::Actor,
         permission::{Subject::Rules, Verb},
-        redirection::Scopes,
         rules::{StoredRules, leading_back, leading_elsewhere},
+        scopes::Scopes,
     },
     error::ServiceError,
     publish::writer::Lane,

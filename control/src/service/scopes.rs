@@ -7,7 +7,7 @@ use crate::{
         access::Actor,
         grant::{Grant, Limit},
         limits::shorten,
-        redirection::Scopes,
+        scopes::Scopes,
     },
     error::ServiceError,
     store::{Tx, projects},

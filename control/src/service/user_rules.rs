@@ -7,11 +7,11 @@ use crate::{
     domain::{
         access::{Actor, ActorKind},
         authority::{changes_identifiers, keep_authority, refusal},
+        common::Common,
         named::Named,
         permission::Subject,
         project::ApplicationDetails,
         redirection::{Draft, Writable},
-        resource::Common,
     },
     error::ServiceError,
     store::{Conn, Tx, accounts, applications, identifiers},

@@ -19,12 +19,12 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        common::Stamp,
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{Subject, Verb},
-        resource::Stamp,
         webhook::{
             MAX_OVERLAP_MS, OVERLAP_MS, SecretVersion, Status, Webhook, WebhookChange, WebhookDetails,
             secret, shown,

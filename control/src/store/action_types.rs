@@ -6,7 +6,7 @@ use sqlx::types::Json;
 use super::{Conn, StoreError, Tx, dialect, on_db};
 use crate::domain::{
     action_type::{CustomType, NewType},
-    resource::{Common, Stamp},
+    common::{Common, Stamp},
 };
 
 macro_rules! columns {

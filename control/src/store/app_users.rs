@@ -13,8 +13,8 @@ use super::{
 };
 use crate::domain::{
     app_user::{AppUser, UserDetails, UserStatus},
+    common::Stamp,
     page::Page,
-    resource::Stamp,
 };
 
 macro_rules! columns {

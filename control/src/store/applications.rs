@@ -8,7 +8,7 @@ use super::{
     listing::{Column, Table},
     on_db, parse,
 };
-use crate::domain::{project::Application, resource::Stamp};
+use crate::domain::{common::Stamp, project::Application};
 
 macro_rules! columns {
     () => {

@@ -9,10 +9,8 @@ use sqlx::types::Json;
 use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db};
 use crate::domain::{
     action::Action,
-    assessment::{
-        document::RESULTS,
-        packed::{self, JudgedBy},
-    },
+    action_names::RESULTS,
+    assessment::packed::{self, JudgedBy},
 };
 
 const INSERT: &str = "INSERT INTO assessment_contexts (account_id, id, doc) VALUES ($1, $2, $3) \

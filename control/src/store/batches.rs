@@ -7,7 +7,7 @@ use super::{
     documents::{Base, Document, Statements, statements},
     listing::{Column, Table},
 };
-use crate::domain::{batch::Batch, resource::Stamp};
+use crate::domain::{batch::Batch, common::Stamp};
 
 macro_rules! columns {
     () => {

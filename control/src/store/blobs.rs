@@ -72,15 +72,9 @@ pub enum WriteError {
     Store(#[from] StoreError),
 }
 
-impl From<object_store::Error> for StoreError {
-    fn from(error: object_store::Error) -> Self {
-        Self::Blob(Box::new(error))
-    }
-}
-
 impl From<object_store::Error> for WriteError {
     fn from(error: object_store::Error) -> Self {
-        Self::Store(error.into())
+        Self::Store(StoreError::blob(error))
     }
 }
 
@@ -96,7 +90,7 @@ impl Blobs {
         let private = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         private.map_err(fault)?;
         remove_staged(folder).map_err(fault)?;
-        let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
+        let store = LocalFileSystem::new_with_prefix(folder).map_err(StoreError::blob)?.with_fsync(true);
         Ok(Self::over(Arc::new(store), String::new(), max_bytes))
     }
 
@@ -107,7 +101,7 @@ impl Blobs {
     pub fn in_bucket(url: &str, max_bytes: u64) -> Result<Self, StoreError> {
         let rest = url.strip_prefix("s3://").unwrap_or(url);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build()?;
+        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build().map_err(StoreError::blob)?;
         Ok(Self::over(Arc::new(store), prefix.trim_matches('/').to_owned(), max_bytes))
     }
 
@@ -232,7 +226,7 @@ impl Blobs {
         match self.store.head(&self.path(key)).await {
             Ok(_) => Ok(true),
             Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(StoreError::blob(error)),
         }
     }
 
@@ -247,7 +241,7 @@ impl Blobs {
         match self.store.get(&self.path(key)).await {
             Ok(found) => Ok(Some(found.into_stream())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(StoreError::blob(error)),
         }
     }
 
@@ -258,7 +252,7 @@ impl Blobs {
     pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
         match self.store.delete(&self.path(key)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(StoreError::blob(error)),
         }
     }
 }

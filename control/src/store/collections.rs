@@ -7,7 +7,7 @@ use super::{
     documents::{self, Base, Document, Statements, statements},
     listing::{Column, Selection, Table},
 };
-use crate::domain::{collection::Collection, page::Page, resource::Stamp};
+use crate::domain::{collection::Collection, common::Stamp, page::Page};
 
 macro_rules! columns {
     () => {

@@ -66,9 +66,6 @@ const PG_REPLICAS: &str = concat!(
 const PG_FORGET_REPLICAS: &str =
     concat!("DELETE FROM control_replicas WHERE lease_until < ", pg_now!(), " - $1");
 const PG_LEAVE: &str = "DELETE FROM control_replicas WHERE id = $1";
-const END_ALL: &str = "UPDATE edge_leases SET lease_until = 0, applied = 0";
-const END_REPLICAS: &str = "DELETE FROM control_replicas";
-
 /// A session that was opened for an edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
@@ -231,16 +228,6 @@ pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
 pub async fn forget(tx: &mut Tx, silence: Duration) -> Result<(), StoreError> {
     sqlx::query(PG_FORGET_REPLICAS).bind(millis(silence)).execute(postgres!(tx)).await?;
     sqlx::query(PG_FORGET_EDGES).bind(millis(silence)).execute(postgres!(tx)).await?;
-    Ok(())
-}
-
-/// Ends every lease: what edges and replicas said before belongs to a history that is over.
-///
-/// # Errors
-/// The database failed.
-pub async fn end_all(tx: &mut Tx) -> Result<(), StoreError> {
-    super::on_db!(&mut **tx, |c| sqlx::query(END_ALL).execute(c).await.map(|_| ()))?;
-    super::on_db!(&mut **tx, |c| sqlx::query(END_REPLICAS).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 

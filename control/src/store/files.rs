@@ -12,8 +12,8 @@ use super::{
     on_db, parse,
 };
 use crate::domain::{
+    common::Stamp,
     file::{Content, File},
-    resource::Stamp,
 };
 
 macro_rules! columns {

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, signed, unsigned},
-    edge_leases, event_log, on_db,
+    event_log, on_db,
 };
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
@@ -106,7 +106,7 @@ pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head
         .await
         .map(|done| done.rows_affected()))?;
     if minted == 1 {
-        edge_leases::end_all(tx).await?;
+        end_leases(tx).await?;
         event_log::adopt(tx).await?;
     }
     load_head(tx).await
@@ -126,7 +126,7 @@ pub async fn end_history(tx: &mut Tx, epoch: &str, seen: Rev) -> Result<bool, St
     };
     let ended = ended.rows_affected() == 1;
     if ended {
-        edge_leases::end_all(tx).await?;
+        end_leases(tx).await?;
     }
     Ok(ended)
 }
@@ -219,5 +219,15 @@ async fn insert_log(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), Sto
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
+    Ok(())
+}
+
+const END_REPLICAS: &str = "DELETE FROM control_replicas";
+const END_EDGE_LEASES: &str = "UPDATE edge_leases SET lease_until = 0, applied = 0";
+
+/// Ends the leases of edges and replicas: what they said belongs to a history that is over.
+async fn end_leases(tx: &mut Tx) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(END_EDGE_LEASES).execute(c).await.map(|_| ()))?;
+    on_db!(&mut **tx, |c| sqlx::query(END_REPLICAS).execute(c).await.map(|_| ()))?;
     Ok(())
 }

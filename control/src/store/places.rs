@@ -11,11 +11,11 @@ use super::{
     on_db,
 };
 use crate::domain::{
+    common::Stamp,
     geo::{Bounds, Nearest},
     location::Coordinates,
     place::Place,
-    redirection::Scopes,
-    resource::Stamp,
+    scopes::Scopes,
 };
 
 macro_rules! columns {

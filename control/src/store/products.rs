@@ -10,7 +10,7 @@ use super::{
     listing::{Column, Table},
     unique_identifiers::Unique,
 };
-use crate::domain::resource::{Product, Stamp};
+use crate::domain::{common::Stamp, resource::Product};
 
 macro_rules! columns {
     () => {

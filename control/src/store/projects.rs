@@ -8,7 +8,7 @@ use super::{
     listing::{Column, Table},
     on_db,
 };
-use crate::domain::{project::Project, resource::Stamp};
+use crate::domain::{common::Stamp, project::Project};
 
 macro_rules! columns {
     () => {

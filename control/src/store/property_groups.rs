@@ -17,7 +17,7 @@ use crate::domain::{
     event::Event,
     grant::Limit,
     property::{Owner, Point},
-    redirection::Scopes,
+    scopes::Scopes,
 };
 
 /// A write of one Thng or product.

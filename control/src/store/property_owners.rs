@@ -4,7 +4,7 @@ use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db};
-use crate::domain::{property::Owner, redirection::Scopes};
+use crate::domain::{property::Owner, scopes::Scopes};
 
 const PG_SHARE_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
 const PG_LOCK_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR UPDATE";

@@ -10,10 +10,10 @@ use super::{
     on_db, parse,
 };
 use crate::domain::{
+    common::Stamp,
     event_filter::Types,
     hears::Hears,
     reaction::{Failure, Outcome, Reaction, ReactionDetails, Status},
-    resource::Stamp,
 };
 
 macro_rules! columns {

@@ -17,11 +17,7 @@ use super::{
     on_db, parse, redirection_writes,
     standing::standing,
 };
-use crate::domain::{
-    grant::Limit,
-    page::PageRequest,
-    redirection::{Redirection, Scopes},
-};
+use crate::domain::{grant::Limit, page::PageRequest, redirection::Redirection, scopes::Scopes};
 
 /// Columns of a redirection with its domain; the statements below differ in what follows.
 macro_rules! select {

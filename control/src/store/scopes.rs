@@ -6,7 +6,7 @@ use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, dialect};
-use crate::domain::redirection::Scopes;
+use crate::domain::scopes::Scopes;
 
 const PG_THNGS: &str = "SELECT id, doc -> 'scopes' FROM thngs WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_THNGS: &str = "SELECT id, doc -> '$.scopes' FROM thngs WHERE account_id = $1 \

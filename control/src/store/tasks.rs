@@ -11,7 +11,7 @@ use super::{
     listing::{Column, Table},
     on_db, parse,
 };
-use crate::domain::{resource::Stamp, task::Task};
+use crate::domain::{common::Stamp, task::Task};
 
 macro_rules! columns {
     () => {

@@ -12,11 +12,7 @@ use super::{
     parse,
     unique_identifiers::Unique,
 };
-use crate::domain::{
-    page::Page,
-    redirection::Scopes,
-    resource::{Stamp, Thng},
-};
+use crate::domain::{common::Stamp, page::Page, resource::Thng, scopes::Scopes};
 
 macro_rules! columns {
     () => {

@@ -15,9 +15,9 @@ use super::{
     on_db, parse,
 };
 use crate::domain::{
+    common::Stamp,
     event_filter::Types,
     hears::Hears,
-    resource::Stamp,
     webhook::{Status, Webhook, WebhookDetails},
     webhook_tries::{Health, Verdict},
 };

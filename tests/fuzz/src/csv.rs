@@ -2,9 +2,11 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../../control/src/domain"]
+#[path = "../../../control"]
 mod domain {
+    #[path = "src/domain/job_lines.rs"]
     pub(crate) mod job_lines;
+    #[path = "kernel/src/domain/limits.rs"]
     pub(crate) mod limits;
 }
 

@@ -3,8 +3,9 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../../control/src/domain"]
+#[path = "../../../control"]
 mod domain {
+    #[path = "kernel/src/domain/limits.rs"]
     pub(crate) mod limits;
     /// The one constant of topics that the bounds of packets need.
     pub(crate) mod topic {

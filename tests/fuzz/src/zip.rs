@@ -4,9 +4,11 @@
 use std::io::Write;
 
 #[allow(dead_code)]
-#[path = "../../../control/src/domain"]
+#[path = "../../../control"]
 mod domain {
+    #[path = "src/domain/job_lines.rs"]
     pub(crate) mod job_lines;
+    #[path = "kernel/src/domain/limits.rs"]
     pub(crate) mod limits;
 }
 #[path = "../../../control/src/service/jobs"]

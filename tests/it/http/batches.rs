@@ -157,7 +157,7 @@ async fn a_task_goes_on_where_a_process_left_it(engine: Engine) -> Result<()> {
         control::domain::task::parse(&populate(3, &json!({}))).map_err(|f| anyhow::anyhow!("{f:?}"))?;
     let task = control::domain::task::Task {
         id: caller,
-        stamp: control::domain::resource::Stamp::new(shared::time::UnixMillis(1)),
+        stamp: control::domain::common::Stamp::new(shared::time::UnixMillis(1)),
         kind: "POPULATING".to_owned(),
         batch: batch.parse()?,
         status: control::domain::task::TaskStatus::Executing,

@@ -7,8 +7,8 @@ use control::{
         grant::Limit,
         listing::{ACTIONS, ListRequest, THNGS},
         page::{PageRequest, SortOrder},
-        redirection::Scopes,
         resource::{Thng, ThngDetails},
+        scopes::Scopes,
     },
     store::{
         action_lists,

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Result, ensure};
 use control::{
     app::{Parts, compose},
-    domain::{redirection::Redirection, resource::ThngChange, resource_body::Purpose},
+    domain::{body::Purpose, redirection::Redirection, resource::ThngChange},
     error::ServiceError,
     service::{
         App,

@@ -4,10 +4,10 @@ use anyhow::Result;
 use control::{
     domain::{
         access::Actor,
+        body::Purpose,
         page::{PageRequest, SortOrder},
         redirection::{Draft, Redirection, Writable},
         resource::ThngChange,
-        resource_body::Purpose,
     },
     error::ServiceError,
     service::idempotency::IdempotencyKey,

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use control::domain::assessment::{
-    agent::AgentHash,
-    profile::{Observation, Profile},
-    settings::Settings,
-    source::Source,
-    spot::Spot,
+use control::domain::{
+    assessment::{
+        agent::AgentHash,
+        profile::{Observation, Profile},
+        settings::Settings,
+        spot::Spot,
+    },
+    scan_source::Source,
 };
 use shared::{
     standing::{Authenticity, Risk, Verdict},

@@ -1,8 +1,9 @@
 //! People, their devices, and what the service sees of a scan.
 
 use control::domain::{
-    assessment::{agent::AgentHash, profile::Observation, source::Source, spot::Spot},
+    assessment::{agent::AgentHash, profile::Observation, spot::Spot},
     location::Coordinates,
+    scan_source::Source,
 };
 use shared::time::UnixMillis;
 

@@ -9,11 +9,9 @@ use super::{
     rules::Match,
     settings::Settings,
     spot::CountryCode,
-    trigger::{Asked, Named, Request, TriggerType},
+    trigger::{Asked, Named, Request},
 };
-
-/// Type of the action that holds a result.
-pub const RESULTS: &str = "authenticationResults";
+use crate::domain::action_names::TriggerType;
 
 /// Where the scan came from, as far as it was stored with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -35,12 +35,11 @@ use self::{
     profile::{Profile, SessionKey},
     rules::{Evidence, Finding, Item, Known, Match},
     settings::Settings,
-    source::Source,
     spot::{CountryCode, Precision, Spot},
     spread::{Spread, Trigger},
-    trigger::TriggerType,
     verdict::Findings,
 };
+use crate::domain::{action_names::TriggerType, scan_source::Source};
 
 /// Which rules these are; it grows with each change that may change a verdict.
 ///

@@ -10,9 +10,9 @@ use shared::time::UnixMillis;
 
 use super::{
     agent::AgentHash,
-    source::Source,
     spot::{CountryCode, Point, Precision, Spot},
 };
+use crate::domain::scan_source::Source;
 
 /// Most sessions that are kept: at some 35 bytes each, a profile has about 2 KiB.
 pub const MAX_SESSIONS: usize = 64;

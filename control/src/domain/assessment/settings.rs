@@ -6,7 +6,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{profile::MAX_SESSIONS, spot::CountryCode, trigger::TriggerType};
+use super::{profile::MAX_SESSIONS, spot::CountryCode};
+use crate::domain::action_names::TriggerType;
 use crate::domain::{
     geo::distance_km,
     limits::{MAX_IDENTIFIER, check_text, integer, shorten},

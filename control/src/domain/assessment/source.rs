@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use sha2::{Digest, Sha256};
 
 use super::agent::AgentHash;
-pub use crate::domain::scan_source::{MEMBER, Source};
 
 /// The network of an address as a device: all users within one /24 or /48 are one.
 #[must_use]

@@ -10,8 +10,8 @@ use super::{
     rules::Evidence,
     spot::{CountryCode, Point, Precision, Spot},
     spread::Trigger,
-    trigger::TriggerType,
 };
+use crate::domain::action_names::TriggerType;
 
 /// A scan as it was judged.
 #[derive(Debug, Clone, PartialEq)]

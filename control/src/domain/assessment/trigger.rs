@@ -8,7 +8,7 @@ use shared::{
     time::UnixMillis,
 };
 
-pub use crate::domain::action_names::{InvalidType, TriggerType};
+use crate::domain::action_names::TriggerType;
 use crate::domain::{
     action::Action,
     body::millis,

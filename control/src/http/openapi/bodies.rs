@@ -13,7 +13,7 @@ use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
 
 use crate::domain::{
     action_draft::MAX_ACTIONS,
-    assessment::trigger::TriggerType,
+    action_names::TriggerType,
     collection::MAX_MEMBERS,
     job_input::{MAX_ENTRY, MAX_LISTED},
     limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use shared::time::UnixMillis;
 
 use super::Target;
-use crate::domain::redirection::Scopes;
+use crate::domain::scopes::Scopes;
 
 /// What a draft says of an action, but for what it is about.
 pub(super) struct Template {

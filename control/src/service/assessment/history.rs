@@ -9,15 +9,15 @@ use super::{
 use crate::{
     domain::{
         action::Action,
+        action_names::TriggerType,
         assessment::{
             profile::{Profile, SessionKey},
             settings::Settings,
-            source::Source,
-            trigger::TriggerType,
         },
         grant::Limit,
         listing::ListRequest,
         page::PageRequest,
+        scan_source::Source,
     },
     error::ServiceError,
     service::App,

@@ -26,11 +26,12 @@ use crate::{
     domain::{
         access::{Actor, ActorKind},
         action::Action,
+        action_names::{RESULTS, TriggerType},
         assessment::{
             Assessment,
-            document::{self, DEFAULT_TYPES, RESULTS},
+            document::{self, DEFAULT_TYPES},
             recorded,
-            trigger::{Asked, TriggerType},
+            trigger::Asked,
         },
         context::Origin,
         permission::{Subject::Assessments, Verb},

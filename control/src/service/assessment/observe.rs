@@ -11,17 +11,13 @@ use shared::{
 use super::{history, settings::effective};
 use crate::{
     domain::{
+        action_names::TriggerType,
         assessment::{
-            agent::AgentHash,
-            document::Context,
-            locate,
-            profile::Observation,
-            settings::Settings,
-            source::{Source, network_of},
-            spot::Spot,
-            trigger::TriggerType,
+            agent::AgentHash, document::Context, locate, profile::Observation, settings::Settings,
+            source::network_of, spot::Spot,
         },
         location::Coordinates,
+        scan_source::Source,
     },
     error::ServiceError,
     store::{Tx, actions::NewAction, scan_profiles},

@@ -18,6 +18,7 @@ use crate::{
     domain::{
         access::Actor,
         action::Action,
+        action_names::TriggerType,
         assessment::{
             assess,
             decided::Decided,
@@ -26,9 +27,7 @@ use crate::{
             profile::Profile,
             rules::{Evidence, Item},
             settings::{Overrides, Settings},
-            source::Source,
             spread::Trigger,
-            trigger::TriggerType,
         },
         grant::Grant,
         listing::ListRequest,
@@ -37,6 +36,7 @@ use crate::{
         permission::{Subject::AssessmentSettings, Verb},
         reference::Reference,
         resource::{Product, Thng},
+        scan_source::Source,
     },
     error::ServiceError,
     service::{

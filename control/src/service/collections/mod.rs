@@ -15,11 +15,11 @@ use crate::{
     domain::{
         access::Actor,
         collection::{Collection, CollectionChange},
+        common::Stamp,
         grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Collections, Verb},
-        resource::Stamp,
     },
     error::ServiceError,
     store::{Tx, collection_members, documents},

@@ -280,7 +280,7 @@ async fn next(bytes: &mut Bytes) -> Result<Option<bytes::Bytes>, StoreError> {
     match tokio::time::timeout(SILENCE, bytes.next()).await {
         Ok(None) => Ok(None),
         Ok(Some(Ok(part))) => Ok(Some(part)),
-        Ok(Some(Err(error))) => Err(error.into()),
+        Ok(Some(Err(error))) => Err(StoreError::blob(error)),
         Err(_) => Err(StoreError::Timeout),
     }
 }

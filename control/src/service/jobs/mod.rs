@@ -33,7 +33,7 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{Subject::Jobs, Verb},
-        redirection::Scopes,
+        scopes::Scopes,
     },
     error::ServiceError,
     store::{Tx, accounts, documents, job_chunks, job_logs, jobs, listing::Selection},

@@ -15,7 +15,8 @@ use shared::{
 use crate::{
     domain::{
         grant::{Grant, Limit},
-        redirection::{Draft, MAX_CHAIN, Scopes},
+        redirection::{Draft, MAX_CHAIN},
+        scopes::Scopes,
         target_hosts::TargetHosts,
     },
     error::ServiceError,

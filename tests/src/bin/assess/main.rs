@@ -24,15 +24,21 @@ use control::{
         access::{Actor, ActorKind, hash_key},
         assessment::trigger::Asked,
         commissioning_body::CommissionDraft,
+        common::Stamp,
         context::Origin,
         grant::Limit,
         listing::ListRequest,
         page::PageRequest,
-        resource::{Product, ProductDetails, Stamp, Thng, ThngDetails},
+        resource::{Product, ProductDetails, Thng, ThngDetails},
     },
     http::{ApiListeners, run as serve},
     service::{assessment, commissioning},
-    store::{action_lists, actions, actions::NewAction, documents, keys, listing::Selection},
+    store::{
+        action_lists,
+        actions::{self, NewAction},
+        documents, keys,
+        listing::Selection,
+    },
 };
 use serde_json::{Value, json};
 use shared::{

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use control::{
-    domain::{access::Actor, action_draft::ActionDraft, resource_body::Purpose, webhook::WebhookChange},
+    domain::{access::Actor, action_draft::ActionDraft, body::Purpose, webhook::WebhookChange},
     service::{
         action_creation::{self, Circumstances},
         actions::Scope,

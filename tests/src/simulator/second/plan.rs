@@ -1,9 +1,11 @@
 //! What happens to an item, turned into the scans that the service gets.
 
-use control::domain::assessment::{
-    profile::Observation,
-    source::Source,
-    spot::{CountryCode, Spot},
+use control::domain::{
+    assessment::{
+        profile::Observation,
+        spot::{CountryCode, Spot},
+    },
+    scan_source::Source,
 };
 use shared::time::UnixMillis;
 

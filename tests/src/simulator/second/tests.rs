@@ -1,9 +1,11 @@
 use std::collections::{BTreeMap, HashSet};
 
-use control::domain::assessment::{
-    agent::AgentHash,
-    source::Source,
-    spot::{CountryCode, Precision},
+use control::domain::{
+    assessment::{
+        agent::AgentHash,
+        spot::{CountryCode, Precision},
+    },
+    scan_source::Source,
 };
 
 use super::{

@@ -2,7 +2,7 @@ use geo::{Distance, Haversine, HaversineMeasure};
 use proptest::prelude::*;
 
 use super::{super::profile::tests::scans, *};
-use crate::domain::assessment::{profile::Observation, source::Source};
+use crate::domain::{assessment::profile::Observation, scan_source::Source};
 
 const HOUR: i64 = 3_600_000;
 const BERN: (f64, f64) = (46.95, 7.45);

@@ -11,10 +11,8 @@ use super::{
 };
 use crate::{
     domain::{
-        assessment::{
-            settings::{MAX_ALLOWED, MAX_COUNTRIES, MAX_ORDERS},
-            trigger::TriggerType,
-        },
+        action_names::TriggerType,
+        assessment::settings::{MAX_ALLOWED, MAX_COUNTRIES, MAX_ORDERS},
         case::{CaseStatus, MAX_REASON},
         commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY},
         limits::{MAX_NAME, MAX_TAG, MAX_URL},

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{Conn, StoreError, Tx};
 
 /// Fills the column `facets` of rows, given by their place.
-pub(super) async fn fill_facets(
+pub async fn fill_facets(
     tx: &mut Tx,
     pg: &'static str,
     sqlite: &'static str,
@@ -46,7 +46,7 @@ pub async fn find_history_id(conn: &mut Conn) -> Result<Option<String>, StoreErr
 }
 
 /// Locks the cursor row of a boot until the transaction ends; SQLite has one writer anyway.
-pub(super) const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
+pub const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
     match conn {
         Conn::Pg(_) | Conn::PgTx(_) => pg,
         Conn::Sqlite(_) | Conn::SqliteTx(_) => sqlite,
@@ -54,7 +54,7 @@ pub(super) const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str
 }
 
 /// The text of a statement that the two engines spell differently, for the engine of a connection.
-pub(super) const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
+pub const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
     match conn {
         Conn::Pg(_) | Conn::PgTx(_) => pg,
         Conn::Sqlite(_) | Conn::SqliteTx(_) => sqlite,
@@ -66,6 +66,7 @@ pub(super) const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) ->
 /// The statement compares with `= ANY($n)` on Postgres and `IN (SELECT value FROM json_each($n))` on SQLite.
 /// Postgres plans it anew each time: a plan that is kept was made for the table as it was, and a list has
 /// from one to a thousand texts.
+#[macro_export]
 macro_rules! fetch_in_list {
     ($conn:expr, $row:ty, $pg:expr, $sqlite:expr, [$($bind:expr),*], $list:expr) => {
         match $conn.raw() {
@@ -78,9 +79,11 @@ macro_rules! fetch_in_list {
         }
     };
 }
-pub(super) use fetch_in_list;
+pub use fetch_in_list;
 
-pub(super) fn outside_transaction() -> StoreError {
+/// The error of a bulk write that was not given a transaction.
+#[must_use]
+pub fn outside_transaction() -> StoreError {
     StoreError::Row("a bulk write outside of a transaction".to_owned())
 }
 

@@ -4,6 +4,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// Type of the action that holds a result.
+pub const RESULTS: &str = "authenticationResults";
+
 /// Longest name of a type, in characters.
 pub const MAX_TYPE_NAME: usize = 128;
 

@@ -37,7 +37,9 @@ pub struct Field {
 }
 
 impl Field {
-    pub(super) fn is(&self, name: &str) -> bool {
+    /// Whether `name` is this field, or one of its keys.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
         match self.name.strip_suffix('*') {
             Some(prefix) => name.strip_prefix(prefix).is_some_and(|key| !key.is_empty()),
             None => name == self.name,

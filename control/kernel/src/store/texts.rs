@@ -11,7 +11,7 @@ use sqlx::{
 
 /// Texts, such as the facets of a row or the ids that a list is narrowed to.
 #[derive(Debug, Clone)]
-pub(super) struct Texts(pub(super) Vec<String>);
+pub struct Texts(pub(super) Vec<String>);
 
 impl Type<Postgres> for Texts {
     fn type_info() -> PgTypeInfo {

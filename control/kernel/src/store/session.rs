@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// Takes the session, a new one where there is none or it does not answer any more.
-    pub(super) async fn take(&mut self) -> Result<PgConnection, StoreError> {
+    pub async fn take(&mut self) -> Result<PgConnection, StoreError> {
         if let Some((mut kept, used)) = self.kept.take()
             && (used.elapsed() < TRUSTED_IDLE
                 || matches!(timeout(ACQUIRE_TIMEOUT, kept.ping()).await, Ok(Ok(()))))
@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// Gives it back for the next time, if it can still be used after this.
-    pub(super) fn keep<T>(&mut self, connection: PgConnection, result: &Result<T, sqlx::Error>) {
+    pub fn keep<T>(&mut self, connection: PgConnection, result: &Result<T, sqlx::Error>) {
         let is_sound = match result {
             Ok(_) => true,
             // The statement failed, and not the session; 57P: an administrator ends it.

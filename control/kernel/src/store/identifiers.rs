@@ -40,7 +40,7 @@ pub enum Match {
 ///
 /// # Errors
 /// The database failed.
-pub(super) async fn replace(
+pub async fn replace(
     tx: &mut Tx,
     account: AccountId,
     kind: &str,
@@ -66,7 +66,7 @@ pub(super) async fn replace(
 ///
 /// # Errors
 /// The database failed.
-pub(super) async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
+pub async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(resource).execute(c).await.map(|_| ()))?;
     Ok(())
 }

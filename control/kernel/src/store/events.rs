@@ -108,7 +108,7 @@ pub async fn record_quietly(
 }
 
 /// From which connection, and by which reactions, what is being done comes about.
-pub(super) fn around() -> (Option<String>, Option<String>) {
+pub fn around() -> (Option<String>, Option<String>) {
     (origin(), CAUSE.try_with(Cause::stored).ok().flatten())
 }
 
@@ -175,7 +175,11 @@ pub async fn list_after(
         .collect()
 }
 
-pub(super) fn read_cause(text: Option<&str>) -> Result<Cause, StoreError> {
+/// Reads the stored cause of an event.
+///
+/// # Errors
+/// The column does not fit.
+pub fn read_cause(text: Option<&str>) -> Result<Cause, StoreError> {
     Cause::read(text).map_err(|error| StoreError::Row(format!("cause: {error}")))
 }
 

@@ -12,7 +12,7 @@ use super::{
     texts::Texts,
     unique_identifiers::{self, Unique},
 };
-use crate::domain::{named::Named, page::Page, resource::Stamp};
+use crate::domain::{common::Stamp, named::Named, page::Page};
 
 /// A named resource with a table of its own.
 pub trait Document: Named {
@@ -65,17 +65,26 @@ pub enum Cell {
 /// The statements of a table.
 #[derive(Debug)]
 pub struct Statements {
-    pub(super) insert: &'static str,
-    pub(super) find: &'static str,
-    pub(super) pg_find_locked: &'static str,
-    pub(super) pg_find_many: &'static str,
-    pub(super) sqlite_find_many: &'static str,
-    pub(super) update: &'static str,
-    pub(super) delete: &'static str,
-    pub(super) list: Table,
+    /// Inserts a row and gives its place.
+    pub insert: &'static str,
+    /// Finds a row by account and id.
+    pub find: &'static str,
+    /// The same, and locks it; SQLite has one writer anyway.
+    pub pg_find_locked: &'static str,
+    /// Finds rows by a list of ids, on Postgres.
+    pub pg_find_many: &'static str,
+    /// Finds rows by a list of ids, on SQLite.
+    pub sqlite_find_many: &'static str,
+    /// Replaces name and document.
+    pub update: &'static str,
+    /// Deletes a row.
+    pub delete: &'static str,
+    /// How its list is read.
+    pub list: Table,
 }
 
 /// The statements of a table: what it selects, its further columns with their values from `$6` on, and its list.
+#[macro_export]
 macro_rules! statements {
     ($table:expr, $columns:expr, $own:expr, $values:expr, $sets:expr, $list:expr) => {
         $crate::store::documents::Statements {
@@ -114,10 +123,11 @@ macro_rules! statements {
         }
     };
 }
-pub(super) use statements;
+pub use statements;
 
+/// A row as it is stored: the columns of all tables, and those of one.
 #[derive(FromRow)]
-pub(super) struct Row<D, O> {
+pub struct Row<D, O> {
     id: String,
     seq: i64,
     name: String,
@@ -243,7 +253,7 @@ pub async fn list<D: Document>(conn: &mut Conn, selection: &Selection<'_>) -> Re
 }
 
 /// A page of a table in another order, or joined with another one.
-pub(super) async fn list_as<D: Document>(
+pub async fn list_as<D: Document>(
     conn: &mut Conn,
     table: &Table,
     selection: &Selection<'_>,

@@ -7,51 +7,68 @@ use crate::domain::{facets, gtin};
 
 /// The engine that a statement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Engine {
+pub enum Engine {
+    /// Postgres.
     Postgres,
+    /// SQLite.
     Sqlite,
 }
 
 /// What a placeholder stands for.
 #[derive(Debug, Clone)]
-pub(super) enum Bind {
+pub enum Bind {
+    /// A text.
     Text(String),
+    /// A whole number.
     Whole(i64),
+    /// A number.
     Real(f64),
+    /// A list of texts.
     Texts(Texts),
 }
 
 /// A statement that grows.
 #[derive(Debug, Clone)]
-pub(super) struct Statement {
-    pub(super) engine: Engine,
-    pub(super) text: String,
-    pub(super) binds: Vec<Bind>,
+pub struct Statement {
+    /// The engine that it is written for.
+    pub engine: Engine,
+    /// Its text so far.
+    pub text: String,
+    /// Values of its placeholders, in their order.
+    pub binds: Vec<Bind>,
 }
 
 /// Where a field of a table is found; fields that have no entry are facets.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Column {
+pub enum Column {
     /// A column of texts.
     Text(&'static str),
     /// A column of whole numbers.
     Whole(&'static str),
     /// A condition that holds for rows with the value, which stands where `{}` is.
     #[allow(dead_code, reason = "for tables whose fields stand in others")]
-    Clause { pg: &'static str, sqlite: &'static str },
+    Clause {
+        /// For Postgres.
+        pg: &'static str,
+        /// For SQLite.
+        sqlite: &'static str,
+    },
 }
 
 impl Statement {
-    pub(super) const fn new(engine: Engine) -> Self {
+    /// An empty statement.
+    #[must_use]
+    pub const fn new(engine: Engine) -> Self {
         Self { engine, text: String::new(), binds: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, fragment: &'static str) {
+    /// Adds a fragment.
+    pub fn push(&mut self, fragment: &'static str) {
         self.text.push_str(fragment);
     }
 
     /// A fragment that the engines spell differently.
-    pub(super) fn push_either(&mut self, pg: &'static str, sqlite: &'static str) {
+    pub fn push_either(&mut self, pg: &'static str, sqlite: &'static str) {
         self.push(match self.engine {
             Engine::Postgres => pg,
             Engine::Sqlite => sqlite,
@@ -65,7 +82,7 @@ impl Statement {
     }
 
     /// Puts a placeholder.
-    pub(super) fn bind(&mut self, bind: Bind) {
+    pub fn bind(&mut self, bind: Bind) {
         let placeholder = self.placeholder(bind);
         self.text.push_str(&placeholder);
     }
@@ -78,7 +95,7 @@ impl Statement {
     }
 
     /// Puts the condition of a filter; `account` is the placeholder of the account's id.
-    pub(super) fn condition(&mut self, table: &Table, expr: &Expr) -> Result<(), StoreError> {
+    pub fn condition(&mut self, table: &Table, expr: &Expr) -> Result<(), StoreError> {
         match expr {
             Expr::And(branches) => self.join(table, branches, " AND "),
             Expr::Or(branches) => self.join(table, branches, " OR "),

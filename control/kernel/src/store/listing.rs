@@ -43,7 +43,7 @@ use crate::domain::{
     page::{Page, Position},
 };
 
-pub(super) use super::conditions::Column;
+pub use super::conditions::Column;
 
 /// A query with the values of its placeholders.
 macro_rules! bound {
@@ -59,23 +59,25 @@ macro_rules! bound {
 
 /// A table as lists read it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Table {
+pub struct Table {
     /// `SELECT … FROM … t`, without conditions.
-    pub(super) select: &'static str,
+    pub select: &'static str,
     /// The columns of the list's order: a time, and the order of insertion.
-    pub(super) order: (&'static str, &'static str),
+    pub order: (&'static str, &'static str),
     /// Where fields are found that are no facets.
-    pub(super) columns: &'static [(&'static str, Column)],
+    pub columns: &'static [(&'static str, Column)],
     /// The kind of the rows in the table of identifiers.
-    pub(super) identifiers: Option<&'static str>,
+    pub identifiers: Option<&'static str>,
     /// Whether there is a column `facets`.
-    pub(super) faceted: bool,
+    pub faceted: bool,
     /// The column that holds the id of a caller who sees only what is its own.
-    pub(super) itself: &'static str,
+    pub itself: &'static str,
 }
 
 impl Table {
-    pub(super) fn find_column(&self, field: &str) -> Option<Column> {
+    /// The column of a field; `None` where the field is a facet or unknown.
+    #[must_use]
+    pub fn find_column(&self, field: &str) -> Option<Column> {
         self.columns.iter().find(|(name, _)| *name == field).map(|(_, column)| *column)
     }
 }
@@ -97,7 +99,7 @@ pub struct Selection<'a> {
 ///
 /// # Errors
 /// The database failed, or [`StoreError::Timeout`] when too many rows had to be looked at.
-pub(super) async fn page<R, T>(
+pub async fn page<R, T>(
     conn: &mut Conn,
     table: &Table,
     selection: &Selection<'_>,
@@ -114,7 +116,7 @@ where
 ///
 /// # Errors
 /// As [`page`].
-pub(super) async fn page_of<R, T>(
+pub async fn page_of<R, T>(
     conn: &mut Conn,
     table: &Table,
     selection: &Selection<'_>,
@@ -149,7 +151,7 @@ pub struct Explained {
 ///
 /// # Errors
 /// The database failed.
-pub(super) async fn explain(
+pub async fn explain(
     conn: &mut Conn,
     table: &Table,
     selection: &Selection<'_>,

@@ -5,7 +5,7 @@ use shared::id::ProjectId;
 use super::{
     access::{Actor, ActorKind},
     permission::Reach,
-    redirection::Scopes,
+    scopes::Scopes,
 };
 
 /// A permission that a caller has, with how far it goes.

@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{action_names::is_custom, page::Position, redirection::Scopes};
+use super::{action_names::is_custom, page::Position, scopes::Scopes};
 
 /// The types that every account has, in the order of decisions 3.
 pub const BUILT_IN: [&str; 12] = [

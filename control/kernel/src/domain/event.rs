@@ -11,9 +11,9 @@ use shared::{
 
 use super::{
     action::Action,
-    assessment::document::RESULTS,
+    action_names::RESULTS,
     property::{Owner, Point, PropertyKey},
-    redirection::Scopes,
+    scopes::Scopes,
 };
 
 /// Something that was written.

@@ -15,14 +15,14 @@ const STEPS: i32 = 10_000;
 
 /// Interrupts what a SQLite connection runs past a limit, until dropped; on Postgres the server does.
 #[derive(Debug)]
-pub(super) struct Watch(Option<Arc<AtomicBool>>);
+pub struct Watch(Option<Arc<AtomicBool>>);
 
 impl Watch {
     /// Begins to watch.
     ///
     /// # Errors
     /// The connection is gone.
-    pub(super) async fn begin(conn: &mut Conn, limit: Duration) -> Result<Self, StoreError> {
+    pub async fn begin(conn: &mut Conn, limit: Duration) -> Result<Self, StoreError> {
         let mut handle = match conn {
             Conn::Pg(_) | Conn::PgTx(_) => return Ok(Self(None)),
             Conn::Sqlite(inner) => inner.lock_handle().await?,

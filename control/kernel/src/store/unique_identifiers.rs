@@ -45,7 +45,7 @@ impl Unique {
     }
 
     /// What is claimed.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Serial { product, serial } => format!("{product}:{serial}"),
             Self::Gtin(gtin) => gtin::canonical(gtin),
@@ -68,7 +68,7 @@ impl Unique {
 ///
 /// # Errors
 /// [`StoreError::Taken`] when another has it, or the database failed.
-pub(super) async fn claim(
+pub async fn claim(
     tx: &mut Tx,
     account: AccountId,
     resource: &str,
@@ -111,7 +111,7 @@ pub(super) async fn claim(
 ///
 /// # Errors
 /// The database failed.
-pub(super) async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
+pub async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(RELEASE).bind(resource).execute(c).await.map(|_| ()))?;
     Ok(())
 }

@@ -8,12 +8,12 @@ use super::{Db, StoreError, Tx, dialect, on_db, texts::Texts};
 use crate::domain::facets;
 
 /// Facets of products and Thngs, whose identifiers have a table of their own.
-pub(super) const RESOURCES: &[&str] = &["tags", "customFields", "scopes"];
+pub const RESOURCES: &[&str] = &["tags", "customFields", "scopes"];
 /// Facets of resources whose identifiers stand in their document alone.
 #[allow(dead_code, reason = "for tables that do not use the table of identifiers")]
-pub(super) const PLAIN: &[&str] = &["tags", "customFields", "identifiers", "scopes"];
+pub const PLAIN: &[&str] = &["tags", "customFields", "identifiers", "scopes"];
 /// Facets of actions.
-pub(super) const ACTIONS: &[&str] = &[
+pub const ACTIONS: &[&str] = &[
     "tags",
     "customFields",
     "identifiers",
@@ -25,7 +25,7 @@ pub(super) const ACTIONS: &[&str] = &[
 ];
 
 /// Facets of results of assessments; the rest of them is found by the tags, or by the scan that was assessed.
-pub(super) const RESULTS: &[&str] = &[
+pub const RESULTS: &[&str] = &[
     "tags",
     "identifiers",
     "scopes",
@@ -44,7 +44,7 @@ pub(super) const RESULTS: &[&str] = &[
 ];
 
 /// The facets of a document that is stored in `doc`.
-pub(super) fn of(doc: &impl Serialize, paths: &[&str]) -> Result<Texts, StoreError> {
+pub fn of(doc: &impl Serialize, paths: &[&str]) -> Result<Texts, StoreError> {
     let doc = serde_json::to_value(doc).map_err(|error| StoreError::Row(format!("doc: {error}")))?;
     Ok(Texts(facets::of(&doc, paths)))
 }
@@ -90,7 +90,7 @@ const ACTIONS_FILL: Fill = fill!("actions", ACTIONS);
 ///
 /// # Errors
 /// The database failed.
-pub(super) async fn fill_missing(db: &Db) -> Result<(), StoreError> {
+pub async fn fill_missing(db: &Db) -> Result<(), StoreError> {
     for fill in [&PRODUCTS_FILL, &THNGS_FILL, &ACTIONS_FILL] {
         loop {
             let mut tx = db.begin().await?;

@@ -46,6 +46,7 @@ pub trait Named: Sized + Send + Sync {
 }
 
 /// Implements [`Named`] for structs that have the members `id`, `stamp`, `name` and `details`.
+#[macro_export]
 macro_rules! named {
     ($($type:ident: $id:ty, $details:ty, $kind:literal, $subject:ident $(, $properties:ident)? $(of $project:ident)?;)*) => {$(
         impl $crate::domain::named::Named for $type {
@@ -89,4 +90,4 @@ macro_rules! named {
         }
     )*};
 }
-pub(crate) use named;
+pub use named;

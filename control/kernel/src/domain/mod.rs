@@ -1,0 +1,27 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub mod access;
+pub mod action;
+pub mod action_names;
+pub mod authority;
+pub mod body;
+pub mod common;
+pub mod event;
+pub mod facets;
+pub mod filter;
+pub mod geo;
+pub mod grant;
+pub mod gtin;
+pub mod known_members;
+pub mod limits;
+pub mod listing;
+pub mod location;
+pub mod members;
+pub mod named;
+pub mod outward;
+pub mod page;
+pub mod permission;
+pub mod property;
+pub mod reference;
+pub mod scan_source;
+pub mod scopes;

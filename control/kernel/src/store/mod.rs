@@ -1,0 +1,447 @@
+//! The store: SQLite or Postgres, one SQL text for both.
+//!
+//! Statements are constants that run on both engines; the few that cannot stand side by side in
+//! [`dialect`]. Every function takes a [`Conn`], be it a pooled connection or the inside of a [`Tx`].
+
+use std::{
+    ops::{Deref, DerefMut},
+    path::Path,
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::{
+    PgConnection, PgPool, Postgres, Sqlite, SqliteConnection, SqlitePool,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+pub mod backup;
+pub mod calls;
+pub mod claim;
+pub mod conditions;
+pub mod database;
+pub mod dialect;
+pub mod documents;
+pub mod event_log;
+pub mod events;
+pub mod facets;
+pub mod idempotency;
+pub mod identifiers;
+pub mod keys;
+pub mod lease;
+pub mod listing;
+pub mod pool;
+pub mod schema;
+pub mod secrets;
+pub mod session;
+pub mod standing;
+pub mod texts;
+pub mod unique_identifiers;
+pub mod watch;
+pub mod write_probe;
+
+pub use self::{pool::PoolState, schema::SchemaError};
+
+/// Longest run of a statement (design: push, 8).
+pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest pause within a transaction: a replica that sleeps in the middle of one holds up nobody for longer.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest wait for a connection: past it the service says that it is busy.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections of a process to Postgres for what is asked of it.
+const CONNECTIONS: u32 = 16;
+
+/// How long an idle connection is taken to be alive; past it a request asks before it uses one.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+/// What the store may fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A unique constraint was violated; holds its name, or the columns on SQLite.
+    #[error("unique: {0}")]
+    Unique(String),
+    /// Another resource has an identifier that only one may have; a sentence for whoever asked.
+    #[error("taken: {0}")]
+    Taken(String),
+    /// A statement ran longer than allowed.
+    #[error("statement timeout")]
+    Timeout,
+    /// No connection became free in time.
+    #[error("no connection became free")]
+    Busy,
+    /// The database is away, or somebody else holds what this needs: the same may work a moment later.
+    #[error("unavailable: {0}")]
+    Unavailable(sqlx::Error),
+    /// The store is closed.
+    #[error("the store is closed")]
+    Stopped,
+    /// A stored row does not fit its type.
+    #[error("row: {0}")]
+    Row(String),
+    /// The blob store failed.
+    #[error("blobs: {0}")]
+    Blob(Box<dyn std::error::Error + Send + Sync>),
+    /// Anything else the database said.
+    #[error(transparent)]
+    Sql(sqlx::Error),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut => Self::Busy,
+            sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => Self::Stopped,
+            sqlx::Error::Database(inner) if inner.is_unique_violation() => {
+                Self::Unique(inner.constraint().unwrap_or_else(|| inner.message()).to_owned())
+            }
+            // query_canceled: statement_timeout of Postgres; SQLITE_INTERRUPT: see `watch`.
+            sqlx::Error::Database(inner) if matches!(inner.code().as_deref(), Some("57014" | "9")) => {
+                Self::Timeout
+            }
+            sqlx::Error::Database(inner) if inner.code().is_some_and(|code| is_passing(&code)) => {
+                Self::Unavailable(sqlx::Error::Database(inner))
+            }
+            sqlx::Error::Io(inner) => Self::Unavailable(sqlx::Error::Io(inner)),
+            other => Self::Sql(other),
+        }
+    }
+}
+
+impl StoreError {
+    /// The error of a blob store.
+    pub fn blob(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Blob(Box::new(error))
+    }
+}
+
+/// Tells codes of both engines that pass by themselves from those of faults.
+///
+/// SQLSTATE has five characters; SQLite's codes are smaller numbers, whose lowest byte is the kind.
+fn is_passing(code: &str) -> bool {
+    match code.parse::<u32>() {
+        Ok(number) if code.len() < 5 => {
+            const BUSY: u32 = 5;
+            const LOCKED: u32 = 6;
+            const IO: u32 = 10;
+            const FULL: u32 = 13;
+            const CANNOT_OPEN: u32 = 14;
+            matches!(number & 0xff, BUSY | LOCKED | IO | FULL | CANNOT_OPEN)
+        }
+        // Connection failures, a lack of room, memory or connections, faults of the disk; serialisation failure,
+        // deadlock, lock timeout, shutdown and start; a server that is read-only after a failover, which the next
+        // connection may not reach any more.
+        Ok(_) | Err(_) => {
+            ["08", "53", "58"].iter().any(|class| code.starts_with(class))
+                || matches!(code, "25006" | "40001" | "40P01" | "55P03" | "57P01" | "57P02" | "57P03")
+        }
+    }
+}
+
+/// Reads a stored id (or other parsed text) back; a text that does not parse is a broken row.
+pub fn parse<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
+    text.parse().map_err(|_| StoreError::Row(format!("{column}: {text:?}")))
+}
+
+/// An open database.
+#[derive(Debug, Clone)]
+pub enum Db {
+    /// Postgres.
+    Pg(PgPool),
+    /// SQLite in write-ahead mode: one writer, many readers.
+    Sqlite {
+        /// The one connection that writes.
+        write: SqlitePool,
+        /// Connections that read.
+        read: SqlitePool,
+    },
+}
+
+/// A connection or transaction of either engine; what store functions take.
+#[derive(Debug)]
+pub enum Conn {
+    /// A pooled Postgres connection.
+    Pg(PoolConnection<Postgres>),
+    /// A Postgres transaction.
+    PgTx(sqlx::Transaction<'static, Postgres>),
+    /// A pooled SQLite connection.
+    Sqlite(PoolConnection<Sqlite>),
+    /// A SQLite transaction.
+    SqliteTx(sqlx::Transaction<'static, Sqlite>),
+}
+
+/// The connection inside a [`Conn`], of either engine.
+pub enum Raw<'c> {
+    /// Postgres.
+    Pg(&'c mut PgConnection),
+    /// SQLite.
+    Sqlite(&'c mut SqliteConnection),
+}
+
+impl Conn {
+    /// The connection of its engine.
+    pub fn raw(&mut self) -> Raw<'_> {
+        match self {
+            Self::Pg(inner) => Raw::Pg(inner),
+            Self::PgTx(inner) => Raw::Pg(inner),
+            Self::Sqlite(inner) => Raw::Sqlite(inner),
+            Self::SqliteTx(inner) => Raw::Sqlite(inner),
+        }
+    }
+}
+
+/// Runs the same body for the connection of either engine.
+#[macro_export]
+macro_rules! on_db {
+    ($conn:expr, |$c:ident| $body:expr) => {{
+        let conn: &mut $crate::store::Conn = $conn;
+        match conn.raw() {
+            $crate::store::Raw::Pg($c) => $body,
+            $crate::store::Raw::Sqlite($c) => $body,
+        }
+    }};
+}
+pub use on_db;
+
+/// A write transaction; dropped without [`Tx::commit`] it is rolled back.
+#[derive(Debug)]
+pub struct Tx(Conn);
+
+impl Tx {
+    /// Makes the transaction's effects permanent, together with the claim of the running request.
+    ///
+    /// # Errors
+    /// The database refused, or the claim is lost; nothing was written.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        if let Some(claim) = claim::Claim::current() {
+            claim.write(&mut self).await?;
+        }
+        match self.0 {
+            Conn::PgTx(tx) => tx.commit().await?,
+            Conn::SqliteTx(tx) => tx.commit().await?,
+            Conn::Pg(_) | Conn::Sqlite(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Marks a point to which [`Tx::rollback_to_savepoint`] returns.
+    ///
+    /// # Errors
+    /// The database refused.
+    pub async fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.execute("SAVEPOINT item").await
+    }
+
+    /// Forgets the savepoint and keeps what was done since.
+    ///
+    /// # Errors
+    /// The database refused.
+    pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
+        self.execute("RELEASE SAVEPOINT item").await
+    }
+
+    /// Undoes what was done since the savepoint, and forgets it.
+    ///
+    /// # Errors
+    /// The database refused.
+    pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
+        self.execute("ROLLBACK TO SAVEPOINT item").await?;
+        self.release_savepoint().await
+    }
+
+    async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        on_db!(&mut self.0, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        Ok(())
+    }
+}
+
+impl Deref for Tx {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}
+
+fn pool_options(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        // Each was asked when it came back; only one that lay idle since may be gone.
+        .test_before_acquire(false)
+        .before_acquire(|conn, state| {
+            Box::pin(async move {
+                if state.idle_for > TRUSTED_IDLE {
+                    sqlx::Connection::ping(conn).await?;
+                }
+                Ok(true)
+            })
+        })
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+}
+
+/// A connection to SQLite is used again only if no transaction is left open on it.
+///
+/// After some errors (a full disk, a failed write) SQLite ends a transaction by itself, while the client library still
+/// counts one: its rollback then fails, and so would every later `BEGIN` on that connection.
+fn sqlite_pool_options(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|conn, _| {
+            Box::pin(async move {
+                // It is answered after the rollback of a dropped transaction, which was queued before.
+                sqlx::Connection::ping(conn).await?;
+                let is_sound = !sqlx::Connection::is_in_transaction(conn);
+                if !is_sound {
+                    tracing::warn!("a connection to SQLite was left in a transaction and is closed");
+                }
+                Ok(is_sound)
+            })
+        })
+}
+
+impl Db {
+    /// Opens (and creates) a SQLite database file; what is committed is on disk.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub async fn open_sqlite(path: &Path) -> Result<Self, StoreError> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(STATEMENT_TIMEOUT)
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "MEMORY");
+        let write = sqlite_pool_options(1).connect_with(options.clone()).await?;
+        let read = sqlite_pool_options(8).connect_with(options.pragma("query_only", "ON")).await?;
+        Ok(Self::Sqlite { write, read })
+    }
+
+    /// Connects to Postgres; `schema` moves every table into a schema of its own, for tests.
+    ///
+    /// # Errors
+    /// The URL is wrong or nothing answers.
+    pub async fn connect_postgres(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
+        let [timeout_ms, idle_ms] =
+            [STATEMENT_TIMEOUT, IDLE_TIMEOUT].map(|timeout| timeout.as_millis().to_string());
+        let mut options = PgConnectOptions::from_str(url)?.options([
+            ("statement_timeout", timeout_ms.as_str()),
+            ("idle_in_transaction_session_timeout", idle_ms.as_str()),
+            // Statements here take less time than compiling them, however badly their rows are guessed.
+            ("jit", "off"),
+        ]);
+        if let Some(schema) = schema {
+            options = options.options([("search_path", schema)]);
+        }
+        let pool = pool_options(CONNECTIONS).connect_with(options).await?;
+        Ok(Self::Pg(pool))
+    }
+
+    /// The same database over connections of its own, at most so many, opened when they are needed; SQLite's
+    /// are one process's own anyhow. Needs a runtime.
+    #[must_use]
+    pub fn aside(&self, connections: u32) -> Self {
+        match self {
+            Self::Pg(pool) => {
+                let options = PgConnectOptions::clone(&pool.connect_options());
+                Self::Pg(pool_options(connections).connect_lazy_with(options))
+            }
+            Self::Sqlite { .. } => self.clone(),
+        }
+    }
+
+    /// Tries once whether Postgres answers at a URL.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] and [`StoreError::Unavailable`] where it may a moment later.
+    pub async fn probe_postgres(url: &str) -> Result<(), StoreError> {
+        let options = PgConnectOptions::from_str(url)?;
+        let connect = sqlx::ConnectOptions::connect(&options);
+        let connected = tokio::time::timeout(STATEMENT_TIMEOUT, connect).await;
+        let conn = connected.map_err(|_| StoreError::Busy)??;
+        // It answered, however the parting goes.
+        let _ = sqlx::Connection::close(conn).await;
+        Ok(())
+    }
+
+    /// A connection for reads.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when none becomes free in time.
+    pub async fn read(&self) -> Result<Conn, StoreError> {
+        Ok(match self {
+            Self::Pg(pool) => Conn::Pg(pool.acquire().await?),
+            Self::Sqlite { read, .. } => Conn::Sqlite(read.acquire().await?),
+        })
+    }
+
+    /// Begins a write transaction; on SQLite it holds the one writer from here on.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when the writer or a connection does not become free in time.
+    pub async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(Tx(match self {
+            Self::Pg(pool) => Conn::PgTx(pool.begin().await?),
+            Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
+        }))
+    }
+
+    /// Waits for running statements and closes every connection.
+    pub async fn close(&self) {
+        match self {
+            Self::Pg(pool) => pool.close().await,
+            Self::Sqlite { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_told_from_faults() {
+        for (code, expected, why) in [
+            ("5", true, "SQLite: another process writes"),
+            ("261", true, "SQLite: another process recovers the log"),
+            ("517", true, "SQLite: a reader would have to write on an old snapshot"),
+            ("6", true, "SQLite: a table is locked"),
+            ("13", true, "SQLite: the disk is full"),
+            ("778", true, "SQLite: a write to the disk failed"),
+            ("14", true, "SQLite: a file cannot be opened"),
+            ("2067", false, "SQLite: a unique constraint"),
+            ("1", false, "SQLite: the statement is wrong"),
+            ("25006", true, "Postgres: read-only, as the old server is after a failover"),
+            ("40001", true, "Postgres: serialisation failure"),
+            ("40P01", true, "Postgres: deadlock"),
+            ("55P03", true, "Postgres: lock timeout"),
+            ("57P01", true, "Postgres: it shuts down"),
+            ("08006", true, "Postgres: the connection failed"),
+            ("53100", true, "Postgres: the disk is full"),
+            ("53200", true, "Postgres: there is no memory"),
+            ("53300", true, "Postgres: too many connections"),
+            ("58030", true, "Postgres: a read or write of a file failed"),
+            ("42601", false, "Postgres: the statement is wrong"),
+            ("22P05", false, "Postgres: a character that it cannot store"),
+        ] {
+            assert_eq!(is_passing(code), expected, "{code}: {why}");
+        }
+    }
+}
