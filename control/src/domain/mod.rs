@@ -1,41 +1,8 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
-pub use ::kernel::domain::*;
-
-pub mod action_draft;
-pub mod action_type;
-pub mod app_user;
-pub mod assessment;
-pub mod batch;
-pub mod case;
-pub mod collection;
-pub mod commissioning;
-pub mod commissioning_body;
-pub mod context;
-pub mod event_filter;
-pub mod file;
-pub mod hears;
-pub mod job;
-pub mod job_file;
-pub mod job_input;
-pub mod job_lines;
-pub mod password;
-pub mod place;
-pub mod project;
-pub mod property_body;
-pub mod public_write;
-pub mod reaction;
-pub mod reaction_effect;
-pub mod redirection;
-pub mod resource;
-pub mod resource_body;
-pub mod rules;
-pub mod scan;
-pub mod series;
-pub mod target_hosts;
-pub mod task;
-pub mod tenant;
-pub mod tenant_body;
-pub mod topic;
-pub mod webhook;
-pub mod webhook_tries;
+pub use ::actions::domain::*;
+pub use ::assessment::domain::*;
+pub use ::catalog::domain::*;
+pub use ::events::domain::*;
+pub use ::jobs::domain::*;
+pub use ::redirects::domain::*;

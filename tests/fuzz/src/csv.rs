@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 #[path = "../../../control"]
 mod domain {
-    #[path = "src/domain/job_lines.rs"]
+    #[path = "jobs/src/domain/job_lines.rs"]
     pub(crate) mod job_lines;
     #[path = "kernel/src/domain/limits.rs"]
     pub(crate) mod limits;

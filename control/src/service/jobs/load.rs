@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::archive::{self, ArchiveError};
 use crate::{
     domain::{
-        job::{Job, JobEvent, JobStatus, MAX_OPERATIONS, Unfit},
+        job::{Job, JobEvent, JobStatus, MAX_OPERATIONS},
         job_input::{Format, Source},
         job_lines::{Entry, Lines},
     },
@@ -75,12 +75,6 @@ impl From<ServiceError> for Stop {
 impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         Self::Error(error.into())
-    }
-}
-
-impl From<Unfit> for ServiceError {
-    fn from(error: Unfit) -> Self {
-        Self::Internal(error.to_string())
     }
 }
 

@@ -1,0 +1,8 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub use ::kernel::domain::*;
+
+pub mod action_draft;
+pub mod action_type;
+pub mod context;
+pub mod scan;

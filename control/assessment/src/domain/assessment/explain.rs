@@ -1,0 +1,376 @@
+//! How sure an assessment is: the figures that decided it beside the bars they were held against, and what a person
+//! could do to settle it.
+//!
+//! Reasons are worded from these figures, so that both always have the same numbers.
+
+use super::{
+    peak::{Level, Peak},
+    rules::{Finding, Known, Match, WITHDRAWN},
+    settings::Settings,
+    spot::{CountryCode, Precision},
+    spread::{PHONES_OF_ONE, Spread},
+};
+
+pub mod form;
+mod settle;
+
+pub use settle::Settle;
+
+/// Fewest previous sessions for the points of many far devices.
+const MANY_SESSIONS: usize = 10;
+
+/// Previous sessions for a point each, where several devices had them.
+const BUSY: [usize; 3] = [5, 10, 20];
+
+/// An owner has one device, with his household two: these are several.
+const SEVERAL_DEVICES: usize = 3;
+
+/// An item is at home in its market if the sessions inside, so many times, are no fewer than those outside.
+const HOME_SHARE: usize = 4;
+
+/// What speaks for a duplicate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sign {
+    /// Which one it is.
+    pub name: &'static str,
+    /// How much it counts.
+    pub points: u32,
+    /// What was seen, in units of [`unit()`].
+    pub figure: f64,
+    /// The figure counts above this.
+    pub threshold: f64,
+}
+
+/// What the figure of a sign counts.
+#[must_use]
+pub fn unit(sign: &str) -> &'static str {
+    match sign {
+        "countries" => "countries",
+        "places" => "places",
+        "overlap" => "places at the same time",
+        "devices" => "devices",
+        "sessions" => "sessions",
+        "alike" => "phones",
+        "kinematic" => "journeys",
+        _ => "km",
+    }
+}
+
+impl Sign {
+    /// The sign in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let figure = plain(self.figure);
+        match self.name {
+            "countries" if self.figure.fract() > 0.0 => format!(
+                "{figure} countries, where one whose devices were in another one within a day counts half"
+            ),
+            "countries" => format!("{figure} countries"),
+            "places" => format!("{figure} independent places"),
+            "overlap" => format!("{figure} of them at the same time"),
+            "devices" => format!("{figure} devices"),
+            "sessions" => format!("{figure} sessions of several devices"),
+            "alike" => format!("{figure} phones alike at a time"),
+            "sensors" => format!("{figure} km between sensors"),
+            "kinematic" => "a journey faster than an airliner's".to_owned(),
+            _ => format!("many sessions of many devices over {figure} km"),
+        }
+    }
+}
+
+/// The signs of a duplicate that were seen.
+#[must_use]
+pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
+    let over_one = |count: usize| count.clamp(1, 4) as u32 - 1;
+    let (places, agents) = (spread.independent_places, spread.agents.len());
+    let most_agents = settings.user_agents_threshold;
+    let many_agents = agents > most_agents as usize;
+    let previous = spread.previous();
+    // What many devices scan many times is on many items, wherever these are: owners come back with their own device.
+    let is_busy = |least: &&usize| agents >= SEVERAL_DEVICES && previous >= **least;
+    let busy: Vec<usize> = BUSY.iter().filter(is_busy).copied().collect();
+    let far_km = settings.geo_ip_spread_threshold_km;
+    let sensors_km = settings.sensor_spread_threshold_km;
+    let is_far = spread.geo_ip_spread_km > far_km;
+    let sign = |name, points, figure, threshold| Sign { name, points, figure, threshold };
+    let all = [
+        sign(
+            "countries",
+            spread.country_halves.clamp(2, 8) as u32 - 2,
+            spread.country_halves as f64 / 2.0,
+            1.0,
+        ),
+        sign("places", over_one(places), places as f64, 1.0),
+        sign("overlap", 2 * u32::from(spread.overlap), 2.0, 1.0),
+        sign("devices", u32::from(many_agents), agents as f64, most_agents.into()),
+        sign("sessions", busy.len() as u32, previous as f64, busy.last().map_or(0, |least| least - 1) as f64),
+        sign(
+            "alike",
+            2 * spread.alike.saturating_sub(PHONES_OF_ONE) as u32,
+            spread.alike as f64,
+            PHONES_OF_ONE as f64,
+        ),
+        sign(
+            "sensors",
+            u32::from(spread.sensor_spread_km > sensors_km),
+            shown(spread.sensor_spread_km, sensors_km),
+            sensors_km,
+        ),
+        sign("kinematic", u32::from(spread.kinematic), 1.0, 0.0),
+        sign(
+            "far",
+            2 * u32::from(previous >= MANY_SESSIONS && many_agents && is_far),
+            shown(spread.geo_ip_spread_km, far_km),
+            far_km,
+        ),
+    ];
+    all.into_iter().filter(|sign| sign.points > 0).collect()
+}
+
+/// The points of some signs.
+#[must_use]
+pub fn sum(signs: &[Sign]) -> u32 {
+    signs.iter().map(|sign| sign.points).sum()
+}
+
+/// What has to be so, beside enough points, before an item is called a duplicate: one of the three is enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gate {
+    /// Whether one of them is.
+    pub is_open: bool,
+    /// Regions that it was seen in.
+    pub regions: usize,
+    /// More than these open the gate.
+    pub regions_threshold: u32,
+    /// Largest distance between two places that addresses tell, in kilometres.
+    pub geo_ip_km: f64,
+    /// More than this opens the gate.
+    pub geo_ip_threshold_km: f64,
+    /// Largest distance between two places that sensors tell, in kilometres.
+    pub sensor_km: f64,
+    /// More than this opens the gate.
+    pub sensor_threshold_km: f64,
+}
+
+impl Gate {
+    fn of(spread: &Spread, settings: &Settings) -> Self {
+        let Settings { regions_threshold, geo_ip_spread_threshold_km, sensor_spread_threshold_km, .. } =
+            *settings;
+        let is_open = spread.regions.len() > regions_threshold as usize
+            || spread.geo_ip_spread_km > geo_ip_spread_threshold_km
+            || spread.sensor_spread_km > sensor_spread_threshold_km;
+        Self {
+            is_open,
+            regions: spread.regions.len(),
+            regions_threshold,
+            geo_ip_km: shown(spread.geo_ip_spread_km, geo_ip_spread_threshold_km),
+            geo_ip_threshold_km: geo_ip_spread_threshold_km,
+            sensor_km: shown(spread.sensor_spread_km, sensor_spread_threshold_km),
+            sensor_threshold_km: sensor_spread_threshold_km,
+        }
+    }
+}
+
+/// The region with most sessions, and how many of all these are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Share {
+    /// The region, with its country.
+    pub region: String,
+    /// Sessions there.
+    pub sessions: usize,
+    /// Sessions in any region that is known.
+    pub of: usize,
+    /// The share.
+    pub share: f64,
+    /// With a larger share it is not called a duplicate.
+    pub threshold: f64,
+    /// Whether it is larger.
+    pub is_above: bool,
+}
+
+/// How sure the check of duplicates is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Certainty {
+    /// The points of the signs.
+    pub points: u32,
+    /// The highest bar that the points reach, else the lowest.
+    pub bar: u32,
+    /// The bar above that.
+    pub next_bar: Option<u32>,
+    /// The greatest points since the commissioning, where the verdict goes by these.
+    pub kept_points: Option<u32>,
+    /// Sessions before.
+    pub previous: usize,
+    /// Fewer of them say nothing.
+    pub needed: u32,
+    /// Devices.
+    pub devices: usize,
+    /// The gate.
+    pub gate: Gate,
+    /// The region with most sessions.
+    pub share: Option<Share>,
+    /// What speaks for a duplicate.
+    pub signs: Vec<Sign>,
+    /// Whether it looks like an item on display.
+    pub looks_like_display: bool,
+    /// What settles it.
+    pub settles: Vec<Settle>,
+}
+
+impl Certainty {
+    /// The figures of some sessions; nothing settles them yet.
+    #[must_use]
+    pub fn of(spread: &Spread, settings: &Settings) -> Self {
+        let signs = signs(spread, settings);
+        let points = sum(&signs);
+        let duplicate = settings.duplicate_points;
+        let lowest = settings.suspected_points.min(duplicate);
+        let bar = if points >= duplicate { duplicate } else { lowest };
+        let threshold = settings.region_share_threshold;
+        let share = spread.home.as_ref().map(|home| Share {
+            region: home.region.clone(),
+            sessions: home.sessions,
+            of: home.of,
+            share: shown(home.share() * 100.0, threshold * 100.0) / 100.0,
+            threshold,
+            is_above: home.share() > threshold,
+        });
+        let (previous, devices) = (spread.previous(), spread.agents.len());
+        let is_at_one_place = share.as_ref().is_some_and(|share| share.is_above);
+        Self {
+            points,
+            bar,
+            next_bar: Some(duplicate).filter(|next| *next > bar),
+            kept_points: None,
+            previous,
+            needed: settings.scan_threshold,
+            devices,
+            gate: Gate::of(spread, settings),
+            looks_like_display: is_at_one_place
+                && previous >= MANY_SESSIONS
+                && devices > settings.user_agents_threshold as usize,
+            share,
+            signs,
+            settles: Vec::new(),
+        }
+    }
+
+    /// The same once the level is known, which may be that of a greatest before.
+    #[must_use]
+    pub fn settled(mut self, level: Level, kept: Option<&Peak>) -> Self {
+        self.kept_points = kept.map(|peak| peak.points);
+        if level.max(kept.map_or(Level::None, |peak| peak.level)) > Level::None {
+            let is_at_one_place = self.share.as_ref().is_some_and(|share| share.is_above);
+            let fits = [
+                (Settle::TagDisplay, self.looks_like_display),
+                (Settle::AllowPlace, is_at_one_place),
+                (Settle::Inspect, true),
+                (Settle::DecideCase, true),
+            ];
+            self.settles = fits.into_iter().filter(|(_, fits)| *fits).map(|(settle, _)| settle).collect();
+        }
+        self
+    }
+}
+
+/// Where an item was before, by its markets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sightings {
+    /// Sessions inside.
+    pub inside: usize,
+    /// Sessions outside.
+    pub outside: usize,
+    /// Whether the first of them was inside; `None` without any.
+    pub first_was_inside: Option<bool>,
+    /// Sessions inside from which on the item is at home, with so many outside.
+    pub needed: usize,
+    /// Whether one device saw it inside and outside.
+    pub shared_device: bool,
+}
+
+impl Sightings {
+    /// The sessions before, by the markets of the item.
+    #[must_use]
+    pub fn of(markets: &[CountryCode], spread: &Spread) -> Self {
+        let is_in = |country: &CountryCode| markets.contains(country);
+        let before = || spread.previous_countries.iter().flatten();
+        let inside = before().filter(|country| is_in(country)).count();
+        let outside = before().count() - inside;
+        Self {
+            inside,
+            outside,
+            first_was_inside: before().next().map(is_in),
+            needed: outside.div_ceil(HOME_SHARE),
+            shared_device: super::rules::travels_with_its_owner(spread, &is_in),
+        }
+    }
+
+    /// Whether the item is at home in its markets. Goods that come back after they were sold outside are not at home by
+    /// one scan.
+    #[must_use]
+    pub fn is_at_home(&self) -> bool {
+        (self.first_was_inside == Some(true) || self.shared_device) && self.inside >= self.needed
+    }
+}
+
+/// How sure an assessment is, by the scans that are believed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    /// Of duplicates.
+    pub duplicate: Certainty,
+    /// Of the market; `None` where none is set.
+    pub sightings: Option<Sightings>,
+    /// What settles the question of the market.
+    pub diversion: Vec<Settle>,
+    /// What settles whether the item was declared.
+    pub unauthorized: Vec<Settle>,
+}
+
+impl Explained {
+    /// What is known beside the findings.
+    #[must_use]
+    pub fn of(
+        known: &Known,
+        spread: &Spread,
+        precision: Precision,
+        (duplicate, diversion, unauthorized): (Certainty, &Finding, &Finding),
+    ) -> Self {
+        let sightings = (!known.markets.is_empty()).then(|| Sightings::of(&known.markets, spread));
+        let of_market: &[Settle] = match diversion.matched {
+            Match::Unknown if sightings.is_none() => &[Settle::SetMarkets],
+            Match::Unknown => &[Settle::AskForPlace],
+            Match::True if precision == Precision::Sensor => &[Settle::DecideCase],
+            Match::True => &[Settle::AskForPlace, Settle::DecideCase],
+            Match::False => &[],
+        };
+        let is_withdrawn = known.tags.iter().any(|tag| WITHDRAWN.contains(&tag.as_str()));
+        let of_factory: &[Settle] = match unauthorized.matched {
+            Match::True | Match::Unknown if !is_withdrawn => &[Settle::Commission],
+            Match::True | Match::Unknown | Match::False => &[],
+        };
+        Self { duplicate, sightings, diversion: of_market.to_vec(), unauthorized: of_factory.to_vec() }
+    }
+}
+
+/// A figure as it is shown: with as few places as leave it on its side of the threshold.
+fn shown(figure: f64, threshold: f64) -> f64 {
+    let places = [1.0, 1_000.0].map(|scale| (figure * scale).round() / scale);
+    places.into_iter().find(|one| (*one > threshold) == (figure > threshold)).unwrap_or(figure)
+}
+
+/// A figure in words: thousands apart, no more places than it has.
+pub fn plain(figure: f64) -> String {
+    let text = figure.to_string();
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut out = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub use ::kernel::domain::*;
+
+pub mod assessment;
+pub mod case;
+pub mod commissioning;
+pub mod commissioning_body;

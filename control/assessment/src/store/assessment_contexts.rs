@@ -1,0 +1,86 @@
+//! What results of assessments have in common, stored once for each account; and results made whole when they are read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use shared::id::AccountId;
+use sqlx::types::Json;
+
+use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db};
+use crate::domain::{
+    action::Action,
+    action_names::RESULTS,
+    assessment::packed::{self, JudgedBy},
+};
+
+const INSERT: &str = "INSERT INTO assessment_contexts (account_id, id, doc) VALUES ($1, $2, $3) \
+    ON CONFLICT (account_id, id) DO NOTHING";
+const PG_LIST: &str = "SELECT id, doc FROM assessment_contexts WHERE account_id = $1 AND id = ANY($2)";
+const SQLITE_LIST: &str = "SELECT id, doc FROM assessment_contexts WHERE account_id = $1 \
+    AND id IN (SELECT value FROM json_each($2))";
+// One look for each id, whatever the statistics of the table say.
+const PG_SCANS: &str = "SELECT t.id, t.doc FROM UNNEST($2::text[]) AS k (id) \
+    CROSS JOIN LATERAL (SELECT id, account_id, doc FROM actions WHERE id = k.id LIMIT 1) t WHERE t.account_id = $1";
+const SQLITE_SCANS: &str = "SELECT id, doc FROM actions WHERE account_id = $1 \
+    AND id IN (SELECT value FROM json_each($2))";
+
+/// Keeps what results were judged by; rows never change, so one that is there stays.
+///
+/// # Errors
+/// The database failed.
+pub async fn keep(tx: &mut Tx, account: AccountId, judged_by: &JudgedBy) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(account.as_str())
+        .bind(&judged_by.id)
+        .bind(Json(&judged_by.members))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Makes those of some actions whole that are results in their short form; at most two statements for all of them.
+///
+/// # Errors
+/// The database failed, or has not what a result refers to.
+pub async fn complete(conn: &mut Conn, account: AccountId, actions: &mut [Action]) -> Result<(), StoreError> {
+    let is_result = |action: &&Action| action.kind == RESULTS;
+    let (mut contexts, mut scans) = (BTreeSet::new(), BTreeSet::new());
+    for references in
+        actions.iter().filter(is_result).filter_map(|action| packed::references(&action.members))
+    {
+        contexts.insert(references.judged_by);
+        scans.extend(references.scan.map(|id| id.to_string()));
+    }
+    if contexts.is_empty() {
+        return Ok(());
+    }
+    let contexts = list(conn, account, [PG_LIST, SQLITE_LIST], contexts).await?;
+    let scans = match scans.is_empty() {
+        true => BTreeMap::new(),
+        false => list(conn, account, [PG_SCANS, SQLITE_SCANS], scans).await?,
+    };
+    for action in actions.iter_mut().filter(|action| action.kind == RESULTS) {
+        let Some(references) = packed::references(&action.members) else { continue };
+        let Some(judged_by) = contexts.get(&references.judged_by) else {
+            let context = &references.judged_by;
+            return Err(StoreError::Row(format!("context {context} of the result {} is missing", action.id)));
+        };
+        let scan = references.scan.and_then(|id| scans.get(id.as_str()));
+        packed::unpack(&mut action.members, judged_by, scan);
+    }
+    Ok(())
+}
+
+type Row = (String, Json<Map<String, Value>>);
+
+async fn list(
+    conn: &mut Conn,
+    account: AccountId,
+    [pg, sqlite]: [&'static str; 2],
+    ids: BTreeSet<String>,
+) -> Result<BTreeMap<String, Map<String, Value>>, StoreError> {
+    let ids: Vec<String> = ids.into_iter().collect();
+    let rows = fetch_in_list!(conn, Row, pg, sqlite, [account.as_str()], ids)?;
+    Ok(rows.into_iter().map(|(id, Json(doc))| (id, doc)).collect())
+}

@@ -1,0 +1,10 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::kernel::store::*;
+
+pub mod assessment_contexts;
+pub mod assessments;
+pub mod cases;
+pub mod commissions;
+pub mod item_standings;
+pub mod scan_profiles;

@@ -1,0 +1,13 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub use ::kernel::domain::*;
+
+pub mod batch;
+pub mod collection;
+pub mod file;
+pub mod place;
+pub mod property_body;
+pub mod public_write;
+pub mod resource;
+pub mod resource_body;
+pub mod series;

@@ -1,0 +1,12 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub use ::actions::domain::*;
+pub use ::catalog::domain::*;
+
+pub mod event_filter;
+pub mod hears;
+pub mod reaction;
+pub mod reaction_effect;
+pub mod topic;
+pub mod webhook;
+pub mod webhook_tries;

@@ -1,0 +1,9 @@
+//! Webhooks, reactions, connections and what subscribers of the event log may see.
+//!
+//! Invariants: A delivery is planned in the transaction of the event that it tells of. A subscriber sees only what
+//! its key may read.
+
+pub mod domain;
+pub mod store;
+
+pub use ::kernel::error;

@@ -1,0 +1,216 @@
+//! What follows the log of events, webhooks and reactions: each has a place in the log behind which it hears, and a
+//! queue of what the events lead to.
+//!
+//! A table says its statements in a [`Follower`]; what is done with it stands here once.
+
+use shared::id::AccountId;
+use sqlx::types::Json;
+
+use super::{
+    Conn, StoreError, Tx,
+    dialect::fetch_in_list,
+    dialect::{signed, unsigned},
+    documents::Document,
+    on_db, parse,
+};
+use crate::domain::{
+    event::Position,
+    event_filter::{Condition, Types},
+    hears::Hears,
+};
+
+/// A resource that follows the log.
+pub trait Follower: Document {
+    /// The statements of its table and of its queue.
+    const FOLLOWS: &'static Follows;
+
+    /// What it hears of.
+    fn hears(details: &Self::Details) -> &Hears;
+
+    /// Reads the types that it may name.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence.
+    fn types(names: Vec<String>) -> Result<Types, String>;
+
+    /// Whether nothing is kept for it.
+    fn is_disabled(&self) -> bool;
+}
+
+/// The statements of a table of followers.
+#[derive(Debug)]
+pub struct Follows {
+    /// Counts the enabled ones, up to one.
+    pub any: &'static str,
+    /// Counts those of an account.
+    pub count: &'static str,
+    /// Where one begins to read the event log.
+    pub begin_at: &'static str,
+    /// Counts events that one lost.
+    pub dropped: &'static str,
+    /// Lists some of them, on Postgres.
+    pub pg_list: &'static str,
+    /// Lists some of them, on SQLite.
+    pub sqlite_list: &'static str,
+    /// Empties the queue of one.
+    pub clear: &'static str,
+}
+
+/// The statements of a table, of its queue, and the column by which that names whose it is.
+#[macro_export]
+macro_rules! follows {
+    ($table:expr, $queue:expr, $column:expr) => {
+        $crate::store::followers::Follows {
+            any: concat!(
+                "SELECT COUNT(*) FROM (SELECT seq FROM ",
+                $table,
+                " WHERE status <> 'disabled' LIMIT 1) t"
+            ),
+            count: concat!("SELECT COUNT(*) FROM ", $table, " WHERE account_id = $1"),
+            begin_at: concat!("UPDATE ", $table, " SET since_xid = $2, since_seq = $3 WHERE seq = $1"),
+            dropped: concat!("UPDATE ", $table, " SET dropped = dropped + $2 WHERE seq = $1"),
+            pg_list: concat!(
+                "SELECT seq, id, account_id, project_id, name, doc, since_xid, since_seq FROM ",
+                $table,
+                " WHERE status <> 'disabled' AND account_id = ANY($1) ORDER BY seq"
+            ),
+            sqlite_list: concat!(
+                "SELECT seq, id, account_id, project_id, name, doc, since_xid, since_seq FROM ",
+                $table,
+                " WHERE status <> 'disabled' AND account_id IN (SELECT value FROM json_each($1)) ORDER BY seq"
+            ),
+            clear: concat!(
+                "DELETE FROM ",
+                $queue,
+                " WHERE seq IN (SELECT seq FROM ",
+                $queue,
+                " WHERE ",
+                $column,
+                " = $1 ORDER BY seq LIMIT $2)"
+            ),
+        }
+    };
+}
+pub use follows;
+
+/// Whether there is one at all that something may be kept for.
+///
+/// # Errors
+/// The database failed.
+pub async fn has_any<F: Follower>(conn: &mut Conn) -> Result<bool, StoreError> {
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(F::FOLLOWS.any).fetch_one(c).await)?;
+    Ok(count > 0)
+}
+
+/// How many an account has.
+///
+/// # Errors
+/// The database failed.
+pub async fn count<F: Follower>(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let sql = F::FOLLOWS.count;
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(unsigned(count))
+}
+
+/// Says from which place in the log on one hears.
+///
+/// # Errors
+/// The database failed.
+pub async fn begin_at<F: Follower>(tx: &mut Tx, seq: i64, place: Position) -> Result<(), StoreError> {
+    let sql = F::FOLLOWS.begin_at;
+    on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(seq)
+        .bind(place.xid)
+        .bind(place.seq)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Counts events that found no room in the queue of one.
+///
+/// # Errors
+/// The database failed.
+pub async fn count_dropped<F: Follower>(tx: &mut Tx, seq: i64, count: u64) -> Result<(), StoreError> {
+    let (sql, count) = (F::FOLLOWS.dropped, signed(count));
+    on_db!(&mut **tx, |c| sqlx::query(sql).bind(seq).bind(count).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes up to `limit` things from the queue of one; gives how many.
+///
+/// # Errors
+/// The database failed.
+pub async fn clear(tx: &mut Tx, queue: &Follows, seq: i64, limit: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(queue.clear)
+        .bind(seq)
+        .bind(i64::from(limit))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}
+
+/// A follower as the log is shared out to it.
+#[derive(Debug, Clone)]
+pub struct Following<F: Follower> {
+    /// Its number.
+    pub seq: i64,
+    /// Its id.
+    pub id: F::Id,
+    /// The account.
+    pub account: AccountId,
+    /// The project whose events it hears.
+    pub project: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The types that it hears.
+    pub types: Types,
+    /// What an event must meet.
+    pub condition: Option<Condition>,
+    /// The place behind which it hears.
+    pub since: Position,
+    /// Everything else.
+    pub details: F::Details,
+}
+
+type Row<F> = (
+    i64,
+    String,
+    String,
+    Option<String>,
+    String,
+    Json<<F as crate::domain::named::Named>::Details>,
+    i64,
+    i64,
+);
+
+/// Those of some accounts that something is kept for.
+///
+/// # Errors
+/// The database failed.
+pub async fn list<F: Follower>(
+    conn: &mut Conn,
+    accounts: &[String],
+) -> Result<Vec<Following<F>>, StoreError> {
+    let (pg, sqlite) = (F::FOLLOWS.pg_list, F::FOLLOWS.sqlite_list);
+    let rows = fetch_in_list!(conn, Row<F>, pg, sqlite, [], accounts)?;
+    rows.into_iter().map(read).collect()
+}
+
+fn read<F: Follower>(row: Row<F>) -> Result<Following<F>, StoreError> {
+    let (seq, id, account, project, name, Json(details), xid, since) = row;
+    let unread = |fault: String| StoreError::Row(format!("{} {seq}: {fault}", F::KIND));
+    let Hears { types, condition } = F::hears(&details).clone();
+    Ok(Following {
+        seq,
+        id: parse("id", &id)?,
+        account: parse("account_id", &account)?,
+        project,
+        name,
+        types: F::types(types).map_err(unread)?,
+        condition: condition.as_deref().map(Condition::parse).transpose().map_err(unread)?,
+        since: Position::behind(xid, since),
+        details,
+    })
+}

@@ -1,0 +1,11 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::actions::store::*;
+pub use ::catalog::store::*;
+
+pub mod connections;
+pub mod followers;
+pub mod reaction_tasks;
+pub mod reactions;
+pub mod webhook_messages;
+pub mod webhooks;

@@ -1,0 +1,15 @@
+//! Bulk jobs: what they do, what they read, their chunks, leases and logs.
+//!
+//! Invariants: A chunk is done once: its lease is fenced by a term, and its result is written in the transaction
+//! that ends it.
+
+pub mod domain;
+pub mod store;
+
+pub use ::kernel::error;
+
+impl From<domain::job::Unfit> for error::ServiceError {
+    fn from(error: domain::job::Unfit) -> Self {
+        Self::Internal(error.to_string())
+    }
+}

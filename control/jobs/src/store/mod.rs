@@ -1,0 +1,9 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::actions::store::*;
+pub use ::catalog::store::*;
+
+pub mod job_chunks;
+pub mod job_leases;
+pub mod job_logs;
+pub mod jobs;

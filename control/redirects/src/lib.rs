@@ -1,0 +1,9 @@
+//! Redirections, their rules, the tasks of batches, and the change log that edges follow.
+//!
+//! Invariants: Revisions are gapless and in the order of commits: the row of the log is locked until the
+//! transaction ends.
+
+pub mod domain;
+pub mod store;
+
+pub use ::kernel::error;

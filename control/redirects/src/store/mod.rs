@@ -1,0 +1,10 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::catalog::store::*;
+pub use ::tenants::store::*;
+
+pub mod log;
+pub mod redirection_writes;
+pub mod redirections;
+pub mod rules;
+pub mod tasks;

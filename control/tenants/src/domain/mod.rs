@@ -1,0 +1,10 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub use ::kernel::domain::*;
+
+pub mod app_user;
+pub mod password;
+pub mod project;
+pub mod target_hosts;
+pub mod tenant;
+pub mod tenant_body;

@@ -1,0 +1,9 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::kernel::store::*;
+
+pub mod accounts;
+pub mod app_users;
+pub mod applications;
+pub mod projects;
+pub mod tenants;
