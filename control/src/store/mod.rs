@@ -38,6 +38,7 @@ mod conditions;
 pub mod connections;
 pub mod database;
 pub mod dialect;
+pub mod display_places;
 pub mod documents;
 pub mod edge_keys;
 pub mod edge_leases;
