@@ -16,6 +16,7 @@ mod commission_states;
 mod commissioning;
 mod conventions;
 mod crowd;
+mod displays;
 mod event_log;
 mod events;
 mod export;

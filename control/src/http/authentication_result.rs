@@ -94,6 +94,8 @@ pub(super) struct CertaintyDocument {
     sessions_needed: Option<u32>,
     /// Devices.
     devices: Option<u64>,
+    /// Other items that are tagged `display` or `demo` and mostly seen in the same region, where this one looks like one.
+    displays_nearby: Option<u64>,
     /// What has to be so, beside enough points, before it is called a duplicate.
     gate: Option<GateDocument>,
     /// The region with most sessions, if any region is known.
@@ -158,7 +160,8 @@ pub(super) struct RegionShareDocument {
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the fields describe the answer, which the domain makes")]
 pub(super) struct SignDocument {
-    /// `countries`, `places`, `overlap`, `devices`, `sessions`, `alike`, `sensors`, `kinematic` or `far`.
+    /// `countries`, `places`, `overlap`, `devices`, `sessions`, `alike`, `scattered`, `sensors`, `kinematic` or
+    /// `far`.
     #[schema(example = "countries")]
     name: String,
     /// Its points.

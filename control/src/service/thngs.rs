@@ -9,7 +9,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
-    assessment::standing,
+    assessment::{displays, standing},
     bulk::{AfterCommit, Bulk, CreateEach},
     collections::members::set_collections_of,
     locations,
@@ -35,8 +35,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        self, Tx, cases, collection_members, documents, item_standings, keys, scan_profiles, tenants,
-        thng_locations,
+        self, Tx, cases, collection_members, display_places, documents, item_standings, keys, scan_profiles,
+        tenants, thng_locations,
     },
 };
 
@@ -195,6 +195,9 @@ impl Bulk for Thng {
         thng.properties = properties::shown(tx, actor, id.as_str()).await?;
         // Tags such as `display` decide what its scans say.
         let is_marked_anew = standing::is_marked_anew(&common, &thng.details.common);
+        if is_marked_anew {
+            displays::learn(tx, actor.account, &thng).await?;
+        }
         let is_judged_anew = is_marked_anew && standing::judge_again(tx, actor.account, &thng, now).await?;
         let is_told = thng.name != name || is_judged_anew;
         let followed = (is_told || thng.product != product)
@@ -217,6 +220,7 @@ impl Bulk for Thng {
         thng_locations::delete(tx, actor.account, id, None).await?;
         scan_profiles::delete(tx, id).await?;
         item_standings::delete(tx, actor.account, id).await?;
+        display_places::delete(tx, actor.account, id).await?;
         cases::delete_of_thng(tx, actor.account, id).await?;
         keys::revoke_all(tx, actor.account, id.as_str(), app.clock.now().0).await?;
         // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.

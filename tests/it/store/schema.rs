@@ -64,7 +64,7 @@ async fn an_older_release_uses_a_newer_schema_that_says_so(engine: Engine) -> Re
 }
 
 /// The last migration of this release; it makes a table.
-const NEWEST: i64 = 37;
+const NEWEST: i64 = 38;
 
 /// The row comes before the schema it is about: an older release that starts in between finds it.
 async fn what_is_compatible_is_said_before_the_migrations(engine: Engine) -> Result<()> {

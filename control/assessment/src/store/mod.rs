@@ -6,5 +6,6 @@ pub mod assessment_contexts;
 pub mod assessments;
 pub mod cases;
 pub mod commissions;
+pub mod display_places;
 pub mod item_standings;
 pub mod scan_profiles;

@@ -39,7 +39,7 @@ use crate::{
     error::ServiceError,
     service::{
         App,
-        assessment::{history, observe},
+        assessment::{displays, history, observe},
         named,
     },
     store::{
@@ -184,7 +184,9 @@ pub(super) async fn of_thng(
     let markets = markets(permitted(own), order.as_deref(), of_product.and_then(permitted), &settings);
     let text = |common: &Common, name: &str| field(common, name).and_then(Value::as_str).map(str::to_owned);
     let expected = |common: &Common| texts(field(common, "expectedMarkings"));
+    let profile = history::load(conn, account, thng.id).await?;
     let known = Known {
+        displays: displays::nearby(conn, account, thng.id, &profile).await?,
         tags: own.tags.clone().unwrap_or_default(),
         factory: text(own, "factory"),
         watermark: text(own, "expectedWatermark")
@@ -200,7 +202,7 @@ pub(super) async fn of_thng(
     Ok(Gathered {
         thng: Some(Subject { id: thng.id, product: thng.product, projects }),
         item: known.into(),
-        profile: history::load(conn, account, thng.id).await?,
+        profile,
         decided: kept.decided(),
         peak: kept.peak,
         settings,

@@ -1,6 +1,7 @@
 //! Assessment of items: facts from the store, the verdict, and the action that holds it (contract: Authentication
 //! assessment; design: assessment).
 
+pub mod displays;
 mod facts;
 pub mod groups;
 pub mod history;

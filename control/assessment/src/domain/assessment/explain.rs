@@ -11,16 +11,21 @@ use super::{
     spread::{PHONES_OF_ONE, Spread},
 };
 
+mod display;
 pub mod form;
 mod settle;
 
+pub use display::Displays;
 pub use settle::Settle;
 
-/// Fewest previous sessions for the points of many far devices.
-const MANY_SESSIONS: usize = 10;
+/// Fewest previous sessions for the points of many far devices, and for what looks like a display piece.
+pub const MANY_SESSIONS: usize = 10;
 
 /// Previous sessions for a point each, where several devices had them.
 const BUSY: [usize; 3] = [5, 10, 20];
+
+/// Pairs of a device and a region for a point each, where no region has most of the sessions.
+const SCATTERED: [usize; 4] = [5, 7, 9, 11];
 
 /// An owner has one device, with his household two: these are several.
 const SEVERAL_DEVICES: usize = 3;
@@ -51,6 +56,7 @@ pub fn unit(sign: &str) -> &'static str {
         "devices" => "devices",
         "sessions" => "sessions",
         "alike" => "phones",
+        "scattered" => "pairs",
         "kinematic" => "journeys",
         _ => "km",
     }
@@ -71,6 +77,9 @@ impl Sign {
             "devices" => format!("{figure} devices"),
             "sessions" => format!("{figure} sessions of several devices"),
             "alike" => format!("{figure} phones alike at a time"),
+            "scattered" => {
+                format!("{figure} pairs of device and region, with no region that has most sessions")
+            }
             "sensors" => format!("{figure} km between sensors"),
             "kinematic" => "a journey faster than an airliner's".to_owned(),
             _ => format!("many sessions of many devices over {figure} km"),
@@ -89,6 +98,11 @@ pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
     // What many devices scan many times is on many items, wherever these are: owners come back with their own device.
     let is_busy = |least: &&usize| agents >= SEVERAL_DEVICES && previous >= **least;
     let busy: Vec<usize> = BUSY.iter().filter(is_busy).copied().collect();
+    // What one owner has is mostly seen in one region; copies have no such place.
+    let has_home = spread.home.as_ref().is_none_or(|home| home.share() > settings.region_share_threshold);
+    let pairs = spread.device_regions;
+    let is_scattered = |least: &&usize| !has_home && agents >= SEVERAL_DEVICES && pairs >= **least;
+    let scattered: Vec<usize> = SCATTERED.iter().filter(is_scattered).copied().collect();
     let far_km = settings.geo_ip_spread_threshold_km;
     let sensors_km = settings.sensor_spread_threshold_km;
     let is_far = spread.geo_ip_spread_km > far_km;
@@ -109,6 +123,12 @@ pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
             2 * spread.alike.saturating_sub(PHONES_OF_ONE) as u32,
             spread.alike as f64,
             PHONES_OF_ONE as f64,
+        ),
+        sign(
+            "scattered",
+            scattered.len() as u32,
+            pairs as f64,
+            scattered.last().map_or(0, |least| least - 1) as f64,
         ),
         sign(
             "sensors",
@@ -213,6 +233,8 @@ pub struct Certainty {
     pub signs: Vec<Sign>,
     /// Whether it looks like an item on display.
     pub looks_like_display: bool,
+    /// Items that are tagged as display pieces at the same place, where it looks like one.
+    pub displays_nearby: Option<u64>,
     /// What settles it.
     pub settles: Vec<Settle>,
 }
@@ -249,6 +271,7 @@ impl Certainty {
             looks_like_display: is_at_one_place
                 && previous >= MANY_SESSIONS
                 && devices > settings.user_agents_threshold as usize,
+            displays_nearby: None,
             share,
             signs,
             settles: Vec::new(),

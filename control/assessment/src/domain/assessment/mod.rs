@@ -58,7 +58,10 @@ use crate::domain::{action_names::TriggerType, scan_source::Source};
 ///
 /// 6: a scan of before the last commissioning raises no greatest points; a scan without a country leaves what the last
 /// known country said; what people decided on cases counts.
-pub const RULES_VERSION: u32 = 6;
+///
+/// 7: a confirmed diversion is negative also where the code is copied; points for pairs of a device and a region, where
+/// no region has most of the sessions.
+pub const RULES_VERSION: u32 = 7;
 
 /// Everything that an assessment goes by.
 #[derive(Debug, Clone, Copy)]
@@ -214,7 +217,7 @@ impl Case<'_> {
         let permitted = extended.as_ref().unwrap_or(known);
         let (diversion, gray_market) =
             rules::diversion(permitted, place, &spread, facts.settings.diversion_mode);
-        let certainty = Certainty::of(&spread, facts.settings);
+        let certainty = Certainty::of(&spread, facts.settings).beside(known.displays.as_ref());
         let points = certainty.points;
         let (found, is_suspected) = rules::duplicate_by(&certainty, facts.settings);
         let level = match (found.matched, is_suspected) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 
 use super::{
-    explain::{Certainty, Share, Sightings, plain},
+    explain::{Certainty, Displays, Share, Sightings, plain},
     peak::{ByScan, Level, Peak},
     settings::{DiversionMode, Settings},
     spot::{CountryCode, Precision},
@@ -79,14 +79,22 @@ pub struct Known {
     pub watermark: Option<String>,
     /// The markings that it must have.
     pub markings: Vec<String>,
+    /// Display pieces that are mostly seen where it is.
+    pub displays: Option<Displays>,
 }
 
 impl Known {
     /// Whether it hangs in a shop window: its scans say nothing.
     #[must_use]
     pub fn is_display(&self) -> bool {
-        self.tags.iter().any(|tag| ["demo", "display"].contains(&tag.as_str()))
+        is_display(&self.tags)
     }
+}
+
+/// Whether an item with some tags hangs in a shop window.
+#[must_use]
+pub fn is_display(tags: &[String]) -> bool {
+    tags.iter().any(|tag| ["demo", "display"].contains(&tag.as_str()))
 }
 
 /// Invalid: the item does not exist.
@@ -277,6 +285,11 @@ pub fn duplicate_by(found: &Certainty, settings: &Settings) -> (Finding, bool) {
         if found.looks_like_display {
             reason.push_str(&format!(
                 " LOOKS_LIKE_DISPLAY: {devices} devices, mostly at one place; if it is on display, add the tag display."
+            ));
+        }
+        if let Some(count) = found.displays_nearby {
+            reason.push_str(&format!(
+                " DISPLAYS_NEARBY: {count} more that are tagged display or demo are mostly seen in {region}, too."
             ));
         }
     }

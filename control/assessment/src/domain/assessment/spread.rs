@@ -80,6 +80,9 @@ pub struct Spread {
     pub alike: usize,
     /// The region with most sessions, of those whose region is known.
     pub home: Option<Home>,
+    /// Distinct pairs of a device and a region. Where most phones share a few user agents, one of these that is seen in
+    /// several regions is more likely to be several phones.
+    pub device_regions: usize,
     /// Countries of previous sessions, one for each.
     pub previous_countries: Vec<Option<CountryCode>>,
     /// Devices of previous sessions, one for each, in the same order.
@@ -108,6 +111,12 @@ impl Home {
         let of = counts.values().sum();
         let most = counts.into_iter().max_by_key(|(region, count)| (*count, Reverse(region.clone())));
         most.map(|(region, sessions)| Self { region, sessions, of })
+    }
+
+    /// Where the sessions of a profile mostly are; nothing where no region is known.
+    #[must_use]
+    pub fn of_profile(profile: &Profile) -> Option<Self> {
+        Self::of(profile.sessions().filter_map(|(_, session)| session.spot.region_name()))
     }
 
     /// Its share of the sessions.
@@ -153,6 +162,9 @@ impl Spread {
         spread.countries = spots().filter_map(|spot| spot.country).collect();
         spread.regions = spots().filter_map(Spot::region_name).collect();
         spread.home = Home::of(spots().filter_map(Spot::region_name));
+        let agents = previous.iter().map(|(key, _)| key.agent()).chain([own.agent()]);
+        let pairs = agents.zip(spots()).filter_map(|(agent, spot)| known(agent).zip(spot.region_name()));
+        spread.device_regions = pairs.collect::<BTreeSet<_>>().len();
         spread.agents =
             previous.iter().map(|(key, _)| key.agent()).chain([own.agent()]).filter_map(known).collect();
         let points = |precision: Precision| -> Vec<Coordinates> {

@@ -52,8 +52,9 @@ pub fn verdict(found: Findings) -> Verdict {
         Risk::None
     };
     if is_true(found.duplicate) {
-        // A code that is copied may be on the genuine item, too: an inspector's word lifts it this far.
-        let is_negative = found.is_outlier && !found.is_confirmed_item;
+        // A code that is copied may be on the genuine item, too: an inspector's word lifts it this far. A confirmed
+        // diversion is negative by itself, and a copy makes it no better.
+        let is_negative = found.is_outlier && !found.is_confirmed_item || gray == Risk::Confirmed;
         let authentication = if is_negative { Authenticity::Negative } else { Authenticity::Suspicious };
         return of(authentication, counterfeit, gray);
     }
@@ -116,7 +117,15 @@ mod tests {
             ),
             (
                 Findings { duplicate: T, ..outside(Risk::Confirmed) },
-                (Suspicious, Risk::Suspected, Risk::Confirmed),
+                (Negative, Risk::Suspected, Risk::Confirmed),
+            ),
+            (
+                Findings { duplicate: T, is_confirmed_item: true, ..outside(Risk::Confirmed) },
+                (Negative, Risk::Suspected, Risk::Confirmed),
+            ),
+            (
+                Findings { duplicate: T, ..outside(Risk::Suspected) },
+                (Suspicious, Risk::Suspected, Risk::Suspected),
             ),
             (outside(Risk::Confirmed), (Negative, Risk::None, Risk::Confirmed)),
             (Findings { duplicate: U, ..outside(Risk::Confirmed) }, (Negative, Risk::None, Risk::Confirmed)),
@@ -185,6 +194,11 @@ mod tests {
                                     verdict(home).counterfeit,
                                     "it does not go by the market: {found:?}"
                                 );
+                                let copied =
+                                    Findings { duplicate: Match::True, duplicate_suspected: false, ..found };
+                                let is_no_better = verdict(copied).authentication
+                                    >= verdict(Findings { duplicate: Match::False, ..found }).authentication;
+                                assert!(is_no_better, "a copy makes nothing better: {found:?}");
                                 let other = Findings { is_confirmed_item: !is_confirmed_item, ..found };
                                 let turned = verdict(other).authentication == Authenticity::Positive;
                                 assert_eq!(is_positive, turned, "{found:?}");

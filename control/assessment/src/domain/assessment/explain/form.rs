@@ -33,6 +33,9 @@ pub fn duplicate(found: &Certainty) -> Value {
     if let Some(points) = found.kept_points {
         members["keptPoints"] = json!(points);
     }
+    if let Some(count) = found.displays_nearby {
+        members["displaysNearby"] = json!(count);
+    }
     if let Some(Share { region, sessions, of, share, threshold, .. }) = &found.share {
         members["regionShare"] = json!({
             "region": region, "sessions": sessions, "of": of, "share": share, "threshold": threshold,
@@ -63,8 +66,17 @@ pub fn settles(by: &[Settle]) -> Value {
 
 /// Members of the certainty of duplicates, of its gate and of its share, and of that of the market, in the order of the
 /// short form.
-const COUNTS: [&str; 7] =
-    ["points", "bar", "nextBar", "keptPoints", "previousSessions", "sessionsNeeded", "devices"];
+const COUNTS: [&str; 8] = [
+    "points",
+    "bar",
+    "nextBar",
+    "keptPoints",
+    "previousSessions",
+    "sessionsNeeded",
+    "devices",
+    // Results of before have seven.
+    "displaysNearby",
+];
 const GATE: [&str; 4] = ["isOpen", "regions", "geoIpKm", "sensorKm"];
 const SHARE: [&str; 4] = ["region", "sessions", "of", "share"];
 const MARKET: [&str; 5] = ["inside", "outside", "needed", "firstWasInside", "sharedDevice"];
@@ -109,8 +121,10 @@ pub fn expand(short: &Value, thresholds: &Map<String, Value>) -> Value {
     let threshold = |name: &str| thresholds.get(name).cloned().unwrap_or_default();
     if let Some(of) = short.get("d") {
         let mut whole = named(&of[0], &COUNTS);
-        if whole.get("keptPoints").is_some_and(Value::is_null) {
-            whole.remove("keptPoints");
+        for name in ["keptPoints", "displaysNearby"] {
+            if whole.get(name).is_some_and(Value::is_null) {
+                whole.remove(name);
+            }
         }
         let mut gate = named(&of[1], &GATE);
         gate.extend(GATE_THRESHOLDS.map(|(name, of)| (name.to_owned(), threshold(of))));

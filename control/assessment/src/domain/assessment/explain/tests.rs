@@ -47,7 +47,7 @@ fn code(n: u8) -> CountryCode {
 prop_compose! {
     fn spreads()(
         countries in 0..6_u8, halves in 0..12_usize, regions in 0..5_usize, agents in 0..9_u64,
-        places in 0..6_usize, alike in 0..5_usize, overlap in any::<bool>(), kinematic in any::<bool>(),
+        places in 0..6_usize, alike in 0..5_usize, device_regions in 0..12_usize, overlap in any::<bool>(), kinematic in any::<bool>(),
         geo_ip_spread_km in prop_oneof![Just(0.0), 990.0..1_010.0, 0.0..20_000.0],
         sensor_spread_km in prop_oneof![Just(0.0), 299.0..301.0, 0.0..20_000.0],
         previous in prop::collection::vec((prop::option::of(0..4_u8), prop::option::of(0..4_u64)), 0..30),
@@ -65,6 +65,7 @@ prop_compose! {
             overlap,
             kinematic,
             alike,
+            device_regions,
             home: home.map(|(sessions, others)| Home {
                 region: "CH-Bern".to_owned(), sessions, of: sessions + others,
             }),

@@ -82,6 +82,25 @@ fn sessions_before_the_window_or_the_commission_are_left_out() {
     assert_eq!(found.previous(), 1);
 }
 
+#[test]
+fn a_pair_of_device_and_region_is_one_however_often_it_is_seen() {
+    let in_region = |country, region| Spot::of_address(true, Some(at(BERN)), Some(country), Some(region));
+    let scans = [
+        seen(0, 1, in_region("CH", "Bern")),
+        seen(5, 1, in_region("CH", "Bern")),
+        seen(10, 2, in_region("CH", "Bern")),
+        seen(15, 1, in_region("CH", "Vaud")),
+        // A region of another country has another name.
+        seen(20, 1, in_region("FR", "Vaud")),
+        seen(25, 1, city(BERN, "CH")),
+        Observation { agent: None, ..seen(30, 1, in_region("CH", "Zug")) },
+    ];
+    assert_eq!(spread(&scans, &trigger(40, 1, Spot::NOWHERE)).device_regions, 4);
+    // The trigger is a session, too.
+    assert_eq!(spread(&scans, &trigger(40, 1, in_region("CH", "Bern"))).device_regions, 4);
+    assert_eq!(spread(&scans, &trigger(40, 3, in_region("CH", "Bern"))).device_regions, 5);
+}
+
 /// Who has a VPN, or travels with the thing, makes no second country of it; an agent that many phones share tells nobody.
 #[test]
 fn a_country_counts_half_where_only_devices_were_that_were_elsewhere_within_a_day() {

@@ -79,6 +79,37 @@ fn each_point_of_a_duplicate() {
     }
 }
 
+/// Devices that are seen in many regions count where no region is their home: most phones share a few user agents.
+#[test]
+fn pairs_of_device_and_region_count_where_no_region_has_most_sessions() {
+    let of = |device_regions: usize, agents: usize, (sessions, of): (usize, usize)| Spread {
+        device_regions,
+        home: Some(Home { region: "CH-Bern".to_owned(), sessions, of }),
+        ..spread(1, 1, agents)
+    };
+    for (one, expected, what) in [
+        (of(4, 3, (2, 6)), 0, "four pairs"),
+        (of(5, 3, (2, 6)), 1, "five"),
+        (of(6, 3, (2, 6)), 1, "six"),
+        (of(7, 3, (2, 7)), 2, "seven"),
+        (of(9, 3, (2, 9)), 3, "nine"),
+        (of(11, 3, (2, 11)), 4, "eleven"),
+        (of(60, 3, (2, 60)), 4, "more pairs count no more"),
+        (of(60, 2, (2, 60)), 0, "a household on journeys"),
+        (of(11, 3, (5, 10)), 4, "half of the sessions in one region"),
+        (of(11, 3, (6, 10)), 0, "most sessions in one region"),
+        (Spread { home: None, ..of(11, 3, (1, 1)) }, 0, "no region is known"),
+    ] {
+        assert_eq!(sum(&one), expected, "{what}");
+    }
+    let (finding, _) = duplicate(&of(7, 3, (2, 7)), &Settings::default());
+    check(
+        &finding,
+        Match::False,
+        "2 for 7 pairs of device and region, with no region that has most sessions",
+    );
+}
+
 #[test]
 fn a_duplicate_has_enough_scans_points_and_an_open_gate() {
     let settings = Settings::default();
