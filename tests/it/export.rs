@@ -173,8 +173,8 @@ fn bucket(scratch: &Path, programs: &Path, database: &str, over: &[Value]) -> Re
     Ok(())
 }
 
-/// The statement of the README, beside a folder `exports`.
-fn readme_counts(scratch: &Path, programs: &Path, over: &[Value]) -> Result<()> {
+/// The statement of the guide to the export, beside a folder `exports`.
+fn guide_counts(scratch: &Path, programs: &Path, over: &[Value]) -> Result<()> {
     let script = "import duckdb, json, sys; print(json.dumps(sorted(duckdb.sql(sys.argv[1]).fetchall())))";
     let output = Command::new(programs.join("python"))
         .args(["-c", script, &crate::readme::block("sql")?])
@@ -208,7 +208,7 @@ async fn duckdb_counts_what_the_api_counts() -> Result<()> {
             days(&database, &folder.display().to_string(), &[])?;
             let found = duckdb(&programs, &format!("{}/*/*.ndjson.gz", folder.display()))?;
             ensure!(found == counted(&over), "{found:?} and {:?}", counted(&over));
-            readme_counts(scratch.path(), &programs, &over)?;
+            guide_counts(scratch.path(), &programs, &over)?;
             bucket(scratch.path(), &programs, &database, &over)?;
         }
     }

@@ -12,6 +12,7 @@ mod decode;
 mod export;
 mod fleet;
 mod geo;
+mod guides;
 mod http;
 mod jobs;
 mod kill;

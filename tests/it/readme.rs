@@ -1,4 +1,4 @@
-//! The blocks of the README: each is run by a test, as it stands.
+//! The blocks of the README and of the guides: each is run by a test, as it stands.
 
 use std::{fs, process::Command};
 
@@ -9,6 +9,8 @@ use tests::product::{Options, Product, binary, built, root};
 
 /// A fenced block.
 pub(crate) struct Block {
+    /// The file that it stands in, from the root of the repository.
+    pub(crate) document: String,
     /// The heading of the section that it stands in.
     pub(crate) heading: String,
     /// The language that it names; empty for a drawing.
@@ -17,31 +19,58 @@ pub(crate) struct Block {
     pub(crate) text: String,
 }
 
-/// Every block of the README, in its order.
+/// The README and every guide, by name.
+pub(crate) fn documents() -> Result<Vec<String>> {
+    let mut guides = Vec::new();
+    for file in fs::read_dir(root().join("deploy/guide"))? {
+        let name = file?.file_name().into_string().ok().context("a name that is no text")?;
+        ensure!(name.ends_with(".md"), "deploy/guide/{name} is no guide");
+        guides.push(format!("deploy/guide/{name}"));
+    }
+    guides.sort();
+    guides.insert(0, "README.md".to_owned());
+    Ok(guides)
+}
+
+/// Every block of the README and of the guides, in its order.
 pub(crate) fn blocks() -> Result<Vec<Block>> {
-    let readme = fs::read_to_string(root().join("README.md"))?;
     let mut found = Vec::new();
-    let (mut heading, mut open): (String, Option<Block>) = (String::new(), None);
-    for line in readme.lines() {
-        match (&mut open, line.strip_prefix("```")) {
-            (Some(_), Some(_)) => found.extend(open.take()),
-            (Some(block), None) => {
-                block.text.push_str(line);
-                block.text.push('\n');
-            }
-            (None, Some(language)) => {
-                let (heading, language) = (heading.clone(), language.to_owned());
-                open = Some(Block { heading, language, text: String::new() });
-            }
-            (None, None) => {
-                if let Some(title) = line.strip_prefix("## ") {
-                    heading = title.to_owned();
+    for document in documents()? {
+        let text = fs::read_to_string(root().join(&document))?;
+        let (mut heading, mut open): (String, Option<Block>) = (String::new(), None);
+        for line in text.lines() {
+            match (&mut open, line.strip_prefix("```")) {
+                (Some(_), Some(_)) => found.extend(open.take()),
+                (Some(block), None) => {
+                    block.text.push_str(line);
+                    block.text.push('\n');
+                }
+                (None, Some(language)) => {
+                    let (document, heading, language) =
+                        (document.clone(), heading.clone(), language.to_owned());
+                    open = Some(Block { document, heading, language, text: String::new() });
+                }
+                (None, None) => {
+                    if let Some(title) = line.strip_prefix("## ") {
+                        heading = title.to_owned();
+                    }
                 }
             }
         }
+        ensure!(open.is_none(), "{document}: a block is not closed");
     }
-    ensure!(open.is_none(), "a block is not closed");
     Ok(found)
+}
+
+/// The lines of a document that stand in no block.
+pub(crate) fn prose(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let outside = text.lines().filter(|line| {
+        let is_fence = line.starts_with("```");
+        inside ^= is_fence;
+        !inside && !is_fence
+    });
+    outside.collect()
 }
 
 /// The text of the only block of a language.
@@ -55,23 +84,29 @@ pub(crate) fn block(language: &str) -> Result<String> {
 /// A block of another kind or in another place needs a test of its own, and a line here.
 #[test]
 fn no_block_is_without_a_test() -> Result<()> {
-    for Block { heading, language, text } in blocks()? {
-        let test = match (language.as_str(), heading.as_str()) {
-            ("sh", "Two commands") if text.starts_with("deploy/run ") => {
+    for Block { document, heading, language, text } in blocks()? {
+        let guide = document.strip_prefix("deploy/guide/").and_then(|name| name.strip_suffix(".md"));
+        let test = match (language.as_str(), guide, heading.as_str()) {
+            ("sh", None, "Two commands") if text.starts_with("deploy/run ") => {
                 "walk::a_new_user_walks_line_by_line"
             }
-            ("sh", "Two commands") if text.starts_with("tests/run ") => "it is what runs this",
-            ("sh", "A fleet") => "walk::the_fleet_of_the_readme_comes_up",
-            ("sh", "A walk by curl" | "Things that are connected" | "Events") => {
-                "walk::a_new_user_walks_line_by_line"
+            ("sh", None, "Two commands") if text.starts_with("tests/run ") => "it is what runs this",
+            ("sh", None, "A walk by curl") => "walk::a_new_user_walks_line_by_line",
+            ("", None, "Architecture") => "a drawing",
+            ("sh", Some("fleet"), "Start one on this machine") => "walk::the_fleet_of_the_guide_comes_up",
+            ("sh", Some(name), _) if name != "fleet" => {
+                "guides::the_examples_of_every_guide_run_as_they_stand"
             }
-            ("jsonc", "Events") => "the_effects_of_reactions_are_accepted",
-            ("sql", "Events") => "export::duckdb_counts_what_the_api_counts",
-            ("csv", "The operator's tool") => "the_file_with_things_is_imported",
-            ("", "Architecture") => "a drawing",
+            ("jsonc", Some("reactions"), "Effects") => "the_effects_of_reactions_are_accepted",
+            ("sql", Some("export"), _) => "export::duckdb_counts_what_the_api_counts",
+            ("csv", Some("operators-tool"), "Import a file") => "the_file_with_things_is_imported",
+            ("toml", Some("settings"), "A file") => "guides::the_file_of_settings_starts_the_product",
             _ => "",
         };
-        ensure!(!test.is_empty(), "nothing runs this block of {heading:?}:\n```{language}\n{text}```");
+        ensure!(
+            !test.is_empty(),
+            "{document}: nothing runs this block of {heading:?}:\n```{language}\n{text}```"
+        );
     }
     Ok(())
 }

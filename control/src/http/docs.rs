@@ -6,7 +6,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Value, json};
 use shared::problem::Code;
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
+/// The look of every page of documentation.
+pub(super) const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
     color:#222;background:#fff}h1,h2{line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid #ddd}\
     h3{font-size:1rem;margin:1.5rem 0 .25rem}code{font:14px/1.4 ui-monospace,monospace}\
     pre{overflow:auto;background:#f4f4f4;padding:.5rem}\
@@ -60,7 +61,7 @@ fn introduction(document: &Value) -> Markup {
             " with " code { "rel=\"next\"" } " holds the percent-encoded URL of the next page, if there is one."
         }
         p {
-            "Machine-readable: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1). Errors: "
+            "How to use it: " a href="/docs/guide/" { "guides" } ". Machine-readable: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1). Errors: "
             a href="#errors" { "table of codes" } "."
         }
     }

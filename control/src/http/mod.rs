@@ -26,6 +26,7 @@ mod extract;
 mod file_content;
 mod files;
 mod followers;
+mod guides;
 pub mod internal;
 mod jobs;
 mod known;

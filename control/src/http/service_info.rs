@@ -1,4 +1,4 @@
-//! What the service says of itself: the root, the OpenAPI document, the docs page.
+//! What the service says of itself: the root, the OpenAPI document, the docs page, the guides.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::{
 use serde_json::json;
 use utoipa::openapi::OpenApi;
 
-use super::{docs, openapi};
+use super::{docs, guides, openapi};
 use crate::service::App;
 
 /// Nothing from outside, no script: the page is self-contained.
@@ -30,8 +30,10 @@ pub(super) fn routes(document: &OpenApi) -> Router<Arc<App>> {
         .route("/", get(move || text("application/json", root.clone())))
         .route("/openapi.json", get(move || text("application/json", json.clone())))
         .route("/docs", get(move || text("text/html; charset=utf-8", page.clone())))
+        .merge(guides::routes())
 }
 
-async fn text(media_type: &'static str, text: Arc<str>) -> impl IntoResponse {
+/// A page or document that loads nothing.
+pub(super) async fn text(media_type: &'static str, text: Arc<str>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, media_type), (SECURITY_POLICY, POLICY)], text.to_string())
 }

@@ -88,6 +88,22 @@ fn examples_hold_every_variable_with_its_default() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_guide_to_settings_names_every_variable() -> Result<()> {
+    let guide = std::fs::read_to_string(root().join("deploy/guide/settings.md"))?;
+    let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
+    let known = documented("waymark", &["up"])?;
+    for variable in known.keys() {
+        ensure!(rows.iter().any(|row| row.contains(&format!("`{variable}`"))), "no row for {variable}");
+    }
+    let mut named = rows
+        .iter()
+        .filter_map(|row| row.split('|').nth(1))
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    ensure!(named.all(|name| known.contains_key(name)), "a row names a variable that there is not");
+    Ok(())
+}
+
 /// The command with everything that its example says, defaults too, but on free ports.
 fn loaded(name: &str, args: &[&str]) -> Result<Command> {
     let mut command = Command::new(built(name)?);

@@ -134,7 +134,7 @@ async fn pass_on(port: u16, to: (String, u16)) -> Result<()> {
     }
 }
 
-/// As in the README, where `control serve &` stands beside a Postgres that may still be on its way.
+/// As in the guide to a fleet, where `control serve &` stands beside a Postgres that may still be on its way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn control_waits_for_postgres_at_the_start() -> Result<()> {
     let fleet = Fleet::start(0).await?;
