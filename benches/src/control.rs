@@ -40,7 +40,7 @@ impl Control {
     /// Starts it on a schema of its own, with the account of the domain `tn.gg`.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub(crate) fn start(args: &ControlArgs) -> Result<Self> {
         let ControlArgs { control: binary, database } = args;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();

@@ -50,7 +50,7 @@ pub struct IngestArgs {
 /// Runs the benchmark and prints two rows.
 ///
 /// # Errors
-/// A server does not come up, an answer is wrong, or rows are missing.
+/// A server does not start, an answer is wrong, or rows are missing.
 pub fn run_ingest(mut args: IngestArgs) -> Result<()> {
     if args.smoke {
         (args.rows, args.rounds) = (2_000, 1);

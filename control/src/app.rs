@@ -1,4 +1,4 @@
-//! The composition of the service: what every process of control holds, made in one place.
+//! Composition: the state that every control process holds, built in one place.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ use crate::{
     store::{Db, StoreError, blobs::Blobs},
 };
 
-/// What a process decides; the rest follows.
+/// The parts that a process chooses; the rest is derived.
 pub struct Parts {
     /// The store, prepared.
     pub db: Db,
@@ -66,18 +66,18 @@ pub struct Parts {
     pub edge_keys: EdgeKeys,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
-    /// What the settings say of the URLs in answers.
+    /// Settings for the URLs in responses.
     pub urls: UrlSettings,
 }
 
-/// Makes the service and the task that writes for it.
+/// Builds the service and its writer task.
 ///
 /// # Errors
 /// The change log cannot be read.
 pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
-    // Of their own: a session that does the same thing all the time finds what it needs in its caches.
+    // A pool of its own: a session that always does the same thing has its statements in its caches.
     let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone());
     let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), feed.clone());
     let assessment_groups =

@@ -1,4 +1,4 @@
-//! How a command ends badly, and the exit code of each way.
+//! Exit codes of a command that fails.
 
 use crate::config::ConfigError;
 
@@ -8,7 +8,7 @@ pub const EXIT_USAGE: u8 = 64;
 /// A failure that a new start mends (`EX_TEMPFAIL` of sysexits).
 pub const EXIT_START_AGAIN: u8 = 75;
 
-/// Why a command did not do what it was asked; one line for people each.
+/// Why a command failed; each is one line for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A setting cannot be used; nothing was started.
@@ -20,7 +20,7 @@ pub enum Failure {
     /// A tool's work is not finished; some of it may be done.
     #[error("{0}")]
     Unfinished(String),
-    /// The process must start anew, and will then work: whoever watches over it shall do that.
+    /// The process must be restarted by its supervisor, and will then work.
     #[error("{0}")]
     StartAgain(String),
 }

@@ -1,4 +1,4 @@
-//! Files that may be exchanged while the process runs: read again whenever they changed.
+//! Files that may be replaced while the process runs: read again when they change.
 
 use std::{
     fs, io,
@@ -10,12 +10,12 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// Time between two looks.
+/// Time between two checks.
 ///
-/// A look is one `stat` a file, and works where nothing tells of changes: network file systems, bind mounts.
+/// A check is one `stat` per file, and works where change notifications do not: network file systems, bind mounts.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a file or a folder of files was read into; clones share it.
+/// The parsed content of a file or a folder of files; clones share it.
 #[derive(Debug)]
 pub(crate) struct Followed<T>(Arc<Inner<T>>);
 
@@ -30,11 +30,11 @@ struct Inner<T> {
     path: PathBuf,
     read: fn(&Path) -> io::Result<T>,
     current: RwLock<Arc<T>>,
-    /// What was there when it was read at the start.
+    /// The versions of the files that were read at the start.
     first: Vec<Version>,
 }
 
-/// What tells one state of a file from another.
+/// Identifies a version of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
     path: PathBuf,
@@ -49,13 +49,13 @@ impl<T: Send + Sync + 'static> Followed<T> {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn open(path: &Path, read: fn(&Path) -> io::Result<T>) -> io::Result<Self> {
-        // Before reading: what is replaced meanwhile is read once more.
+        // Before reading, so that a file that is replaced meanwhile is read again.
         let first = versions(path);
         let current = RwLock::new(Arc::new(read(path)?));
         Ok(Self(Arc::new(Inner { path: path.to_owned(), read, current, first })))
     }
 
-    /// What was read last.
+    /// The newest valid content.
     pub(crate) fn current(&self) -> Arc<T> {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -88,7 +88,7 @@ impl<T: Send + Sync + 'static> Followed<T> {
                     *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
                 }
                 Err(error) => {
-                    tracing::error!(%error, path = %self.0.path.display(), "kept what was read before");
+                    tracing::error!(%error, path = %self.0.path.display(), "kept the previous content");
                 }
             }
         }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_changed_is_read_again_and_what_is_broken_is_not_taken() {
+    async fn changed_files_are_reloaded_and_broken_ones_ignored() {
         fn number(path: &Path) -> io::Result<u32> {
             fs::read_to_string(path)?.trim().parse().map_err(io::Error::other)
         }

@@ -1,4 +1,4 @@
-//! The operator's city database, exchanged while the process runs.
+//! The operator's city database, reloaded while the process runs.
 
 use std::{fs, io, net::IpAddr, path::Path, sync::Arc};
 

@@ -1,7 +1,4 @@
-//! The control plane: the API, its store, the change log that edges follow, and the intake of scans.
-//!
-//! Invariants: SQL stands only in `store`; rules stand in `domain` as plain functions; each operation
-//! is one function in `service`, called by HTTP handlers and workers alike.
+#![doc = include_str!("../README.md")]
 
 pub mod app;
 pub mod cli;

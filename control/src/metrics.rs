@@ -1,4 +1,4 @@
-//! What control counts while it works; `http::admin` shows it. Nothing here looks at anything else.
+//! Counters of control, shown by `http::admin`. They depend on nothing else.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const PUSH_BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 /// Requests in one transaction: the writer takes at most 256.
 const GROUP_BOUNDS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// Why a request failed for reasons of ours.
+/// Why a request failed with a 5xx.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum Failure {
     /// A statement ran longer than allowed.
@@ -94,7 +94,7 @@ impl Metrics {
         self.database_size.set(bytes);
     }
 
-    /// Counts a failure of ours.
+    /// Counts a 5xx failure.
     pub fn failed(&self, reason: Failure) {
         self.failures.get_or_create(&Failed { reason }).inc();
     }
@@ -109,7 +109,7 @@ impl Metrics {
             Failure::Panic,
             Failure::Internal,
         ] {
-            // Shown from the start: an alert on a series that is not there never fires.
+            // Present from the start, because an alert on an absent series never fires.
             drop(self.failures.get_or_create(&Failed { reason }));
         }
         let help = "Size of the database, looked at every 15 minutes";

@@ -1,4 +1,4 @@
-//! What runs behind the listeners of every process of control: the writer and the background.
+//! Background tasks of every control process: the writer and the workers.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Core {
         });
     }
 
-    /// Cancelled when the background shall stop.
+    /// Cancelled when the background should stop.
     #[must_use]
     pub fn stopping(&self) -> CancellationToken {
         self.stop_background.clone()
@@ -95,9 +95,9 @@ impl Core {
         }
     }
 
-    /// Stops the writer, which finishes what it has, then the background, then closes the database.
+    /// Stops the writer after its pending requests, then the background, then closes the database.
     ///
-    /// Whoever asks the writer must have stopped before.
+    /// Callers of the writer must have stopped before.
     ///
     /// # Errors
     /// A part failed while it stopped.

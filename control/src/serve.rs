@@ -1,4 +1,4 @@
-//! `control serve`: one replica of the control plane, started and stopped in order.
+//! `control serve`: one replica of the control plane, with ordered startup and shutdown.
 
 use std::{
     io::{self, Write},
@@ -77,7 +77,7 @@ impl Running {
         self.supervisor.await.unwrap_or_else(|error| Err(Failure::failed("the supervisor", error)))
     }
 
-    /// Says where everything is.
+    /// Prints all addresses.
     ///
     /// # Errors
     /// The output is closed.
@@ -276,7 +276,7 @@ impl Servers {
             end = &mut self.admin.0 => (ended, result) = (Some("admin"), unasked("the admin listener", end)),
             failure = core.failed() => result = Err(failure),
         }
-        // Without systemd there is nobody to notify.
+        // Without systemd there is no receiver.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         tracing::info!("stopping: edges are sent away, requests are finished");
         self.internal.1.cancel();
@@ -309,7 +309,7 @@ fn joined(part: &str, ended: Result<io::Result<()>, tokio::task::JoinError>) -> 
     }
 }
 
-/// A part that ended though nobody asked it to.
+/// A part that ended without a request to stop.
 fn unasked(part: &str, ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), Failure> {
     joined(part, ended).and_then(|()| Err(Failure::Failed(format!("{part} ended unasked"))))
 }
@@ -360,20 +360,21 @@ pub fn bind(key: &'static str, address: SocketAddr) -> Result<(TcpListener, Sock
     })
 }
 
-/// Opens Postgres as it is.
+/// Opens Postgres without migrating.
 ///
 /// # Errors
-/// Nothing answers; the URL is not repeated, as it may hold a password.
+/// Nothing answers; the URL is not repeated, because it may hold a password.
 pub async fn connect(url: &str) -> Result<Db, Failure> {
     Db::connect_postgres(url, None)
         .await
         .map_err(|error| Failure::failed("DATABASE_URL: Postgres does not answer", error))
 }
 
-/// Opens Postgres as it is, once it answers: it may be started at the same time as this process, or after it.
+/// Opens Postgres without migrating, once it answers: it may be started at the same time as this process, or after
+/// it.
 ///
 /// # Errors
-/// It refuses for a reason that does not pass by itself, or `shutdown` came first.
+/// It refuses for a permanent reason, or `shutdown` came first.
 pub async fn connect_patiently(url: &str, shutdown: &CancellationToken) -> Result<Db, Failure> {
     let mut said = None::<Instant>;
     loop {
@@ -411,10 +412,10 @@ fn unusable(error: SchemaError) -> Failure {
     }
 }
 
-/// Looks whether this build can use the schema, without changing anything.
+/// Checks whether this build can use the schema, without changing anything.
 ///
 /// # Errors
-/// A newer release made it and this one cannot use it (a fault of the settings), or the database failed.
+/// A newer release made it and this one cannot use it (a fault of the settings).
 pub async fn check_schema(db: &Db) -> Result<(), Failure> {
     db.check_schema().await.map_err(unusable)
 }
@@ -422,7 +423,7 @@ pub async fn check_schema(db: &Db) -> Result<(), Failure> {
 /// Sets up the log and the shared keys of a Postgres database.
 ///
 /// # Errors
-/// The schema is not there, or the database failed.
+/// The schema does not exist.
 pub async fn prepare(db: &Db) -> Result<Prepared, Failure> {
     check_schema(db).await?;
     service::prepare(db, &SystemClock, &SystemRandom, "")

@@ -1,4 +1,4 @@
-//! The system's clock and its source of random bits: those of every binary.
+//! The system's clock and random source, as every binary uses them.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,10 +6,9 @@ use shared::time::{Clock, UnixMillis};
 
 use crate::service::{Random, RandomUnavailable, limiter::Ticks};
 
-/// Keeps what this process makes from now on from other users of the machine: files 0600, folders 0700.
+/// Makes files of this process private from now on: files 0600, folders 0700.
 ///
-/// The database's engine and the store of files make their files by themselves, so each file's own mode is not
-/// enough.
+/// The database engine and the blob store create files by themselves, so setting the mode of each file is not enough.
 pub fn make_files_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }

@@ -1,7 +1,7 @@
-//! The log on stderr, and spans of requests to a collector over OTLP where one is named.
+//! Logs on stderr, and spans of requests to an OTLP collector where one is configured.
 //!
-//! The edge has the log alone: a span for each redirect would cost more than the redirect, and a collector's
-//! client would double the edge's dependencies. What it passes on to control carries its request id.
+//! The edge only has the log: a span for each redirect would cost more than the redirect, and an OTLP client would
+//! double the edge's dependencies. Requests that it forwards to control carry its request id.
 
 use std::{
     fmt,
@@ -45,7 +45,7 @@ pub struct Settings<'a> {
 pub struct Telemetry(Option<SdkTracerProvider>);
 
 impl Telemetry {
-    /// Sends what is left, for at most five seconds.
+    /// Sends pending spans, for at most five seconds.
     pub async fn finish(self) {
         let Some(provider) = self.0 else { return };
         let shutdown = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(EXPORT_TIMEOUT));
@@ -74,7 +74,7 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
         }
     };
     let spans = provider.as_ref().map(|provider| {
-        // Spans of ours alone, whatever the log shows: libraries may put more into theirs than may leave.
+        // Only our own spans, whatever the log shows: libraries may put data into theirs that must not leave.
         let ours = Targets::new().with_target("control", Level::INFO);
         tracing_opentelemetry::layer().with_tracer(provider.tracer("waymark")).with_filter(ours)
     });
@@ -113,7 +113,7 @@ fn provider(url: &str, service: &'static str) -> Result<SdkTracerProvider, Confi
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Sends on the runtime what the exporter's own thread asks for: the client works nowhere else.
+/// Sends requests of the exporter's own thread on the runtime, because the client only works there.
 struct OnRuntime {
     client: reqwest::Client,
     runtime: tokio::runtime::Handle,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn settings_that_cannot_be_used_are_named() {
+    async fn unusable_settings_are_named() {
         for (filter, otlp_url, key) in [
             ("control=loud", None, "RUST_LOG"),
             ("info", Some("127.0.0.1:4318"), "WAYMARK_OTLP_URL"),

@@ -1,4 +1,4 @@
-//! Certificates of control's listeners by SNI, exchanged while it runs.
+//! TLS certificates of control's listeners by SNI, reloaded while it runs.
 
 use std::{collections::HashMap, fs, io, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 

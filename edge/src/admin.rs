@@ -1,4 +1,5 @@
-//! The edge's own listener for operators: `/live`, `/ready`, `/metrics`; and the same in process.
+//! The edge's listener for operators (`/live`, `/ready`, `/metrics`), and the same status for callers in the same
+//! process.
 
 use std::{
     convert::Infallible,
@@ -72,7 +73,7 @@ pub struct EdgeStatus {
     pub epoch: Option<Epoch>,
     /// The revision up to which every change is live here.
     pub applied: Rev,
-    /// The newest revision it heard of.
+    /// The newest revision that control announced.
     pub head: Rev,
     /// Keys in the cache, roughly; unknown ids that are remembered included.
     pub cache_entries: u64,
@@ -81,9 +82,9 @@ pub struct EdgeStatus {
     /// How the links of all stand, where the edge holds them: `loading`, `whole`, or `unsure` when a change was not
     /// understood; `null` elsewhere.
     pub replica: Option<ReplicaStatus>,
-    /// Look-ups answered from memory, remembered unknown ids included.
+    /// Look-ups answered from memory, including cached 404s.
     pub hits: u64,
-    /// Look-ups that had to ask.
+    /// Look-ups that needed the backing.
     pub misses: u64,
     /// Scans recorded, written to disk, acknowledged by control, and lost.
     pub scans: ScanCounts,
@@ -200,7 +201,7 @@ impl EdgeHandle {
     }
 }
 
-/// What is read at each scrape.
+/// Metrics that are computed at each scrape.
 fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
     let (entries, bytes) = cache.size();
     let (state, _) = status.state();
@@ -272,7 +273,7 @@ fn process(started: SystemTime) -> String {
 /// Serves the admin listener until `shutdown`.
 pub(crate) async fn serve(handle: EdgeHandle, listener: TcpListener, shutdown: CancellationToken) {
     let tasks = TaskTracker::new();
-    // One that asks for nothing makes room for the next.
+    // Connections without a request in flight are closed to make room for new ones.
     let permits =
         Permits::new(Bounds { newcomers: Some(CONNECTIONS), ..Bounds::plain(CONNECTIONS, CONNECTIONS) });
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {

@@ -1,4 +1,4 @@
-//! Reads user agents for rules, and remembers what the last ones were.
+//! Parses user agents for rules, with a cache of recent ones.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use arc_swap::{ArcSwapOption, Guard};
 /// User agents remembered: each takes some 300 bytes; browsers of one country send a few hundred kinds.
 const SLOTS: usize = 1_024;
 
-/// A parser with a memory; a look-up takes no lock.
+/// A parser with a cache; a look-up takes no lock.
 pub(crate) struct Agents {
     parser: woothee::parser::Parser,
     /// Each user agent has one slot, and pushes another out of it.
     slots: Box<[ArcSwapOption<Agent>]>,
 }
 
-/// What a user agent tells.
+/// What is known from a user agent.
 #[derive(Debug, Default)]
 pub(crate) struct Agent {
     sent: Box<[u8]>,
@@ -31,7 +31,7 @@ impl Agents {
         Self { parser: woothee::parser::Parser::new(), slots }
     }
 
-    /// Reads a user agent; bytes that are no text tell nothing.
+    /// Parses a user agent; `None` for bytes that are not text.
     pub(crate) fn read(&self, sent: &[u8]) -> Guard<Option<Arc<Agent>>> {
         // The remainder is below the number of slots.
         let slot = &self.slots[crc32c::crc32c(sent) as usize % SLOTS];
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_what_was_read() {
+    fn cached_agents_equal_parsed_ones() {
         let agents = Agents::new();
         let firefox = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
         let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 \

@@ -1,6 +1,6 @@
-//! The hot functions one by one, for the benchmarks and for nothing else.
+//! Entry points to the hot functions, for benchmarks only.
 //!
-//! What they do is what a request does; only the connection is missing.
+//! They do what a request does, without the connection.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -22,7 +22,7 @@ use crate::{
     route::{self, Ask, Route},
 };
 
-/// Room for every link of a benchmark.
+/// Large enough for every link of a benchmark.
 const CACHE_BYTES: u64 = 1 << 30;
 /// The revision of every link at the start.
 const BASE: Rev = 1;
@@ -65,7 +65,7 @@ impl Hot {
         Self { domains, cache, rev: AtomicU64::new(BASE) }
     }
 
-    /// What a GET asks for; whether that is a short URL.
+    /// Routes a GET; returns whether it is a short URL.
     pub fn route(&self, host: &str, path: &str, accept: Option<&str>) -> bool {
         let ask = Ask {
             method: &Method::GET,
@@ -88,7 +88,7 @@ impl Hot {
         }
     }
 
-    /// Makes the answer of a redirect; gives how many headers it has. `headers` are used again, as hyper does.
+    /// Builds the response of a redirect; returns how many headers it has. `headers` are used again, as hyper does.
     pub fn respond(&self, headers: &mut HeaderMap, location: HeaderValue) -> usize {
         let mut response = response::redirect(std::mem::take(headers), location);
         *headers = std::mem::take(response.headers_mut());

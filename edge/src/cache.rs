@@ -1,21 +1,21 @@
-//! What the edge holds of the redirections, and the rules by which it changes (design: push, 3).
+//! The redirections that an edge holds, and the rules by which they change (README, "Fill rule").
 //!
-//! Invariants: no entry is older than `applied` says (I3); a deleted id is never served after the ack
-//! (I5); reads never go back (I6); duplicates and reorders change nothing (I8).
+//! Invariants: no entry is older than `applied` (I3); a deleted id is never served after the ack (I5); reads never go
+//! back (I6); duplicates and reordering change nothing (I8).
 //!
-//! A start without control: the state that the disk or the view has at revision A is served as it is (the one
-//! exception to I6, ended by the first contact). Entries of the disk count as of A at least, as everything up
-//! to A was applied to them, and raise their floor before they are shown; the stream resumes from A. At the
-//! first contact, with control at H > A, what is held waits (stale) until H is applied, and fills need a view of
-//! H: so nothing is read that is older than what control had acknowledged. If the contact ends before that, what
-//! waits is served again: of no key that was filled or changed meanwhile, so no key goes back. A snapshot makes
-//! all of it stale, another epoch drops it.
+//! Start without control: the state that the disk or the view has at revision A is served as it is, which is the one
+//! exception to I6 and ends with the first contact. Entries from disk get an `as_of` of at least A, because everything
+//! up to A was applied to them, and raise their floor before they become visible. The stream resumes from A. If
+//! control's head H is greater than A at the first contact, held entries are stale until H is applied, and fills need a
+//! view of at least H: nothing older than what control had acknowledged is read. If the contact ends before that, held
+//! entries are served again, except keys that were filled or changed meanwhile, so no key goes back. A snapshot makes
+//! all held entries stale; another epoch drops them.
 //!
-//! An edge may hold every link: [`replica`] then answers first, as the state of `applied`, once it is whole.
-//! Entries are filled and changed beside it all the same, for the times in which it may not answer.
+//! An edge may hold every link. Then [`replica`] answers first, with the state of `applied`, once it is complete.
+//! Entries are filled and changed beside it for the times when it must not answer.
 //!
-//! Rules of redirection are held whole instead of being filled in: a snapshot brings those of all accounts,
-//! events change them, so they are the fold of the log up to `applied`, and the same invariants hold at once.
+//! Redirect rules are not filled on demand. A snapshot brings those of all accounts, and events change them, so they
+//! are the fold of the log up to `applied`, and the same invariants hold.
 
 mod flight;
 mod generation;
@@ -63,15 +63,15 @@ use crate::{
 
 /// Reads of the backing for one miss before the edge gives up with 503.
 const FILL_ATTEMPTS: u32 = 4;
-/// Times a request takes part in a fill whose answer turns out older than the request.
+/// How often a request may join a fill whose answer turns out older than the request.
 const JOIN_ATTEMPTS: u32 = 3;
-/// How long all of them together may take: a read of the view and a look-up that are as slow as they may be. With
-/// nothing behind the edge, this is what a client waits for its 503.
+/// Total time of all attempts: a read of the view and a look-up, both at their timeouts. Without any backend, a
+/// client waits this long for its 503.
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Fills at the same time; more are refused, so that a miss storm cannot take all memory.
 const MAX_FLIGHTS: usize = 4_096;
 
-/// What is held under a key, without asking anybody.
+/// What is cached for a key, without using the backing.
 #[derive(Debug, Clone)]
 pub(crate) enum Held<T = Arc<Served>> {
     /// A redirection.
@@ -85,7 +85,7 @@ pub(crate) enum Held<T = Arc<Served>> {
 }
 
 impl<T> Held<T> {
-    /// The same, with another form of what is present.
+    /// The same, with the value converted.
     pub(crate) fn map<U>(self, other: impl FnOnce(T) -> U) -> Held<U> {
         match self {
             Self::Present(present) => Held::Present(other(present)),
@@ -96,12 +96,12 @@ impl<T> Held<T> {
     }
 }
 
-/// Where a redirection leads, with all else of it or without.
+/// The target of a redirection, with or without the rest of the record.
 #[derive(Debug, Clone)]
 pub(crate) enum Leads {
-    /// With all of it.
+    /// The whole record.
     Served(Arc<Served>),
-    /// Without, as nobody asked.
+    /// The target alone.
     To(Lead),
 }
 
@@ -112,7 +112,7 @@ pub(crate) type Found = Option<Arc<Served>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
 
-/// A run of events does not fit onto what was applied.
+/// A run of events does not follow what was applied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     /// The revision up to which everything is applied.
@@ -142,7 +142,7 @@ impl Booting {
 pub(crate) struct Holding {
     /// The epoch.
     pub(crate) epoch: Epoch,
-    /// Everything up to here is in what is shown.
+    /// Everything up to this revision is included.
     pub(crate) applied: Rev,
     generation: Arc<Generation>,
 }
@@ -153,7 +153,7 @@ impl Holding {
         self.generation.sources()
     }
 
-    /// Shows every entry until `put` says stop.
+    /// Visits every entry until `put` breaks.
     pub(crate) fn walk(&self, put: impl FnMut(Kept) -> ControlFlow<()>) {
         self.generation.walk(put);
     }
@@ -211,7 +211,7 @@ impl EdgeCache {
         self.is_live.store(is_live, SeqCst);
     }
 
-    /// What is held under a key; the whole of a hit.
+    /// The cached state of a key; all that a hit needs.
     pub(crate) fn held(&self, key: KeyRef<'_>) -> Held {
         self.generation.load().held(key, self.is_live.load(SeqCst))
     }
@@ -258,7 +258,7 @@ impl EdgeCache {
         self.generation.load().size()
     }
 
-    /// Looks at the rules of an account, if it has some; never waits, as those of every account are held.
+    /// Calls `look` with the rules of an account, if it has some; never waits, because all rules are held.
     pub(crate) fn with_rules<R>(&self, account: &AccountId, look: impl FnOnce(&RuleSet) -> R) -> Option<R> {
         self.generation.load().with_rules(account, look)
     }
@@ -271,7 +271,7 @@ impl EdgeCache {
         let (table, rejected) = read_rules(sets, at_rev);
         let generation = self.generation.load();
         if generation.epoch() == Some(epoch) {
-            // Before `applied` rises: the disk then never has older rules than it says.
+            // Before `applied` rises, so that the disk never has older rules than it claims.
             generation.keep_rules(at_rev, sets);
             generation.snapshot(at_rev, table);
         } else {
@@ -303,12 +303,12 @@ impl EdgeCache {
         self.is_full.then(Generation::empty_replica)
     }
 
-    /// Serves what was prepared.
+    /// Starts serving what was loaded.
     pub(crate) fn boot(&self, booting: Booting) {
         self.generation.store(Arc::new(booting.0));
     }
 
-    /// Control was heard for the first time since [`Self::boot`]: see [`Generation::confirm`].
+    /// The first contact with control since [`Self::boot`]: see [`Generation::confirm`].
     pub(crate) fn confirm(&self, head: Rev) {
         self.generation.load().confirm(head);
     }
@@ -318,11 +318,11 @@ impl EdgeCache {
         self.generation.load().release();
     }
 
-    /// What is held, for the disk; `None` before any contact.
+    /// The present state, for the disk; `None` before any contact.
     pub(crate) fn holding(&self) -> Option<Holding> {
         let generation = self.generation.load_full();
         let epoch = generation.epoch()?.clone();
-        // Before the rules and the entries are looked at: those are then at least as new.
+        // Read before rules and entries, which are then at least as new.
         let applied = generation.applied();
         Some(Holding { epoch, applied, generation })
     }
@@ -430,7 +430,7 @@ impl EdgeCache {
                 // The epoch changes, or the view lags behind the stream while control cannot be asked.
                 tokio::time::sleep(Duration::from_millis(2 << attempt)).await;
             }
-            // The view first; what it cannot answer is read where it is written.
+            // The view first; what it cannot answer is read from the source.
             let is_view = attempt % 2 == 0;
             let read = if is_view { backing.get(key).await } else { backing.lookup(key).await };
             match read {
@@ -440,7 +440,7 @@ impl EdgeCache {
                     }
                     metrics.rejected_fills.inc();
                 }
-                // The backing says once that it is away; a line for each miss would fill the log meanwhile.
+                // The backing logs once that it is down; a line for each miss would fill the log meanwhile.
                 Err(error) => tracing::debug!(%error, is_view, "a read of the backing failed"),
             }
         }

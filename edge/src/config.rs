@@ -1,4 +1,4 @@
-//! What an edge is told at start: its name, its places, its limits, its listeners.
+//! Configuration of an edge: name, folders, limits, listeners.
 
 use std::{net::TcpListener, path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::edge_key::EdgeKey;
 pub struct EdgeConfig {
     /// Name of the edge, unique in the fleet and stable over restarts: part of every scan's identity.
     pub edge_id: Arc<str>,
-    /// Folder of the scan spool and the boot number; made when it is missing.
+    /// Folder of the scan spool and the boot number; created if it is missing.
     pub data_dir: PathBuf,
     /// Where management requests go: the APIs of control's replicas, `https://host:port`, or `http` in one
     /// process; without a path.
@@ -46,8 +46,8 @@ pub struct EdgeConfig {
     pub strict_transport: bool,
     /// Geography of addresses; default none.
     pub geo: Arc<dyn GeoIp>,
-    /// What is held is written to the data folder, so that a start needs nobody; default not, as one process
-    /// has its control with it.
+    /// Saves the cache to the data folder, so that a start needs no peer. Off by default, because a single process
+    /// contains its control.
     pub disk: Option<DiskLimits>,
     /// Every link of every domain is held, up to 90 bytes each, beside those that are asked for; default not.
     ///
@@ -63,9 +63,9 @@ pub struct EdgeConfig {
 /// How what an edge holds is written to its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskLimits {
-    /// Time between two times: 60 s. A start without control serves what was true then.
+    /// Interval of saving: 60 s. A start without control serves the state of the last one.
     pub interval: Duration,
-    /// Most bytes of the file: 512 MiB, about 1.5 million links; what is beyond is left out.
+    /// Most bytes of the file: 512 MiB, about 1.5 million links; further entries are left out.
     pub bytes: u64,
     /// Bytes written a second: 16 MiB, a tenth of a slow disk; at the stop as fast as it goes.
     pub bytes_per_second: u64,
@@ -104,10 +104,10 @@ impl EdgeConfig {
     }
 }
 
-/// Bounds of what a client may make an edge do (design: push, 8).
+/// Limits on what a client can make an edge do.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Request line and headers together: 16 KiB; browsers send under 2 KiB, cookies make the rest.
+    /// Request line and headers together: 16 KiB; browsers send under 2 KiB, and cookies need the rest.
     pub header_bytes: usize,
     /// Path and query: 2 KiB, as much as a target may have.
     pub uri_bytes: usize,
@@ -127,7 +127,7 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Least time a connection may stay without a request: 60 s; it ends at most 30 s later.
     ///
-    /// One whose requests make no progress for twice this time is cut: its client does not read.
+    /// A connection whose requests make no progress for twice this time is closed: its client does not read.
     pub idle_timeout: Duration,
     /// How long requests under way may take when the edge stops: 30 s.
     pub drain_timeout: Duration,

@@ -1,4 +1,4 @@
-//! What a request knows of the connection it came by.
+//! Facts about the connection that a request came by.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -15,7 +15,7 @@ use std::{
 use futures_util::task::AtomicWaker;
 use tokio::{sync::Semaphore, task::yield_now};
 
-/// Where a request came from: the connection, or what a trusted proxy says of its own.
+/// The client of a request: the peer, or the client that a trusted proxy names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client {
     /// The client's address.
@@ -71,7 +71,7 @@ impl Activity {
         (self.begun.load(SeqCst), ended)
     }
 
-    /// The edge stops: whoever is answered from here on is told that it is the last time.
+    /// The edge is stopping: responses from here on close their connection.
     pub(crate) fn end(&self) {
         self.is_last.store(true, Relaxed);
     }
@@ -96,9 +96,10 @@ impl InFlight {
         Self { activity: activity.clone(), id: activity.first_id.wrapping_add(number) }
     }
 
-    /// Waits until those of the same connection that came before have begun, and the thread has looked at its sockets.
+    /// Waits until earlier requests of the same connection have begun and the thread has polled its sockets.
     ///
-    /// A new connection to control costs as much as ten redirects: a hundred requests at once begin one by one.
+    /// A new connection to control costs as much as ten redirects, so that a hundred simultaneous requests begin one
+    /// by one.
     pub(crate) async fn turn(&self) {
         let _turn = self.activity.turn.acquire().await;
         yield_now().await;
@@ -116,10 +117,10 @@ impl Drop for InFlight {
     }
 }
 
-/// Wakes a task, and notes that what is aside has to be looked at.
+/// Wakes a task, and records that the cold path has to be polled.
 ///
-/// A connection is polled for each request; timers and the stop of the edge beside it are not: each look at
-/// them takes locks that all connections share.
+/// A connection is polled for each request. Its timers and the shutdown signal are not, because each poll of them
+/// takes locks that all connections share.
 #[derive(Debug)]
 pub(crate) struct Aside {
     is_due: AtomicBool,
@@ -127,18 +128,18 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    /// What is aside is due for its first look.
+    /// The cold path is due for its first poll.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { is_due: AtomicBool::new(true), task: AtomicWaker::new() })
     }
 
-    /// Whether what is aside was woken since the last time; `known` keeps the waker that was noted last.
+    /// Whether the cold path was woken since the last call; `known` keeps the waker that was registered last.
     pub(crate) fn is_due(&self, context: &Context<'_>, known: &mut Option<Waker>) -> bool {
         let is_same = known.as_ref().is_some_and(|known| known.will_wake(context.waker()));
         // Set after this load, it wakes the task once more.
         let is_due = self.is_due.load(SeqCst) && self.is_due.swap(false, SeqCst);
         if is_due || !is_same {
-            // A wake takes the waker with it. What was woken before this line is seen by the look that follows.
+            // A wake consumes the waker. A wake before this line is seen by the poll that follows.
             self.task.register(context.waker());
             *known = Some(context.waker().clone());
         }
@@ -146,7 +147,7 @@ impl Aside {
         is_due || !is_same
     }
 
-    /// Asks for another look.
+    /// Requests another poll.
     pub(crate) fn look_again(&self) {
         self.is_due.store(true, SeqCst);
     }
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_aside_is_looked_at_when_it_was_woken() {
+    async fn cold_path_is_polled_only_after_wake() {
         let (aside, token) = (Aside::new(), CancellationToken::new());
         let waker = Waker::from(aside.clone());
         let mut cancelled = pin!(token.cancelled());

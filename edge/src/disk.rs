@@ -1,13 +1,13 @@
-//! What the edge holds, on its own disk: a start needs neither control nor Redis (design: push, 3).
+//! Saves what the edge holds to its own disk, so that it can start without control and Redis.
 //!
-//! The file is `held` in the data folder: a magic, then frames `length | crc32c | JSON` — a head (epoch, applied,
-//! domains), the rules of each account, the entries, and an end with their count. It is written aside, synced
-//! and renamed; one that is damaged, cut or of another form is passed over with a line in the log.
+//! The file is `held` in the data folder: a magic number, then frames `length | crc32c | JSON` — a head (epoch,
+//! applied, domains), the rules of each account, the entries, and an end with their count. It is written to a temporary
+//! file, synced and renamed. A damaged, truncated or unknown file is skipped with a line in the log.
 //!
-//! Exactness: `applied` is read before rules and entries are walked. An entry is then at least as new as
-//! `applied`, as events go on meanwhile; what is stale at that moment is left out. So the file holds a state
-//! from which the stream may resume at `applied`: events bring the rest, and those seen already change nothing. Where
-//! all links are held, those are a file of their own, and the edge stands where the older of both does.
+//! Consistency: `applied` is read before rules and entries are walked, so each entry is at least as new as `applied`,
+//! because events continue meanwhile. Entries that are stale at that moment are left out. The stream may therefore
+//! resume at `applied`: events bring the rest, and those already contained change nothing. A full replica has a file of
+//! its own, and the edge resumes at the older of the two revisions.
 
 use std::{
     fs::{self, File},
@@ -38,7 +38,7 @@ use crate::{
 const MAGIC: &[u8; 8] = b"WMHELD1\n";
 /// Most bytes of a frame: the domains of a hundred thousand accounts.
 const MAX_FRAME: usize = 64 << 20;
-/// Bytes between two looks at pace and stop.
+/// Bytes between two checks of write rate and shutdown.
 const STEP: u64 = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub(crate) fn load(folder: &Path, cache: &EdgeCache, domains: &Domains) -> Optio
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
-            tracing::error!(%error, "what was held cannot be read");
+            tracing::error!(%error, "the saved cache cannot be read");
             return None;
         }
     };
@@ -73,11 +73,11 @@ pub(crate) fn load(folder: &Path, cache: &EdgeCache, domains: &Domains) -> Optio
     let links = if cache.is_full() { replica::load(folder) } else { None };
     match read(BufReader::with_capacity(256 << 10, file), links, cache, domains) {
         Ok((applied, entries)) => {
-            tracing::info!(applied, entries, took = ?begun.elapsed(), "what was held is served");
+            tracing::info!(applied, entries, took = ?begun.elapsed(), "serving the saved cache");
             Some(applied)
         }
         Err(error) => {
-            tracing::error!(%error, file = %path.display(), "what was held is damaged and passed over");
+            tracing::error!(%error, file = %path.display(), "the saved cache is damaged and ignored");
             None
         }
     }
@@ -142,7 +142,7 @@ fn read_frame(file: &mut impl Read) -> io::Result<Frame> {
     serde_json::from_slice(&body).map_err(io::Error::other)
 }
 
-/// Writes what is held again and again until `stop`, and once more then.
+/// Saves the state at each interval until `stop`, and once more then.
 pub(crate) async fn keep(
     folder: PathBuf,
     limits: DiskLimits,
@@ -163,7 +163,7 @@ pub(crate) async fn keep(
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(Err(error)) => tracing::error!(%error, "what is held could not be written"),
+            Ok(Err(error)) => tracing::error!(%error, "the cache could not be saved"),
             Err(error) => tracing::error!(%error, "writing what is held panicked"),
         }
     };
@@ -331,7 +331,7 @@ mod tests {
         write_all(folder, u64::MAX, &cache.holding().unwrap(), &domains.all(), &pace).unwrap();
     }
 
-    /// A cache at revision 10 that holds keys 1 to 3 as of then, and knows that key 4 is absent.
+    /// A cache at revision 10 that holds keys 1 to 3 as of then, and key 4 as absent.
     fn filled() -> (EdgeCache, Domains) {
         let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
         domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap()]);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_survives_and_the_stream_goes_on_from_there() {
+    fn a_saved_cache_is_loaded_and_the_stream_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let (cache, domains) = filled();
         cache.apply(&events(10, &[(1, true), (2, false)]), &domains).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_contact_holds_back_what_may_be_old() {
+    fn the_first_contact_makes_older_entries_stale() {
         let folder = tempfile::tempdir().unwrap();
         let (cache, domains) = filled();
         write(folder.path(), &cache, &domains);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_and_another_epoch_end_what_the_disk_had() {
+    fn a_snapshot_or_another_epoch_invalidates_entries_from_disk() {
         let folder = tempfile::tempdir().unwrap();
         let (cache, domains) = filled();
         write(folder.path(), &cache, &domains);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_passed_over_wherever_it_is_damaged() {
+    fn a_damaged_file_is_skipped_wherever_it_is_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let (cache, domains) = filled();
         write(folder.path(), &cache, &domains);

@@ -9,7 +9,7 @@ use shared::short_url::{Scheme, ShortDomain};
 /// Short domains by host, as one version of the table.
 pub(crate) type Table = HashMap<Box<str>, Arc<ShortDomain>, RandomState>;
 
-/// The current table; read on every request, written when control says so.
+/// The current table; read on every request, written when control changes it.
 #[derive(Debug, Default)]
 pub(crate) struct Domains(ArcSwap<Table>);
 

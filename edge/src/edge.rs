@@ -1,4 +1,4 @@
-//! Puts an edge together and runs it until it is told to stop.
+//! Builds an edge from its parts and runs it until shutdown.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -102,7 +102,7 @@ impl<B: Backing> Edge<B> {
         self.handle.clone()
     }
 
-    /// Serves connections that the caller made itself, beside those of the listeners.
+    /// Serves connections that the caller accepted itself, besides those of the listeners.
     #[must_use]
     pub fn connector(&self) -> Connector<B> {
         Connector(Server::new(self.app.clone(), CancellationToken::new()))
@@ -125,7 +125,7 @@ impl<B: Backing> Edge<B> {
         let public: Vec<Socket> = plain.chain(secure).collect();
         let admin = listeners.admin.map(adopt).transpose()?;
 
-        // Whoever drops this future ends the connections too.
+        // Dropping this future ends the connections too.
         let shutdown = shutdown.child_token();
         let _ended = shutdown.clone().drop_guard();
         // What serves requests lives longer than the requests: it stops by a token of its own.
@@ -174,7 +174,7 @@ impl<B: Backing> Edge<B> {
             0 => accept(&server, public).await,
             workers => workers::serve(&server, public, workers).await,
         };
-        // Those that started do not go on without the others.
+        // Workers that started are stopped if others failed.
         shutdown.cancel();
         server.drained().await;
         scans_stop.cancel();

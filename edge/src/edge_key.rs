@@ -1,4 +1,4 @@
-//! The key by which control knows this edge; its file may be replaced at any time.
+//! The key with which the edge authenticates to control. Its file may be replaced at any time.
 
 use std::{
     io::Read as _,
@@ -16,7 +16,7 @@ use crate::error::EdgeError;
 /// Longest key in bytes; control's have 80 characters.
 const MAX_BYTES: usize = 512;
 
-/// A key in a file: read at the start, and again whenever a connection is made or control refuses it.
+/// A key in a file: read at the start, and again for each new connection and whenever control refuses it.
 #[derive(Debug)]
 pub struct EdgeKey {
     path: PathBuf,
@@ -57,7 +57,7 @@ impl EdgeKey {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "kept the key before it");
+                tracing::error!(%error, "kept the previous key");
                 false
             }
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_key_is_taken_and_a_broken_one_is_not() {
+    fn a_replaced_key_is_loaded_and_a_broken_one_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "FIRST\n").unwrap();

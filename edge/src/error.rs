@@ -1,4 +1,4 @@
-//! Why an edge could not start, or had to stop.
+//! Why an edge could not start or had to stop.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub enum EdgeError {
     Config {
         /// Name of the setting.
         key: &'static str,
-        /// What is allowed.
+        /// The allowed values.
         reason: String,
     },
     /// A folder or file of the edge's data cannot be used.
@@ -20,7 +20,7 @@ pub enum EdgeError {
     Storage {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A certificate or key cannot be used.
@@ -28,7 +28,7 @@ pub enum EdgeError {
     Certificate {
         /// The host or file.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// A listener cannot be taken over.

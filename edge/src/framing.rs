@@ -1,4 +1,4 @@
-//! What a request must be before anything else is asked of it: one host, one framing, few header lines.
+//! Checks of a request before it is routed: exactly one host, unambiguous framing, a bounded number of headers.
 
 use http::{
     HeaderMap, HeaderValue, Request, Version,
@@ -56,7 +56,7 @@ impl<'a> Sent<'a> {
         self.codings > 0
     }
 
-    /// Whether the body is framed in one way that everybody reads alike; hyper looks at the last coding alone.
+    /// Whether the body has one unambiguous framing; hyper only checks the last coding.
     fn has_one_coding(&self) -> bool {
         let is_chunked =
             |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
@@ -64,9 +64,9 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// What is wrong with a request whatever it asks for, if anything is (RFC 9110, 7.2; RFC 9112, 3.2 and 6.1).
+/// A fault of a request, whatever it asks for, if there is one (RFC 9110, 7.2; RFC 9112, 3.2 and 6.1).
 ///
-/// hyper refuses most malformed requests before they come here; these are those that it takes.
+/// hyper refuses most malformed requests before they come here; these are those that it accepts.
 pub(crate) fn fault<B>(request: &Request<B>, sent: &Sent<'_>, limits: &Limits) -> Option<String> {
     // HTTP/2 has no limit on the number of its own, only on the bytes.
     if sent.lines > limits.headers {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_and_one_framing_are_asked_for() {
+    fn one_host_and_one_framing_are_required() {
         let host = "host: must be given exactly once";
         let coding = "transfer-encoding: must be chunked, once";
         let differs = "host: must not differ from :authority";

@@ -1,4 +1,4 @@
-//! The operator's city database: a file, exchanged while the process runs.
+//! The operator's city database: a file that is reloaded when it changes.
 
 use std::{
     fs, io,
@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::EdgeError;
 
-/// Time between two looks at the file.
+/// Time between two checks of the file.
 ///
-/// A look is one `stat`, and works where nothing tells of changes: network file systems, bind mounts.
+/// A check is one `stat`, and works where change notifications do not: network file systems, bind mounts.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A city database that follows its file; clones share it.
@@ -28,11 +28,11 @@ pub struct GeoDatabase(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     current: ArcSwap<CityDatabase>,
-    /// What the file was when it was read at the start.
+    /// The version of the file that was read at the start.
     first: Option<Version>,
 }
 
-/// What tells one state of a file from another.
+/// Identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     modified: Option<SystemTime>,
@@ -81,13 +81,13 @@ impl GeoDatabase {
         shutdown.run_until_cancelled(follow).await;
     }
 
-    /// Reads the file if it is another than the one seen before; gives what it is now, if it is there.
+    /// Reads the file if it differs from the version seen before; returns its present version, if it exists.
     fn look(&self, seen: Option<Version>) -> Option<Version> {
         let version = version(&self.0.path);
         if seen != version
             && let Err(error) = self.reload()
         {
-            tracing::error!(%error, "kept the city database before it");
+            tracing::error!(%error, "kept the previous city database");
         }
         version
     }

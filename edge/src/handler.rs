@@ -1,4 +1,4 @@
-//! The life of a request: route, cache, answer; a hit never waits for anything.
+//! Handles a request: route, cache, response. A cache hit never waits.
 
 use std::{
     borrow::Cow,
@@ -69,7 +69,7 @@ pub(crate) struct App<B> {
     pub(crate) unknown: Unknown,
 }
 
-/// What a request still needs after its route was decided.
+/// What is left to do after routing.
 enum Next {
     Answer(Response<Body>),
     /// 307 to there.
@@ -84,11 +84,11 @@ enum Next {
     },
     /// The image is not held.
     Render(ImageKey),
-    /// Control answers; with a path of its own, or as it is.
+    /// Control answers; with another path, or unchanged.
     Proxy(Option<String>),
 }
 
-/// What is known of a redirect when its target is.
+/// Facts about a redirect once its target is known.
 struct Led<'a> {
     key: KeyRef<'a>,
     forward_query: bool,
@@ -111,9 +111,9 @@ impl<B: Backing> App<B> {
         let client = self.client(client, &request);
         let sent = Sent::read(request.headers());
         let fault = framing::fault(&request, &sent, &self.config.limits);
-        // A body whose length was told twice may hide a second request: hyper has dropped the length by
-        // now, so the connection ends after any request with this header (design: push, 8). Nobody knows
-        // where a malformed request ends.
+        // A body with two lengths may hide a second request. hyper has dropped `Content-Length` by now, so the
+        // connection closes after any request with `Transfer-Encoding`, and after a malformed one, whose end
+        // is unknown.
         let must_close = request.version() <= Version::HTTP_11 && (fault.is_some() || sent.has_coding());
         let is_head = *request.method() == Method::HEAD;
         let id = request_id(in_flight.id());
@@ -155,7 +155,7 @@ impl<B: Backing> App<B> {
         let proxies = &self.config.trusted_proxies;
         let connection = Client { is_tls: connection.is_tls || self.config.behind_tls_proxy, ..connection };
         if !proxies.trust(connection.ip) {
-            // Only a connection over loopback pays for the look.
+            // Only connections over loopback need this check.
             let is_local = connection.is_local
                 && !self.config.behind_tls_proxy
                 && !PROXY_HEADERS.iter().any(|name| request.headers().contains_key(*name));
@@ -237,7 +237,7 @@ impl<B: Backing> App<B> {
         id: &HeaderValue,
         in_flight: InFlight,
     ) -> Response<Body> {
-        // What HTTP/2 takes back in the same breath ends here, and costs no image; the way to control has its own turn.
+        // A stream that HTTP/2 resets at once ends here, before an image is rendered; the proxy has its own check.
         if matches!(next, Next::Render(_)) {
             yield_now().await;
         }
@@ -435,14 +435,14 @@ fn scan(
     Scan { at, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
 }
 
-/// A header as text; what is none is replaced.
+/// A header as text; invalid bytes are replaced.
 fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
     let bytes = value.map(HeaderValue::as_bytes).unwrap_or_default();
-    // Several times as fast as the lossy form for what is text.
+    // Several times as fast as the lossy conversion for valid text.
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The record as JSON, without `hits` and `scopes`, which only control knows (decisions 5).
+/// The record as JSON, without `hits` and `scopes`, which only control knows.
 fn record_json(domain: &ShortDomain, served: &Served) -> Vec<u8> {
     let record = &served.record;
     let payload = domain.qr_payload(&record.short_id);

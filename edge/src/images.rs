@@ -1,4 +1,4 @@
-//! Codes as images: rendered on a bounded pool, kept by what they show, never in a redirect's way.
+//! QR code images: rendered on a bounded pool and cached by content, so that redirects never wait for them.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -23,18 +23,18 @@ const OVERHEAD: usize = 400;
 pub(crate) struct ImageKey {
     /// The text in the code.
     pub(crate) payload: Box<str>,
-    /// The short id, drawn below when the request says so.
+    /// The short id, drawn below if the request asks for it.
     pub(crate) caption: Box<str>,
     /// Format and parameters in their normal form.
     pub(crate) request: QrRequest,
-    /// Whether the code is for development only: the payload says so too.
+    /// Whether the code is for development only, which is part of its payload.
     pub(crate) development: bool,
 }
 
 /// Why there is no image.
 #[derive(Debug)]
 pub(crate) enum NoImage {
-    /// The code does not fit what was asked.
+    /// The code does not fit the requested size.
     Unfit(QrError),
     /// The renderers have more to do than they can.
     Busy,
@@ -49,7 +49,7 @@ pub(crate) struct Renderer {
 }
 
 impl Renderer {
-    /// Keeps images of `cache_bytes` in all; lets `queue` requests wait.
+    /// Caches images up to `cache_bytes` in total; at most `queue` requests wait.
     pub(crate) fn new(cache_bytes: u64, queue: usize) -> Self {
         let weigh = |key: &ImageKey, image: &Arc<QrImage>| {
             let bytes = image.bytes.len() + key.payload.len() + key.caption.len() + OVERHEAD;
@@ -69,8 +69,8 @@ impl Renderer {
         self.images.get(key)
     }
 
-    /// Renders an image for a client, in turn; one address (IPv6: one /64) has half of the queue at most, a program of
-    /// this machine (`None`) all of it.
+    /// Renders an image for a client, in order of arrival. One address (IPv6: one /64) may take half of the queue, a
+    /// local program (`None`) all of it.
     pub(crate) async fn render(
         &self,
         key: ImageKey,
@@ -80,7 +80,7 @@ impl Renderer {
         let owner = client.map(|ip| (network(ip.to_canonical()), (self.waiting.most() / 2).max(1)));
         let _place = self.waiting.take(owner).map_err(|_| NoImage::Busy)?;
         let _permit = self.workers.acquire().await.map_err(|_| NoImage::Busy)?;
-        // Whoever waited longer for the same image may have made it.
+        // A request that waited for the same image may have rendered it meanwhile.
         if let Some(image) = self.held(&key) {
             return Ok(image);
         }
@@ -96,7 +96,7 @@ impl Renderer {
     }
 }
 
-/// The format that stands for a representation; a redirect and a record have none.
+/// The image format of a representation; `None` for a redirect or a record.
 pub(crate) fn format_of(representation: Representation) -> Option<Format> {
     match representation {
         Representation::Redirect | Representation::Json => None,

@@ -1,11 +1,4 @@
-//! The edge: answers scans from memory, and never waits for anything behind it on a hit.
-//!
-//! Invariants: a hit (a remembered unknown id is one) touches no network, no shared row and no lock of
-//! ours; what an edge serves is never older than what it acknowledged; reads never go back; every
-//! redirect becomes exactly one scan record on disk, within the bounds of `Limits`; an edge that was
-//! live once serves on when everything behind it is gone (design: push, 3 and 4).
-//!
-//! Floors: `edge -> server -> handler -> {route, response, cache, backing, scans} -> shared`.
+#![doc = include_str!("../README.md")]
 
 mod admin;
 mod agents;

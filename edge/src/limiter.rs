@@ -1,4 +1,4 @@
-//! Limits on misses: guessing short ids costs the guesser, not the store.
+//! Rate limits on cache misses, so that guessing short ids does not load the store.
 
 use std::{
     collections::hash_map::RandomState,
@@ -15,10 +15,10 @@ use tokio::time::sleep;
 
 use crate::{config::Limits, metrics::Metrics};
 
-/// Time between two looks at what was refused.
+/// Interval of the check for miss storms.
 pub(crate) const LOOK: Duration = Duration::from_secs(10);
 
-/// Refused misses between two looks that are a storm: as many again as one client is allowed.
+/// Refused misses per interval that count as a storm: as many as one client is allowed.
 const STORM: u64 = 500;
 
 /// Buckets that addresses share: the keyed limiter never holds more.
@@ -60,7 +60,7 @@ impl Limiter {
         is_allowed
     }
 
-    /// Gives back the memory of clients that are quiet, and raises the alarm of a miss storm; for ever.
+    /// Frees the memory of idle clients and detects miss storms; runs for ever.
     pub(crate) async fn watch(&self, metrics: &Metrics, look: Duration) {
         let mut is_storm = false;
         loop {
@@ -79,7 +79,7 @@ impl Limiter {
     }
 }
 
-/// Whether a storm begins or ends with what was refused since the last look.
+/// Whether a storm begins or ends, from the misses refused in the last interval.
 fn storm(is_storm: bool, refused: u64) -> Option<bool> {
     let is_now = refused >= STORM;
     (is_now != is_storm).then_some(is_now)
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_is_told_when_it_begins_and_when_it_ends() {
+    fn the_start_and_end_of_a_miss_storm_are_reported() {
         let mut is_storm = false;
         for (refused, expected) in [
             (0, None),

@@ -1,4 +1,4 @@
-//! What the edge counts; read by `/metrics` in the OpenMetrics text form.
+//! Counters of the edge, shown by `/metrics`.
 
 use std::{sync::atomic::AtomicU64, time::Duration};
 
@@ -15,7 +15,7 @@ mod forms;
 
 pub(crate) use self::forms::{Counters, Latencies, Reading, Readings};
 
-/// Statuses that the edge gives, or control through it, in order; the last text stands for any other.
+/// Statuses of responses of the edge, or of control through it, in order; the last text stands for any other.
 const STATUSES: [u16; 22] = [
     200, 201, 202, 204, 206, 304, 307, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 431, 500, 502, 503,
     504,
@@ -102,7 +102,7 @@ pub(crate) struct Metrics {
     pub(crate) scans_refused: Counter,
     /// Bytes of scans on disk.
     pub(crate) spool_bytes: Gauge,
-    /// Whether there is a file for sums of scans that wait for room: 1 or 0.
+    /// Whether the reserve file for waiting sums of scans exists: 1 or 0.
     pub(crate) sums_reserved: Gauge,
     /// Scans in sums that only memory has.
     pub(crate) sums_unkept: Gauge,

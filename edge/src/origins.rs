@@ -1,4 +1,4 @@
-//! The replicas of control that an edge may ask: one at a time, the next after a failure; a silent one comes last.
+//! The control replicas of an edge: one is used at a time, the next after a failure, and a silent one comes last.
 
 use std::{
     sync::{
@@ -55,10 +55,10 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Reads the URLs; begins at a random one, so that a fleet spreads over the replicas.
+    /// Parses the URLs; starts with a random one, so that a fleet spreads over the replicas.
     ///
     /// # Errors
-    /// There is none, or one is no origin, or one is plain HTTP beyond this machine and `secret` is set.
+    /// The list is empty, a URL is not an origin, or one is plain HTTP beyond this machine and `secret` is set.
     pub(crate) fn new(key: &'static str, urls: &[String], secret: bool) -> Result<Self, EdgeError> {
         let all: Arc<[Origin]> = urls.iter().map(|url| origin(key, url, secret)).collect::<Result<_, _>>()?;
         if all.is_empty() {
@@ -68,7 +68,7 @@ impl Origins {
         Ok(Self { at: AtomicUsize::new(somewhere(&all)), all, avoided })
     }
 
-    /// The same replicas for another purpose: it begins elsewhere, and knows which of them are silent.
+    /// The same replicas for another purpose, with a different one first; they share which replicas are silent.
     pub(crate) fn beside(&self) -> Self {
         let at = AtomicUsize::new(somewhere(&self.all));
         Self { all: self.all.clone(), avoided: self.avoided.clone(), at }
@@ -99,7 +99,7 @@ impl Origins {
         let at = self.at.load(SeqCst);
         if self.all.get(at % self.all.len()) == Some(failed) {
             let next = (at + 1) % self.all.len();
-            // Whoever was first has gone on.
+            // A concurrent caller has already moved on.
             let _ = self.at.compare_exchange(at, next, SeqCst, SeqCst);
         }
     }
@@ -112,7 +112,7 @@ impl Origins {
             && let Some(until) = avoided.get_mut(index)
         {
             if until.is_none_or(|until| until <= Instant::now()) {
-                tracing::warn!(replica = %silent.authority, "control does not answer in time, and is asked last");
+                tracing::warn!(replica = %silent.authority, "control does not answer in time, and is tried last");
             }
             *until = Some(Instant::now() + AVOIDED);
         }
@@ -131,8 +131,8 @@ impl Origins {
         self.all.iter().zip(avoided.iter()).any(|(origin, until)| origin != than && is_well(until))
     }
 
-    /// A replica sent us away, which it does only where it hears from another: if all others were silent a moment ago,
-    /// the one that was so first is asked again.
+    /// A replica sent the edge away, which it only does if another one is live. If all others were silent a moment
+    /// ago, the first of them is tried again.
     pub(crate) fn sent_away(&self, from: &Origin) {
         if self.has_other(from) {
             return;
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_origins_that_keep_keys_secret_are_asked() {
+    fn only_tls_or_loopback_origins_are_accepted() {
         for (url, fits) in [
             ("http://127.0.0.1:8080", true),
             ("http://127.0.0.1:8080/", true),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leads_to_the_next_and_only_once() {
+    fn a_failure_moves_to_the_next_replica_once() {
         let origins =
             Origins::new("control_urls", &["https://a", "https://b", "https://c"].map(str::to_owned), true)
                 .unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_replica_is_last_in_line_for_all_that_ask() {
+    fn a_silent_replica_comes_last_for_every_caller() {
         let urls = ["https://a", "https://b", "https://c"].map(str::to_owned);
         let origins = Origins::new("control_urls", &urls, true).unwrap();
         let others = origins.beside();

@@ -1,4 +1,4 @@
-//! Reads every link from control, page by page, where the edge holds them all; and keeps them on disk.
+//! Loads the full replica from control page by page, and saves it to disk.
 
 use std::{
     path::PathBuf,
@@ -17,16 +17,16 @@ use crate::{
     domains::Domains,
 };
 
-/// Time between two looks whether there is something to read.
+/// Interval of the check whether there is something to load.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long one page may take.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// First and longest wait after a page that did not come; a random half is taken off.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
-/// The links of all are written each so many times that the rest is written: they are much more.
+/// The full replica is saved once per this many saves of the cache, because it is much larger.
 const DISK_ROUNDS: u32 = 10;
 
-/// Reads what is missing until `stop`.
+/// Loads what is missing until `stop`.
 pub(crate) async fn read<B: Backing>(
     backing: Arc<B>,
     cache: Arc<EdgeCache>,
@@ -52,7 +52,7 @@ async fn read_all<B: Backing>(backing: &B, cache: &EdgeCache, domains: &Domains,
         let (mut after, mut backoff) = (Arc::<str>::from(""), BACKOFF.0);
         loop {
             if !reading.is_current(cache) {
-                tracing::info!("the links are read anew, as history was cut");
+                tracing::info!("reloading all links, because the log was cut");
                 return;
             }
             let page = match timeout(PAGE_TIMEOUT, backing.page(host, &after)).await {
@@ -115,8 +115,8 @@ pub(crate) async fn keep(
             Err(error) => tracing::error!(%error, "writing the links panicked"),
         }
     };
-    // Soon after all links were read, then seldom; while control is away at each turn, as nobody brings again what a
-    // kill would lose.
+    // Frequently after all links were loaded, then seldom; always while control is down, because a kill would lose
+    // what cannot be loaded again.
     let mut rounds = DISK_ROUNDS;
     while stop.run_until_cancelled(sleep(limits.interval)).await.is_some() {
         rounds += 1;
@@ -200,7 +200,7 @@ mod tests {
             let key = RedirectKey::new("tn.gg", id);
             assert!(matches!(cache.held(KeyRef::of(&key)), Held::Present(_)), "{id}");
         }
-        // Written once more before anything came, it says the same of how new its parts are.
+        // Saved again before anything new arrived, it claims the same age of its parts.
         assert_eq!(cache.whole().unwrap().last().0, 12);
     }
 }

@@ -1,4 +1,4 @@
-//! Passes management requests on to control, as they are.
+//! Forwards management requests to control unchanged.
 
 use std::{
     pin::Pin,
@@ -89,10 +89,10 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Prepares the way; nothing is connected yet.
+    /// Builds the client without connecting.
     ///
     /// # Errors
-    /// A URL of control's API is none, or the CA file cannot be used.
+    /// A URL of control's API is invalid, or the CA file cannot be used.
     pub(crate) fn new(config: &EdgeConfig) -> Result<Self, EdgeError> {
         let replicas = Origins::new("api_urls", &config.api_urls, false)?;
         let connector = connector(config.api_ca.as_deref(), replicas.need_tls())?;
@@ -119,7 +119,7 @@ impl Proxy {
     /// Passes a request on, under another path if one is given, and streams the answer back.
     ///
     /// # Errors
-    /// The code to answer with: control is out of reach or too slow, or the body is too large.
+    /// The code to answer with: control is unreachable or too slow, or the body is too large.
     pub(crate) async fn pass(
         &self,
         request: Request<Incoming>,
@@ -131,7 +131,7 @@ impl Proxy {
         let (mut parts, body) = request.into_parts();
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         if length.is_some_and(|length: u64| length > self.body_bytes as u64) {
-            // A client that waits for `100 Continue` has sent nothing yet, and shall not begin.
+            // A client that waits for `100 Continue` has sent nothing yet, and should not begin.
             if !parts.headers.contains_key(EXPECT) {
                 drain(body, DRAINS * self.body_bytes).await;
             }
@@ -199,7 +199,7 @@ impl Proxy {
             let sending = self.client.request(Request::from_parts(parts, sent));
             let answered = match tokio::time::timeout(patience, sending).await {
                 Ok(answered) => answered,
-                // While the body comes the client may be the slow one: that says nothing of control.
+                // While the body is uploaded the client may be the slow side: that says nothing about control.
                 Err(_) if has_body && !is_whole.load(Relaxed) => return Err(Code::Timeout),
                 Err(_) => {
                     self.replicas.avoid(replica);
@@ -230,7 +230,7 @@ impl Proxy {
         Err(Code::ControlUnreachable)
     }
 
-    /// Says who asks, and that an edge says so.
+    /// Adds the client's address, and the edge's key that makes it trusted.
     fn sign(&self, headers: &mut HeaderMap, client: Client, id: &HeaderValue) {
         let proto = if client.is_tls { "https" } else { "http" };
         if let Ok(ip) = HeaderValue::from_str(&client.ip.to_canonical().to_string()) {
@@ -250,11 +250,11 @@ impl Proxy {
 async fn drain(body: Incoming, bytes: usize) {
     let mut body = Limited::new(body, bytes);
     let all = async { while let Some(Ok(_)) = body.frame().await {} };
-    // What is left then breaks the connection, as it would have before.
+    // A longer body breaks the connection.
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
-/// Cuts what is meant for one connection only, and what `Connection` names (RFC 9110, 7.6.1).
+/// Removes hop-by-hop headers, and those that `Connection` names (RFC 9110, 7.6.1).
 fn cut_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

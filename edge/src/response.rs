@@ -1,4 +1,4 @@
-//! Every answer the edge gives, as bytes and headers.
+//! Builds every response of the edge.
 
 use std::{
     pin::Pin,
@@ -21,7 +21,7 @@ use shared::{
 
 use crate::{connection::InFlight, route};
 
-/// Headers that most answers have; leaves room for those of the server.
+/// Initial capacity: headers that most responses have, plus those of the server.
 const HEADERS: usize = 8;
 
 /// The body of an answer: at hand, or passed on from control.
@@ -91,11 +91,11 @@ fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-// Spec gap: the status of the redirect is not shown; 307 keeps the method and is cached by nobody.
+// Spec gap: the platform API does not show the status of the redirect; 307 keeps the method and is not cached.
 /// 307 to `location`; never stored, so that a change of the target reaches the next scan.
 ///
-/// `headers` are those of the request, which are done with: hyper takes those of the answer for the next
-/// request, so that no table is made or dropped.
+/// `headers` is the request's map, which is no longer needed: hyper reuses the response's map for the next request,
+/// so that no table is allocated or freed.
 pub(crate) fn redirect(mut headers: HeaderMap, location: HeaderValue) -> Response<Body> {
     headers.clear();
     headers.insert(LOCATION, location);
@@ -104,9 +104,10 @@ pub(crate) fn redirect(mut headers: HeaderMap, location: HeaderValue) -> Respons
     response(StatusCode::TEMPORARY_REDIRECT, headers, Body::empty())
 }
 
-/// Adds what every answer says to browsers; `strict` says of one over TLS whether it binds them to https.
+/// Adds the security headers of every response; `strict` says for one over TLS whether it gets
+/// `Strict-Transport-Security`.
 ///
-/// Names and values that are known when the program is built: nothing is parsed or allocated for them.
+/// Names and values are static: nothing is parsed or allocated for them.
 pub(crate) fn protect(headers: &mut HeaderMap, strict: Option<bool>) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // The target of a redirect still learns which site links to it, but no path of that site.
@@ -142,7 +143,7 @@ pub(crate) fn no_icon() -> Response<Body> {
     response(StatusCode::NOT_FOUND, headers, Body::of(Bytes::from_static(b"There is no icon.\n")))
 }
 
-/// Turns an answer to GET into one to HEAD: the same headers, no body.
+/// Converts a response to GET into one to HEAD: the same headers, no body.
 pub(crate) fn without_body(response: &mut Response<Body>) {
     if let Body::Full(bytes) = response.body()
         && response.status() != StatusCode::NOT_MODIFIED
@@ -192,7 +193,7 @@ impl Errors<'_> {
     }
 }
 
-/// The bodies for ids that lead nowhere, made once: guessing must not cost more than finding.
+/// The bodies of 404 responses, built once: guessing must not cost more than finding.
 #[derive(Debug)]
 pub(crate) struct Unknown {
     json: Bytes,
@@ -208,7 +209,7 @@ impl Unknown {
 }
 
 fn json_of(problem: &Problem) -> Bytes {
-    // A body of numbers and texts always serialises; an empty one would break the contract.
+    // A body of numbers and texts always serialises; an empty one would break the platform API.
     serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
 }
 

@@ -1,4 +1,4 @@
-//! What a request asks for, decided from its line and two headers alone (decisions 5).
+//! Routing: what a request asks for, decided from its request line and two headers alone (README, "Routing").
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub(crate) struct Ask<'a> {
 pub(crate) struct Link<'a> {
     /// The domain.
     pub(crate) domain: &'a std::sync::Arc<ShortDomain>,
-    /// The short id, folded as the domain says.
+    /// The short id, folded according to the domain.
     pub(crate) folded: Cow<'a, str>,
     /// What to answer with.
     pub(crate) representation: Representation,
@@ -50,12 +50,12 @@ impl Link<'_> {
     }
 }
 
-/// What a request asks for.
+/// The result of routing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route<'a> {
     /// A redirect, a record or an image; GET and HEAD.
     Link(Link<'a>),
-    /// A management path, as it is.
+    /// A management path, passed on unchanged.
     Proxy,
     /// A record with a key: control's `GET /redirections/:shortId`.
     ProxyRecord(&'a str),
@@ -69,11 +69,11 @@ pub(crate) enum Route<'a> {
     NoSuchPath,
     /// Something that only GET and HEAD may ask for.
     MethodNotAllowed,
-    /// The host is not one of ours.
+    /// The host is none of the short domains.
     Misdirected,
 }
 
-/// Decides what a request asks for.
+/// Routes a request.
 pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     let Some(domain) = domains::find(table, ask.host) else { return Route::Misdirected };
     let Some(path) = ask.path.strip_prefix('/') else { return Route::NoSuchPath };
@@ -112,7 +112,7 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
 /// Chooses by the bytes of an `Accept`, which count as none where they are no text.
 pub(crate) fn negotiate(accept: Option<&[u8]>) -> Representation {
     match accept {
-        // Nearly every scan, told without a look at the rest; the general rule says the same.
+        // Fast path for nearly every scan; the general rule returns the same result.
         None | Some(b"*/*") => Representation::Redirect,
         Some(accept) if accept.starts_with(b"text/html,") => Representation::Redirect,
         Some(accept) => {
@@ -123,7 +123,7 @@ pub(crate) fn negotiate(accept: Option<&[u8]>) -> Representation {
 
 /// Paths under the short domain that control serves: `/redirections…`, and `…/redirector` of a resource.
 fn is_management(path: &str) -> bool {
-    // Most short ids are told by their first character.
+    // Most short ids differ from these paths in their first character.
     if !matches!(path.as_bytes().first(), Some(b'v' | b'r' | b't' | b'p')) {
         return false;
     }
@@ -136,9 +136,9 @@ fn is_management(path: &str) -> bool {
     }
 }
 
-/// A target with the request's query appended, before the fragment and behind a query of its own.
+/// A target with the request's query appended, before the fragment and after a query of its own.
 ///
-/// What a header may not hold, or a browser would read differently, is percent-encoded.
+/// Characters that a header may not contain, or a browser would read differently, are percent-encoded.
 pub(crate) fn forward_query(location: &str, query: &str) -> String {
     let query = without_access_token(query);
     let (base, fragment) = match location.split_once('#') {

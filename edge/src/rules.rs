@@ -1,4 +1,4 @@
-//! The rules of redirection as the edge holds them, and what it knows of a request to try them on.
+//! Redirect rules as the edge holds them, and the request facts they are evaluated on.
 
 use std::{cell::OnceCell, collections::HashMap, net::IpAddr, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
     cache::Served,
 };
 
-/// What a redirect is recorded as.
+/// The action type of a redirect.
 const ACTION_TYPE: &str = "implicitScans";
 
 /// The rules of every account that has some.
@@ -33,7 +33,7 @@ pub(crate) type RuleTable = HashMap<AccountId, Arc<RuleSet>>;
 #[derive(Debug)]
 pub(crate) struct RuleSet(Compiled<Arc<EdgeRule>>);
 
-/// One rule with what a redirect by it needs.
+/// One rule, prepared for redirects.
 #[derive(Debug)]
 pub(crate) struct EdgeRule {
     /// The application whose rule it is; `None` for the account's own.
@@ -92,7 +92,7 @@ impl RuleSet {
     }
 }
 
-/// What is known of one request; what costs time is found out once, when a rule asks for it.
+/// Facts about one request; expensive ones are computed once, when a rule asks for them.
 pub(crate) struct Scene<'a> {
     served: &'a Served,
     headers: &'a HeaderMap,
@@ -104,12 +104,12 @@ pub(crate) struct Scene<'a> {
     language: OnceCell<Option<&'a str>>,
 }
 
-/// What the edge knows beyond the request.
+/// Facts that the edge has besides the request.
 #[derive(Clone, Copy)]
 pub(crate) struct Sources<'a> {
     /// Reads user agents.
     pub(crate) agents: &'a Agents,
-    /// Tells where addresses are.
+    /// Resolves addresses to locations.
     pub(crate) geo: &'a dyn GeoIp,
 }
 
@@ -152,7 +152,7 @@ impl Facts for Scene<'_> {
             Text::Thng => record.thng_id.as_ref().map(|id| id.as_str()),
             Text::ThngName => record.thng_name.as_deref(),
             Text::Product => record.product_id.as_ref().map(|id| id.as_str()),
-            // A Thng that nothing was declared of was not commissioned; what is no Thng has no state.
+            // A Thng without a declaration is not commissioned; anything else has no state.
             Text::CommissionState => record
                 .thng_id
                 .map(|_| record.standing.commission.unwrap_or(CommissionState::NotCommissioned).as_str()),

@@ -1,6 +1,6 @@
-//! Scan events: a bounded ring, a writer to disk, shipping in batches (design: push, 6).
+//! Recording of scans: a bounded ring, a writer to disk, shipping in batches (README, "Scan spool").
 //!
-//! The request path only pushes into the ring: never an await, never a task, never a wake-up.
+//! The request path only pushes into the ring: no await, no task, no wake-up.
 
 mod boot;
 mod degrade;
@@ -46,7 +46,7 @@ pub(crate) struct Scan {
 #[derive(Debug)]
 pub(crate) struct Fired {
     pub(crate) rule: Arc<EdgeRule>,
-    /// What was sent.
+    /// The `Location` that was sent.
     pub(crate) location: HeaderValue,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Scans {
 /// Opens the spool: takes a new boot number, finds what earlier boots left, starts the writer's thread.
 ///
 /// # Errors
-/// The folder cannot be made, read or written.
+/// The folder cannot be created, read or written.
 pub(crate) fn open(
     folder: &Path,
     config: &EdgeConfig,

@@ -1,4 +1,4 @@
-//! Listeners and connections: HTTP/1.1 and HTTP/2, limits, timeouts, and an end that waits for requests.
+//! Listeners and connections: HTTP/1.1 and HTTP/2, limits, timeouts, graceful shutdown.
 
 use std::{
     convert::Infallible,
@@ -40,22 +40,22 @@ use crate::{
 
 /// Wait after a failed accept: descriptors come back when connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Most connections taken at a stop: as many as the kernel keeps for a socket. Whoever goes on connecting must not
-/// hold the stop up.
+/// Most connections accepted at shutdown: as many as the kernel queues for a socket. Clients that keep connecting
+/// must not delay the shutdown.
 const WAITING: usize = 4_096;
-/// Wait between two looks at the first bytes, when fewer than three came.
+/// Wait between two checks of the first bytes, when fewer than three have arrived.
 const SNIFF_PAUSE: Duration = Duration::from_millis(5);
-/// How long an idle connection may take to say goodbye.
+/// Close timeout of an idle connection.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// How long connections without a request are kept open once the edge stops: what is on its way then arrives.
+/// Drain grace: how long idle connections stay open at shutdown, so that requests on their way arrive.
 const FAREWELL: Duration = Duration::from_millis(250);
 /// Bytes that hyper reads at a time; the least buffer it takes.
 const READ_BYTES: usize = 8 << 10;
-/// Bytes of a turn of HTTP/2: some hundred requests.
+/// Read budget of an HTTP/2 connection: some hundred requests.
 const H2_TURN: usize = 4 << 10;
 /// Between pings of an HTTP/2 connection: a dead peer must not hold a drain (hyper#4170).
 const H2_PING: Duration = Duration::from_secs(20);
-/// What a dead peer has to answer one.
+/// Timeout of a keep-alive ping.
 const H2_PONG: Duration = Duration::from_secs(10);
 
 /// The public side of an edge.
@@ -92,12 +92,12 @@ impl<B: Backing> Server<B> {
             }
         }
         if let Err(error) = self.take_waiting(listener, tls.as_ref()) {
-            tracing::warn!(%error, "connections that waited at the stop may be lost");
+            tracing::warn!(%error, "connections queued at shutdown may be lost");
         }
     }
 
-    /// Takes the connections that wait in the kernel, which closes them with the socket. The kernel itself is
-    /// asked: the runtime hears of them only when it waits the next time.
+    /// Accepts the connections that wait in the kernel's queue, which would be reset when the socket is closed. Uses
+    /// the socket directly, because the runtime only learns of them at its next poll.
     fn take_waiting(self: &Arc<Self>, listener: TcpListener, tls: Option<&TlsAcceptor>) -> io::Result<()> {
         let listener = listener.into_std()?;
         for _ in 0..WAITING {
@@ -159,7 +159,7 @@ impl<B: Backing> Server<B> {
                 self.serve(TokioIo::new(Turns::new(stream, self.turn(is_h2))), client, is_h2).await;
             }
             None => {
-                // A client that says nothing must not hold the drain.
+                // A silent client must not delay the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
                 let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
                 self.serve(TokioIo::new(Turns::new(stream, self.turn(is_h2))), client, is_h2).await;
@@ -167,7 +167,7 @@ impl<B: Backing> Server<B> {
         }
     }
 
-    /// Bytes that a connection is read before others have their turn.
+    /// The read budget of a connection.
     fn turn(&self, is_h2: bool) -> usize {
         // Of HTTP/1, whose requests are larger, a header that is somewhat too large is still read whole.
         if is_h2 { H2_TURN } else { self.app.config.limits.header_bytes + READ_BYTES }
@@ -226,12 +226,13 @@ impl<B: Backing> Server<B> {
                 .header_read_timeout(None)
                 .max_headers(limits.headers)
                 .max_header_size(limits.header_bytes)
-                // Room behind the limit: a header that is somewhat too large is read whole and answered.
+                // Extra buffer beyond the limit, so that a slightly oversized header is read completely and answered.
                 .max_buf_size(limits.header_bytes + READ_BYTES)
                 // Nearly every answer is a head alone: one plain write is cheaper than a vector of one.
                 .writev(false)
                 .serve_connection(io, service);
-            // A request may be on its way on an idle connection: it is answered, and told to be the last.
+            // A request may be on its way on an idle connection: it is answered, and the response closes the
+            // connection.
             watch(connection, &activity, limits, &self.shutdown, FAREWELL).await;
         }
     }
@@ -314,7 +315,7 @@ async fn begins_h2(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// What a connection holds of the limits.
+/// The permits of a connection.
 struct OpenConnection {
     _permit: Permit,
     metrics: Arc<Metrics>,

@@ -1,4 +1,4 @@
-//! Keeps the cache in step with control: the change stream, its acknowledgements, its watchdog.
+//! Follows the change stream: applies it to the cache, acknowledges, and reconnects when it is silent.
 
 use std::{
     sync::{
@@ -47,9 +47,9 @@ pub enum State {
     Sync,
     /// Everything up to the last heartbeat is applied.
     Live,
-    /// Connected, but nothing was heard for a second, or a gap is being mended.
+    /// Connected, but silent for a second, or resyncing after a gap.
     Lagging,
-    /// Was live; control is out of reach.
+    /// Was live; control is unreachable.
     Stale,
 }
 
@@ -58,7 +58,7 @@ impl State {
     pub const ALL: [Self; 6] =
         [Self::Boot, Self::Connecting, Self::Sync, Self::Live, Self::Lagging, Self::Stale];
 
-    /// The state in capitals, as the design names it.
+    /// The state in capitals, as in metrics and `/ready`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ pub(crate) struct SyncStatus {
     /// Where it began without control: an index into [`BOOTS`].
     boot: AtomicU8,
     backing: OnceLock<Probe>,
-    /// When a heartbeat last said that everything is applied; not the clock, which may jump.
+    /// When a heartbeat last confirmed that everything is applied; monotonic, because the clock may jump.
     live_at: Mutex<Option<Instant>>,
 }
 
@@ -142,7 +142,7 @@ impl SyncStatus {
         self.set(State::Stale, clock);
     }
 
-    /// The newest revision heard of.
+    /// The newest revision that control announced.
     pub(crate) fn head(&self) -> u64 {
         self.head.load(SeqCst)
     }
@@ -215,7 +215,7 @@ impl<B: Backing> Follower<B> {
         }
     }
 
-    /// Control is away and nothing is held: the view tells domains and rules, and has what is asked for (I9).
+    /// Control is down and the cache is empty: takes domains and rules from the view, which then answers reads (I9).
     async fn begin_from_view(&self) {
         let view = match timeout(STREAM_TIMEOUT, self.backing.setup()).await {
             Ok(Ok(Some(view))) => view,
@@ -225,7 +225,7 @@ impl<B: Backing> Follower<B> {
         let rules = Sources { as_of: view.watermark, sets };
         self.domains.replace(&view.domains);
         self.cache.boot(self.cache.prepare(&view.epoch, view.watermark, &rules));
-        tracing::warn!(applied = view.watermark, "control is away: the edge begins from the view");
+        tracing::warn!(applied = view.watermark, "control is unreachable: the edge starts from the view");
         self.status.begin(Boot::View, &*self.clock);
     }
 
@@ -366,7 +366,7 @@ impl<'a, B: Backing> Link<'a, B> {
                 self.see_head(head);
                 let (_, applied) = self.follower.cache.position();
                 if applied > head {
-                    // History was cut behind our back: the next hello says where we are.
+                    // The log was cut: the next hello reports our position.
                     return Err(Ended::Broken(format!("applied {applied} is ahead of head {head}")));
                 }
                 self.acknowledge(changes).await?;
@@ -375,11 +375,11 @@ impl<'a, B: Backing> Link<'a, B> {
                     self.status(State::Live);
                     return Ok(());
                 }
-                // All up to `head` was sent before this heartbeat: what is missing is lost.
+                // Everything up to `head` was sent before this heartbeat: what is missing was lost.
                 self.resync(format!("head is {head}"), changes).await
             }
             ToEdge::Goaway { reason, retry_after_ms } => {
-                tracing::info!(%reason, "control sends the edge away");
+                tracing::info!(%reason, "control sends the edge to another replica");
                 self.follower.backing.ended(StreamEnd::SentAway);
                 Err(Ended::Goaway(Duration::from_millis(retry_after_ms).min(BACKOFF.1)))
             }
@@ -388,7 +388,7 @@ impl<'a, B: Backing> Link<'a, B> {
 
     fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
         let (epoch, applied) = self.follower.cache.position();
-        // First the domains: whoever reads the links of all from here on knows each that is not an event yet.
+        // Domains first: a task that loads the full replica from here on knows each domain that no later event adds.
         self.follower.domains.replace(&welcome.domains);
         match welcome.start {
             Start::Snapshot { at_rev } => self.begin_anew(welcome, at_rev),
@@ -398,7 +398,11 @@ impl<'a, B: Backing> Link<'a, B> {
             Start::Resume => return Err(Ended::Broken("a resume into another epoch".to_owned())),
         }
         if self.follower.status.boot().is_some() {
-            tracing::info!(applied, head = welcome.head, "control is back: the state of the start ends");
+            tracing::info!(
+                applied,
+                head = welcome.head,
+                "control is reachable again: the offline start ends"
+            );
             self.follower.cache.confirm(welcome.head);
         }
         self.follower.status.head.store(welcome.head, SeqCst);
@@ -412,7 +416,7 @@ impl<'a, B: Backing> Link<'a, B> {
 
     fn reject(&mut self, rejected: Vec<Rejected>) {
         for item in &rejected {
-            tracing::error!(rev = item.rev, reason = %item.reason, "a change was refused");
+            tracing::error!(rev = item.rev, reason = %item.reason, "a change was rejected");
             self.follower.metrics.rejected_events.inc();
         }
         self.rejected.extend(rejected);
@@ -435,7 +439,7 @@ impl<'a, B: Backing> Link<'a, B> {
             Some(since) if since.elapsed() >= WATCHDOG => {
                 Err(Ended::Broken("a gap was not mended within a second".to_owned()))
             }
-            // Asked already; what was under way before control heard of it does not fit either.
+            // Already requested; messages that were in flight before control received the request do not fit either.
             Some(_) => Ok(()),
             None => {
                 self.resyncing = Some(Instant::now());

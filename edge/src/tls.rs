@@ -1,4 +1,4 @@
-//! Certificates by SNI, exchanged while the edge runs.
+//! TLS certificates by SNI, reloaded while the edge runs.
 
 use std::{
     collections::HashMap,
@@ -80,7 +80,7 @@ impl TlsCerts {
         let Some(folder) = &self.0.folder else { return Ok(()) };
         let (table, errors) = read_folder(folder, &self.0.table.load())?;
         for error in errors {
-            tracing::error!(%error, "kept the certificate before it");
+            tracing::error!(%error, "kept the previous certificate");
         }
         tracing::info!(certificates = table.len(), "certificates read");
         self.0.table.store(Arc::new(table));
@@ -143,7 +143,7 @@ impl TlsCerts {
         let _watcher = match watcher {
             Ok(watcher) => watcher,
             Err(error) => {
-                tracing::error!(%error, "changes of certificates are not noticed");
+                tracing::error!(%error, "certificate changes are not watched");
                 return;
             }
         };
@@ -153,7 +153,7 @@ impl TlsCerts {
                 let certs = self.clone();
                 match tokio::task::spawn_blocking(move || certs.reload()).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::error!(%error, "certificates could not be read again"),
+                    Ok(Err(error)) => tracing::error!(%error, "certificates could not be reloaded"),
                     Err(error) => tracing::error!(%error, "reading certificates panicked"),
                 }
             }

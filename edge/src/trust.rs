@@ -1,4 +1,4 @@
-//! Whom the edge trusts when it connects to control: one CA file, or the roots of the system.
+//! The certificate authorities that the edge trusts for connections to control: one CA file, or the system's roots.
 
 use std::{path::Path, sync::Arc};
 
@@ -7,7 +7,7 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use crate::error::EdgeError;
 
-/// The TLS of connections to control, without ALPN; where it is not needed, one that trusts nobody.
+/// TLS configuration for connections to control, without ALPN. If TLS is not needed, one that trusts no certificate.
 ///
 /// # Errors
 /// The CA file cannot be read or holds no certificate; or the system has no roots.

@@ -1,7 +1,8 @@
-//! Connections take turns: whoever sends without end keeps nobody of the same thread waiting.
+//! Read budget: bounds the bytes a connection reads per poll, so that one that sends without pause does not delay the
+//! others on its thread.
 //!
-//! A task reads as long as there is something, and tokio bounds that by 128 reads: with 16 KiB each and small frames
-//! of HTTP/2 in them, tens of milliseconds of work.
+//! A task reads as long as there is data, and tokio bounds that at 128 reads: with 16 KiB each and small HTTP/2 frames
+//! in them, that is tens of milliseconds of work.
 
 use std::{
     io,
@@ -19,7 +20,7 @@ use tokio::{
     task::yield_now,
 };
 
-/// A connection that gives way after so many bytes, until the thread has looked what else there is to do.
+/// A connection that yields after its read budget, until the thread has polled its other tasks.
 #[derive(Debug)]
 pub(crate) struct Turns<I> {
     io: Take<I>,
@@ -27,7 +28,7 @@ pub(crate) struct Turns<I> {
     rest: Option<Arc<Rest>>,
 }
 
-/// The time between two turns. Whoever reads may ask many times in it, and gets nothing.
+/// The time between two budgets, in which reads return nothing.
 #[derive(Debug, Default)]
 struct Rest {
     is_over: AtomicBool,
@@ -42,20 +43,20 @@ impl Wake for Rest {
 }
 
 impl<I: AsyncRead> Turns<I> {
-    /// A connection at the beginning of its first turn of `bytes`.
+    /// A connection that may read `bytes` per poll.
     pub(crate) fn new(io: I, bytes: usize) -> Self {
         let bytes = bytes as u64;
         Self { io: io.take(bytes), bytes, rest: None }
     }
 
-    /// Whether the next turn has begun; else the task is woken for it.
+    /// Whether the next budget is available; else the task is woken for it.
     fn has_rested(&mut self, context: &Context<'_>) -> bool {
         let begins = self.rest.is_none();
         let rest = self.rest.get_or_insert_default();
-        // Before the look: what is woken behind it is seen by the next one.
+        // Registered before the check, so that a wake in between is not lost.
         rest.task.register(context.waker());
         if begins {
-            // Its first poll asks to be woken after the sockets were looked at, which a plain wake does not.
+            // Its first poll asks to be woken after the sockets were polled, which a plain wake does not do.
             let waker = Waker::from(rest.clone());
             let _ = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
         }
@@ -133,7 +134,7 @@ mod tests {
     const TURN: usize = 4 << 10;
 
     #[tokio::test]
-    async fn who_sends_without_end_lets_others_be_heard() {
+    async fn an_endless_sender_does_not_starve_other_connections() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (far, _) = listener.accept().await.unwrap();
@@ -144,7 +145,7 @@ mod tests {
             let mut buffer = [0; 1 << 10];
             for reads in 0_usize.. {
                 let before = count.fetch_add(endless.read(&mut buffer).await.unwrap() as u64, SeqCst);
-                // The other asks while this one has its turn, and the kernel alone knows of it.
+                // The other connection sends while this one is read, and only the kernel knows of it.
                 if reads % 1_000 == 5 {
                     mark.store(before, SeqCst);
                     near.try_write(b"?").unwrap();
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_asks_again_at_once_gets_nothing_more() {
+    async fn a_second_poll_gets_no_further_budget() {
         let mut endless = Turns::new(repeat(b'x'), TURN);
         let mut read = |context: &mut Context<'_>| {
             let mut buffer = [0; 3 << 10];
@@ -182,7 +183,7 @@ mod tests {
                 )
             });
             assert_eq!(of_a_turn.await, TURN);
-            // The thread looks at its sockets.
+            // The thread polls its sockets.
             yield_now().await;
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }

@@ -1,7 +1,7 @@
-//! One thread with a runtime of its own for each core: a request never changes the core that it came to.
+//! One thread with its own runtime per core: a request stays on the core where it was accepted.
 //!
-//! Each worker accepts from sockets of its own (`SO_REUSEPORT`: the kernel spreads connections), or, where there
-//! is one socket alone, as from a service manager, from that one like the others.
+//! Each worker accepts from sockets of its own (`SO_REUSEPORT`: the kernel distributes connections), or from one shared
+//! socket where there is only one, as from a service manager.
 
 use std::{collections::BTreeMap, io, net::TcpListener, sync::Arc, thread};
 
@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::{backing::Backing, error::EdgeError, server::Server};
 
-/// A bound socket, and what makes TLS of its connections.
+/// A bound socket, and the TLS acceptor of its connections.
 pub(crate) type Socket = (TcpListener, Option<TlsAcceptor>);
 
 /// Serves `sockets` on `count` threads until the server's shutdown, and until all requests are answered.
@@ -57,7 +57,7 @@ async fn work<B: Backing>(server: Arc<Server<B>>, share: Vec<Socket>) {
     server.drained().await;
 }
 
-/// Gives each worker its sockets: one of each address, where there are enough, else a share in the same one.
+/// The sockets of each worker: one per address if there are enough, else shared ones.
 fn spread(sockets: Vec<Socket>, count: usize) -> io::Result<Vec<Vec<Socket>>> {
     let mut by_address = BTreeMap::<_, Vec<Socket>>::new();
     for socket in sockets {

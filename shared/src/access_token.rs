@@ -1,4 +1,4 @@
-//! The key in a query: it is cut from whatever is kept, logged or passed on (decisions 1).
+//! The key in a URL's query, `access_token`: removed from everything that is stored, logged or forwarded.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_spelling_carries_a_key() {
+    fn no_spelling_of_the_parameter_leaks_a_key() {
         for (url, expected) in [
             ("https://x/", "https://x/"),
             ("https://x/?a=1", "https://x/?a=1"),

@@ -1,12 +1,12 @@
-//! When a certificate expires (X.509, RFC 5280 section 4.1): the one fact that an operator must see coming.
+//! Reads the expiry date of a certificate (X.509, RFC 5280 section 4.1), so that operators are warned in time.
 
-/// DER tags of what is passed on the way to the validity.
+/// DER tags on the path to the validity.
 const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xA0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// The end of the validity of a certificate in DER, in seconds since 1970; `None` for what is none.
+/// The expiry date of a certificate in DER, in seconds since 1970; `None` if the bytes are not one.
 #[must_use]
 pub fn not_after(der: &[u8]) -> Option<i64> {
     let (certificate, _) = element(der, Some(SEQUENCE))?;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_no_end() {
+    fn other_bytes_have_no_expiry_date() {
         // Version, serial, algorithm, issuer, validity; lengths are cut one by one.
         let validity =
             [&[SEQUENCE, 30, UTC_TIME, 13][..], b"250101000000Z", &[UTC_TIME, 13], b"260101000000Z"];

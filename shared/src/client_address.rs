@@ -1,7 +1,7 @@
-//! The client's address behind proxies: who may name it, and what they say (issue 3, "Location and context").
+//! The client's address behind proxies (README, "Client address").
 //!
-//! `Forwarded` (RFC 7239) and `X-Forwarded-For` are written by whoever sends the request; they count only
-//! where the other end of the connection is a proxy that the operator named.
+//! `Forwarded` (RFC 7239) and `X-Forwarded-For` can be written by anybody who sends a request. They count only if the
+//! peer of the connection is a proxy that the operator configured.
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},
@@ -13,8 +13,8 @@ use ipnet::IpNet;
 /// The header by which an edge shows control that it is one: then `X-Forwarded-For` holds the client alone.
 pub const EDGE_TOKEN: &str = "x-waymark-edge";
 
-/// Headers that proxies add. A request over loopback that has one was passed on, though nobody said that the proxy on
-/// this machine is to be trusted: it is limited as its address, and not let through as a program of this machine.
+/// Headers that proxies add. A request over loopback that has one came through a proxy that was not configured as
+/// trusted: it is limited by its address, and not treated as a program of this machine.
 pub const PROXY_HEADERS: [&str; 4] = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
 
 /// The one header in which trusted proxies name the client.
@@ -53,19 +53,19 @@ impl FromStr for ForwardedHeader {
     }
 }
 
-/// The proxies whose word about the client counts, and the header in which they say it; none by default.
+/// The trusted proxies, and the header in which they name the client; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies {
     networks: Vec<IpNet>,
     header: ForwardedHeader,
-    /// Whether a TLS proxy stands in front, which may be a program of this machine.
+    /// Whether there is a TLS proxy in front, which may run on this machine.
     behind_tls_proxy: bool,
 }
 
 /// Where a request came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// The client's address; that of the proxy where the proxy names nobody.
+    /// The client's address, or that of the proxy if the proxy names no client.
     pub ip: IpAddr,
     /// Whether no proxy stands between: only then loopback means a program of this machine.
     pub is_direct: bool,
@@ -93,7 +93,7 @@ pub struct NotANetwork(String);
 impl FromStr for TrustedProxies {
     type Err = NotANetwork;
 
-    /// Reads addresses and networks with commas between them; an empty text is none.
+    /// Parses a comma-separated list of addresses and networks; an empty text is an empty list.
     fn from_str(text: &str) -> Result<Self, NotANetwork> {
         let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         let network = |entry: &str| {
@@ -112,21 +112,21 @@ impl TrustedProxies {
         Self { header, ..self }
     }
 
-    /// The same proxies; where a TLS proxy stands in front, a connection over loopback may be anybody's.
+    /// The same proxies; behind a TLS proxy, a connection over loopback may be from anybody.
     #[must_use]
     pub fn behind_tls_proxy(self, behind_tls_proxy: bool) -> Self {
         Self { behind_tls_proxy, ..self }
     }
 
-    /// Whether bounds by address leave a connection alone: a trusted proxy brings those of others, and loopback is a
-    /// program of this machine unless a TLS proxy stands in front.
+    /// Whether a connection is exempt from bounds by address: a trusted proxy carries those of others, and loopback
+    /// is a local program unless there is a TLS proxy in front.
     #[must_use]
     pub fn is_exempt(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
         self.trust(peer) || (peer.is_loopback() && !self.behind_tls_proxy)
     }
 
-    /// The header in which they name the client; any other one is not looked at.
+    /// The header in which they name the client; the other one is ignored.
     #[must_use]
     pub const fn header(&self) -> ForwardedHeader {
         self.header
@@ -145,12 +145,12 @@ impl TrustedProxies {
         self.networks.iter().any(|network| network.contains(&ip))
     }
 
-    /// The client's address: that of the connection, or what trusted proxies say of it.
+    /// The client's address: that of the connection, or the one named by trusted proxies.
     ///
-    /// Each proxy appends the address it was called from to [`Self::header`], whose lines are one list. The
-    /// list is read from its right end, past trusted proxies and past what is no address, to the first other
-    /// address; what stands left of that was written by somebody whom nobody vouches for. Where all are
-    /// trusted, the client is the leftmost; where there is no address, it is the proxy itself.
+    /// Each proxy appends the address that called it to [`Self::header`], whose lines form one list. The list is read
+    /// from the right, skipping trusted proxies and invalid entries, up to the first other address. Everything to the
+    /// left of it is unverified. If all are trusted, the client is the leftmost; if there is no address, it is the
+    /// proxy itself.
     pub fn client<'a>(
         &self,
         peer: IpAddr,
@@ -186,7 +186,8 @@ pub fn network(ip: IpAddr) -> IpAddr {
 
 /// The parts of a line between separators outside of quoted strings, the last one first.
 ///
-/// From the right: what a proxy appended is read alike whatever a stranger wrote before it, be it an open quote.
+/// Reading from the right gives the same result for what a proxy appended, whatever a client wrote before it, even an
+/// open quote.
 struct FromRight<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn behind_a_tls_proxy_loopback_is_no_program_of_this_machine() {
+    fn behind_a_tls_proxy_loopback_is_not_local() {
         let [loopback, mapped, stranger] =
             ["127.0.0.1", "::ffff:127.0.0.1", "192.0.2.1"].map(|ip| ip.parse().unwrap());
         for (list, behind, expected) in
@@ -391,9 +392,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a client writes, the hop that its proxy appends counts: on its line or on one of its own.
+        /// Whatever a client writes, the hop that its proxy appends counts: on the same line or on its own.
         #[test]
-        fn what_a_client_writes_moves_nobody(
+        fn headers_written_by_clients_do_not_change_the_address(
             junk: Vec<u8>,
             text in "[a-zA-Z=\",;\\\\\\[\\]:0-9. ]{0,60}",
             is_one_line: bool,

@@ -1,10 +1,10 @@
-//! The states of commissioning, as they are stored, told by the API and asked for by rules of redirection.
+//! The commissioning states, as they are stored, returned by the API and tested by redirect rules.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Whether the factory declared a Thng (contract: Thng commissioning state).
+/// Whether the factory declared a Thng.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommissionState {
@@ -17,7 +17,7 @@ pub enum CommissionState {
 }
 
 impl CommissionState {
-    /// The state as it stands in JSON.
+    /// The state as it is written in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

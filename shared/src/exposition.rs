@@ -1,7 +1,7 @@
-//! The text of `/metrics`: what processes show of themselves, and the two forms that scrapers ask for.
+//! The text of `/metrics`: metrics of the process itself, and the two formats that scrapers ask for.
 //!
-//! Metrics are written in the OpenMetrics form. Who does not ask for it by `Accept` gets the older text form of
-//! Prometheus, which `promtool check metrics` and most other readers know.
+//! Metrics are written in the OpenMetrics format. A client whose `Accept` does not name it gets the older Prometheus
+//! text format, which `promtool check metrics` and most other readers know.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Last line of the OpenMetrics form.
 const END: &str = "# EOF\n";
 
-/// Clock ticks a second in `/proc`: `USER_HZ`, which is 100 on every Linux whatever the kernel's own rate.
+/// Clock ticks per second in `/proc`: `USER_HZ`, which is 100 on every Linux, independent of the kernel's own rate.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Media type and text for a scraper with this `Accept`.
@@ -63,7 +63,7 @@ pub fn with(openmetrics: &str, more: &str) -> String {
     [body, more, END].concat()
 }
 
-/// What a process shows of itself, from the files of `/proc/self`.
+/// Metrics of the process itself, from the files of `/proc/self`.
 #[derive(Debug, Clone, Copy)]
 pub struct Process<'a> {
     /// `stat`.
@@ -125,7 +125,7 @@ mod tests {
         # HELP a_build Build.\n# TYPE a_build info\na_build_info{version=\"1\"} 1\n# EOF\n";
 
     #[test]
-    fn each_scraper_gets_the_form_it_asks_for() {
+    fn scrapers_get_the_format_they_ask_for() {
         let text = "# HELP a_requests_total Requests.\n# TYPE a_requests_total counter\n\
             a_requests_total{x=\"# y\"} 1\n# HELP a_size_bytes Size.\n# TYPE a_size_bytes gauge\na_size_bytes 2\n\
             # HELP a_build_info Build.\n# TYPE a_build_info gauge\na_build_info{version=\"1\"} 1\n";
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_shows_what_proc_tells() {
+    fn process_metrics_match_proc() {
         let process = Process {
             stat: "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 9 0 4711 1 1",
             status: "Name:\tedge\nVmSize:\t    2048 kB\nVmRSS:\t     512 kB\n",

@@ -1,7 +1,7 @@
-//! Geography of addresses: a city database in MaxMind's form, looked up in memory (decisions 4).
+//! Geography of addresses: looks up an address in a city database in MaxMind's format, held in memory.
 //!
-//! Two layouts are read: MaxMind's own, nested and in many languages (GeoLite2, DB-IP), and the flat ones of
-//! `ip-location-db` and IPinfo. Loading the bytes, and loading them again, is the caller's.
+//! Two layouts are read: the nested one of MaxMind with names in many languages (GeoLite2, DB-IP), and the flat ones of
+//! `ip-location-db` and IPinfo. The caller loads and reloads the bytes.
 
 use std::{
     net::IpAddr,
@@ -14,7 +14,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Where an address is, as far as a database tells.
+/// The location of an address, as far as the database has it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Locality {
     /// City name, in English where there is a choice.
@@ -29,12 +29,12 @@ pub struct Locality {
     pub position: Option<(f64, f64)>,
 }
 
-/// Tells where addresses are.
+/// Resolves addresses to locations.
 pub trait GeoIp: std::fmt::Debug + Send + Sync + 'static {
-    /// What is known of an address; nothing is no fault.
+    /// The location of an address; an unknown one is no error.
     fn find(&self, ip: IpAddr) -> Locality;
 
-    /// The same without a copy, for those who ask at each request.
+    /// The same without a copy, for frequent callers.
     fn find_shared(&self, ip: IpAddr) -> Arc<Locality> {
         Arc::new(self.find(ip))
     }
@@ -65,8 +65,8 @@ type Place = (usize, Arc<Locality>);
 /// A city database in memory.
 pub struct CityDatabase {
     reader: Reader<Vec<u8>>,
-    /// Decoded records by their place in the file. The first to come keeps its slot: what is asked for often
-    /// is likely to come early, and a database that is exchanged begins anew.
+    /// Decoded records by their offset in the file. The first record of a slot keeps it: frequent ones are likely to
+    /// come early, and a reloaded database starts with an empty cache.
     places: Box<[OnceLock<Place>]>,
 }
 
@@ -90,10 +90,10 @@ impl GeoIp for CityDatabase {
     }
 
     fn find_shared(&self, ip: IpAddr) -> Arc<Locality> {
-        // A database without IPv6 says of such an address that it cannot be looked up.
+        // A database without IPv6 returns an error for such an address.
         let Ok(found) = self.reader.lookup(ip.to_canonical()) else { return Arc::default() };
         let Some(offset) = found.offset() else { return Arc::default() };
-        // An odd factor spreads places that lie side by side; the remainder is below the number of slots.
+        // An odd factor spreads neighbouring offsets; the remainder is less than the number of slots.
         let slot = &self.places[offset.wrapping_mul(0x9E37_79B9) % REMEMBERED];
         if let Some((_, place)) = slot.get().filter(|(held, _)| *held == offset) {
             return place.clone();
@@ -255,7 +255,7 @@ mod tests {
 
     // Whole files, with real trees of both address families, are in the workspace's tests.
     #[test]
-    fn every_layout_tells_the_place() {
+    fn every_layout_is_read() {
         let london = Locality {
             city: Some("London".to_owned()),
             region: Some("England".to_owned()),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_no_database() {
+    fn other_bytes_are_refused_as_database() {
         for bytes in [&b""[..], b"no database", b"\xAB\xCD\xEFMaxMind.com", b"\xAB\xCD\xEFMaxMind.com\xE0"] {
             assert!(CityDatabase::parse(bytes.to_vec()).is_err(), "{bytes:?}");
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Characters an identifier may hold, in ASCII order so that text order follows numeric order.
 ///
-/// The letters are those of "Common conventions" in the API contract.
+/// The letters are those of the platform API.
 pub const ALPHABET: &[u8; 50] = b"0123456789ABCDEFGHKMNPQRSTUVWXYabcdefghkmnpqrstwxy";
 
 /// Length of an identifier in characters.
@@ -30,8 +30,8 @@ fn write_base50(mut value: u128, out: &mut [u8]) {
 
 /// Composes an identifier from a time and 128 random (or keyed-hash) bits.
 ///
-/// The first 8 characters follow `at_ms`, so rows made together stand together in an index; the other
-/// 16 carry 90 bits of `random` and keep the identifier unguessable. Negative times count as 0.
+/// The first 8 characters encode `at_ms`, so rows created together are adjacent in an index; the other 16 carry 90
+/// bits of `random` and make the identifier unguessable. Negative times count as 0.
 #[must_use]
 pub fn compose(at_ms: i64, random: [u8; 16]) -> [u8; ID_LEN] {
     let mut out = [b'0'; ID_LEN];
@@ -41,7 +41,7 @@ pub fn compose(at_ms: i64, random: [u8; 16]) -> [u8; ID_LEN] {
     out
 }
 
-/// Tells whether `text` has the form of an identifier.
+/// Whether `text` has the form of an identifier.
 #[must_use]
 pub fn is_valid(text: &str) -> bool {
     text.len() == ID_LEN && text.bytes().all(|byte| ALPHABET.binary_search(&byte).is_ok())
@@ -51,12 +51,12 @@ macro_rules! id_types {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// 24 characters of [`ALPHABET`]; made by parsing or from a time and random bits.
+        /// 24 characters of [`ALPHABET`]; created by parsing or from a time and random bits.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name([u8; ID_LEN]);
 
         impl $name {
-            /// Makes a new identifier from the time in milliseconds and 128 random bits.
+            /// Creates a new identifier from the time in milliseconds and 128 random bits.
             #[must_use]
             pub fn new(at_ms: i64, random: [u8; 16]) -> Self {
                 Self(compose(at_ms, random))
@@ -180,11 +180,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alphabet_is_sorted_and_as_the_contract_lists_it() {
+    fn alphabet_is_sorted_and_complete() {
         assert!(ALPHABET.is_sorted());
-        let mut contract: Vec<u8> = b"abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0123456789".to_vec();
-        contract.sort_unstable();
-        assert_eq!(contract, ALPHABET);
+        let mut letters: Vec<u8> = b"abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0123456789".to_vec();
+        letters.sort_unstable();
+        assert_eq!(letters, ALPHABET);
     }
 
     #[test]

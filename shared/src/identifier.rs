@@ -3,8 +3,6 @@
 use std::{fmt, str::FromStr};
 
 /// A Thng's or product's own identifier: the last `:` separates key from value.
-///
-/// Contract: "Commissioning documents", identifier format.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identifier {
     /// The identifier's key, which may hold `:` itself (`gs1:21`).

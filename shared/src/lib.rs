@@ -1,7 +1,4 @@
-//! What the edge and the control plane hold in common: identifiers, short URLs, the wire.
-//!
-//! Invariants of this crate: no I/O, no clock, no randomness, no async runtime. Time and random bytes
-//! are arguments; every function gives the same answer for the same input.
+#![doc = include_str!("../README.md")]
 
 pub mod access_token;
 pub mod certificate;

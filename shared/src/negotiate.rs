@@ -1,9 +1,10 @@
-//! What a short URL answers with: the suffix first, else the `Accept` header (decisions 5).
+//! Chooses the representation that a short URL answers with: by suffix, else by `Accept` (README, "Content
+//! negotiation").
 
 /// What `GET {short_domain}/:shortId` may give, in the order that breaks ties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Representation {
-    /// 307 to the target; `text/html` stands for it.
+    /// 307 to the target; chosen by `text/html`.
     Redirect,
     /// The record as JSON.
     Json,
@@ -30,7 +31,7 @@ const NEGOTIATED: [(Representation, &str, &str); 5] = [
 const MAX_RANGES: usize = 32;
 
 impl Representation {
-    /// Splits `ABC.png` into `ABC` and the representation the suffix stands for.
+    /// Splits `ABC.png` into `ABC` and the representation of the suffix.
     #[must_use]
     pub fn split_suffix(segment: &str) -> (&str, Option<Self>) {
         let Some((stem, suffix)) = segment.rsplit_once('.') else { return (segment, None) };
@@ -113,7 +114,7 @@ mod tests {
 
     use super::{Representation::*, *};
 
-    /// Headers as clients send them, and what decisions 5 gives each.
+    /// `Accept` headers of real clients, with the representation that each gets.
     const CASES: &[(&str, Representation, &str)] = &[
         // page loads
         (
@@ -240,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_has_an_answer(accept in "\\PC{0,120}") {
+        fn any_header_gives_a_representation(accept in "\\PC{0,120}") {
             let _ = Representation::negotiate(Some(&accept));
         }
     }

@@ -1,4 +1,4 @@
-//! The error body that every part of the product answers with, and the table of its codes.
+//! The error body that every part of the product returns, and the table of its codes.
 
 use serde::{Deserialize, Serialize};
 
@@ -83,8 +83,8 @@ codes! {
     ControlUnreachable = 50303, 503, "The control plane did not answer.";
 }
 
-// Spec gap: shape, codes and failure statuses of errors are not shown; decisions 1 fixes them.
-/// The error body, the same everywhere (decisions 1).
+// Spec gap: the platform API does not show shape, codes and failure statuses of errors.
+/// The error body, the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {

@@ -1,4 +1,4 @@
-//! What control stores and an edge serves of one redirection.
+//! One redirection as control stores it and an edge serves it.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub enum ResourceType {
 }
 
 impl ResourceType {
-    /// The type as it stands in JSON.
+    /// The type as it is written in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl std::str::FromStr for ResourceType {
 pub struct RedirectKey {
     /// Host of the short domain.
     pub domain: Arc<str>,
-    /// The short id, folded as the domain says.
+    /// The short id, folded according to the domain.
     pub folded: Arc<str>,
 }
 
@@ -89,10 +89,10 @@ pub struct Redirect {
     /// The product behind (the Thng's own, when it has one), for `{productId}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_id: Option<ProductId>,
-    /// Name of the Thng behind, for rules that go by it.
+    /// Name of the Thng, for rules that test it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thng_name: Option<Box<str>>,
-    /// How the Thng behind stands, for rules that go by it.
+    /// Status of the Thng, for rules that test it.
     #[serde(default, skip_serializing_if = "Standing::is_empty")]
     pub standing: Standing,
     /// Projects that its scopes name: the rules of their applications hold for it.

@@ -1,12 +1,12 @@
-//! Rules of redirection: which target a scan leads to, by what is known of it (issue: resources, 5).
+//! Redirect rules: choose the target of a scan from facts about the request and the item.
 //!
-//! Spec gap: the rules' fields and order are not shown. The lists of the applications of the projects that a
-//! redirection's scopes name come first, in order of creation, then the account's own list; the first rule
-//! that matches wins, and one without a target keeps the redirection's own. A value that is not known meets
-//! no condition, so `country!=DE` holds where the country is not known.
+//! Spec gap: the platform API shows neither fields nor order of rules. The lists of the applications of the projects in
+//! the redirection's scopes come first, in order of creation, then the account's own list. The first rule that matches
+//! wins; one without a target keeps the redirection's own. An unknown value meets no condition, so `country!=DE`
+//! matches where the country is unknown.
 //!
-//! Of the resources only what travels with a redirection can be asked for: not tags, identifiers or custom
-//! fields. How the Thng behind stands travels, too: its commissioning and its last assessment.
+//! Rules can only test what travels with a redirection: not tags, identifiers or custom fields, but also the
+//! commissioning state of the Thng and its last assessment.
 
 mod compile;
 mod field;
@@ -53,7 +53,7 @@ pub struct Owner {
     pub project: ProjectId,
 }
 
-/// Rules in their order, with whom they belong to.
+/// Rules in their order, with their owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleList {
     /// The application; `None` for the account's own list, which holds for all its redirections.

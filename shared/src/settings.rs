@@ -1,6 +1,6 @@
-//! Settings as every binary reads them: from text to what it means; an error names the setting and what is allowed.
+//! Parses the texts of settings for every binary. An error names the setting and the values allowed.
 //!
-//! Flags, variables and files are the binaries' own: here is what their text says.
+//! Each binary defines its own flags, environment variables and files; this module says what their text means.
 
 use std::{
     fmt::Display,
@@ -21,18 +21,18 @@ use serde::{
 
 use crate::client_address::{ForwardedHeader, TrustedProxies};
 
-/// A setting that cannot be used: which one, and what is allowed.
+/// An unusable setting: which one, and the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ConfigError {
     /// The variable that holds the setting.
     pub key: &'static str,
-    /// What is wrong and what is allowed, in one line.
+    /// The fault and the allowed values, in one line.
     pub reason: String,
 }
 
 impl ConfigError {
-    /// A setting and what is wrong with it.
+    /// A setting and its fault.
     pub fn new(key: &'static str, reason: impl Into<String>) -> Self {
         Self { key, reason: reason.into() }
     }
@@ -70,7 +70,7 @@ pub const fn loopback(port: u16) -> SocketAddr {
 /// An address to listen on.
 ///
 /// # Errors
-/// It is none.
+/// The text is not one.
 pub fn listen(
     key: &'static str,
     text: Option<String>,
@@ -106,10 +106,10 @@ pub fn listen_or_off(
     }
 }
 
-/// A truth value; unset is false.
+/// A boolean; unset is false.
 ///
 /// # Errors
-/// It is none.
+/// The text is not one.
 pub fn truth(key: &'static str, text: Option<&str>) -> Result<bool, ConfigError> {
     match text.map(str::to_ascii_lowercase).as_deref() {
         None | Some("0" | "false" | "no" | "off") => Ok(false),
@@ -118,7 +118,7 @@ pub fn truth(key: &'static str, text: Option<&str>) -> Result<bool, ConfigError>
     }
 }
 
-/// A listener without TLS stays on this machine, unless a TLS proxy stands in front.
+/// A listener without TLS must be on loopback, unless there is a TLS proxy in front.
 ///
 /// # Errors
 /// It is reachable from outside.
@@ -142,7 +142,7 @@ pub fn check_plain(
 /// Why a file with a secret is refused by its mode: every user of the machine may read or change it.
 #[must_use]
 pub fn open_to_others(path: &std::path::Path, mode: u32) -> Option<String> {
-    /// What is given to those who are neither the owner nor of the group.
+    /// Permissions of users other than the owner and the group.
     const OTHERS: u32 = 0o007;
     (mode & OTHERS != 0).then(|| {
         let (path, mode) = (path.display(), mode & 0o777);
@@ -155,7 +155,7 @@ pub fn open_to_others(path: &std::path::Path, mode: u32) -> Option<String> {
 /// Addresses and networks of proxies.
 ///
 /// # Errors
-/// One is none.
+/// An entry is invalid.
 pub fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
     text.parse().map_err(|error| {
         ConfigError::new(
@@ -178,7 +178,7 @@ pub fn forwarded_header(text: Option<&str>) -> Result<ForwardedHeader, ConfigErr
     header.map(Option::unwrap_or_default).map_err(wrong)
 }
 
-/// What a start behind a TLS proxy warns of once: without trusted addresses all clients are that proxy.
+/// A warning at start behind a TLS proxy: without trusted addresses all clients appear to be that proxy.
 #[must_use]
 pub fn proxy_warning(behind_tls_proxy: bool, proxies: &TrustedProxies) -> Option<&'static str> {
     (behind_tls_proxy && proxies.is_empty()).then_some(
@@ -208,10 +208,10 @@ pub fn public_url(text: Option<String>) -> Result<Option<String>, ConfigError> {
     Err(ConfigError::new("WAYMARK_PUBLIC_URL", format!("{text:?} is no base such as https://api.example")))
 }
 
-/// A whole number within what is allowed; unset is the default.
+/// A whole number within its range; unset is the default.
 ///
 /// # Errors
-/// It is none.
+/// The text is not one, or is out of range.
 pub fn number<T: FromStr + PartialOrd + Display>(
     key: &'static str,
     text: Option<&str>,
@@ -228,7 +228,7 @@ pub fn number<T: FromStr + PartialOrd + Display>(
 /// The name of an edge or a region.
 ///
 /// # Errors
-/// It is none.
+/// The text is not valid.
 pub fn name(key: &'static str, text: &str) -> Result<String, ConfigError> {
     const MAX_NAME: usize = 64;
     let is_fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
@@ -239,7 +239,7 @@ pub fn name(key: &'static str, text: &str) -> Result<String, ConfigError> {
     Err(ConfigError::new(key, reason))
 }
 
-/// What the TOML file at `path` says, as its text was read.
+/// Parses the TOML file that was read from `path`.
 ///
 /// # Errors
 /// It could not be read, is not TOML, or has a key that is unknown.
@@ -253,8 +253,7 @@ pub fn toml<T: DeserializeOwned>(path: &str, text: io::Result<String>) -> Result
     })
 }
 
-/// Takes what flag or variable say, else what the file says; an empty text counts as unset, as compose files
-/// write it.
+/// The value of flag or variable, else that of the file; an empty text counts as unset, as compose files write it.
 #[must_use]
 pub fn first_of(here: Option<String>, file: Option<String>) -> Option<String> {
     here.filter(|text| !text.trim().is_empty())

@@ -1,4 +1,4 @@
-//! Short ids: the part of a short URL behind the domain.
+//! Short ids: the path segment of a short URL.
 
 use std::{fmt, str::FromStr};
 
@@ -61,7 +61,7 @@ pub enum InvalidShortId {
 pub struct ShortId(Box<str>);
 
 impl ShortId {
-    /// Makes a random short id of 10 characters from 128 random bits.
+    /// Creates a random short id of 10 characters from 128 random bits.
     #[must_use]
     pub fn generate(random: [u8; 16]) -> Self {
         let mut value = u128::from_be_bytes(random);
@@ -91,7 +91,7 @@ impl ShortId {
         &self.0
     }
 
-    /// The short id with letters in upper case: what uniqueness and lookup go by.
+    /// The short id in upper case, which uniqueness and look-ups use.
     #[must_use]
     pub fn folded(&self) -> Box<str> {
         self.0.to_ascii_uppercase().into()

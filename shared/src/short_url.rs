@@ -1,4 +1,4 @@
-//! Short domains, short URLs and the text that a QR code carries.
+//! Short domains, short URLs, and the payload of a QR code.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -17,7 +17,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme as it stands in a URL.
+    /// The scheme as it is written in a URL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -134,10 +134,10 @@ pub struct ShortDomain {
 }
 
 impl ShortDomain {
-    /// A domain of no account that ignores case; a default port in `host` is cut.
+    /// A domain without an account that ignores case; a default port in `host` is removed.
     ///
     /// # Errors
-    /// Refuses what is not a host.
+    /// The text is not a host.
     pub fn new(scheme: Scheme, host: &str) -> Result<Self, InvalidHost> {
         let host = host.strip_suffix(scheme.default_port()).unwrap_or(host).parse()?;
         Ok(Self { host, scheme, case_sensitive: false, account: None })
@@ -164,7 +164,7 @@ impl ShortDomain {
 
     /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric.
     ///
-    /// 24 characters on `tn.gg`, which is version 2 at level Q (design: QR, facts).
+    /// 24 characters on `tn.gg`, which is version 2 at level Q (README, "Short ids and the size of a code").
     #[must_use]
     pub fn qr_payload(&self, short_id: &ShortId) -> String {
         let url = self.short_url(short_id);

@@ -1,4 +1,4 @@
-//! How a Thng stands: what the factory declared, and what its last assessment said. It travels with redirections.
+//! The status of a Thng, sent with its redirections: its commissioning state and its last assessment.
 
 use std::{fmt, str::FromStr};
 
@@ -19,7 +19,7 @@ macro_rules! words {
             /// Every one, the least severe first.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The word as it stands in JSON.
+            /// The status as it is written in JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
@@ -68,7 +68,7 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
-    /// Whether the item is what it says.
+    /// Whether the item is genuine.
     pub authentication: Authenticity,
     /// Whether it is a copy.
     pub counterfeit: Risk,
@@ -99,13 +99,13 @@ impl FromStr for Verdict {
     }
 }
 
-/// What is known of the Thng behind a redirection, for rules that go by it.
+/// The status of the Thng of a redirection, for rules that test it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// What the factory declared; nothing for a Thng that was never commissioned.
+    /// The commissioning state; `None` for a Thng that was never commissioned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commission: Option<CommissionState>,
-    /// What the last assessment said; nothing before the first.
+    /// The last assessment; `None` before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdicts_survive_and_nothing_else_is_one() {
+    fn verdicts_round_trip_and_other_texts_are_refused() {
         for authentication in Authenticity::ALL {
             for counterfeit in Risk::ALL {
                 let verdict = Verdict {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_takes_no_room() {
+    fn an_unknown_status_serialises_to_nothing() {
         assert_eq!(serde_json::to_string(&Standing::default()).unwrap(), "{}");
         assert_eq!(serde_json::from_str::<Standing>("{}").unwrap(), Standing::default());
         assert!(Standing::default().is_empty());

@@ -5,7 +5,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-/// Longest target in bytes, as stored (decisions 5).
+/// Longest target in bytes, as stored.
 pub const MAX_BYTES: usize = 2_048;
 
 /// Unreserved characters of RFC 3986 stay as they are in a tag's value.
@@ -40,7 +40,7 @@ pub enum InvalidTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target(Box<str>);
 
-/// A target cut at its tags, for whoever fills them in often.
+/// A target split at its tags, for fast repeated expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Box<[Part]>,
@@ -54,7 +54,7 @@ enum Part {
     Tag(Tag),
 }
 
-/// What may stand in braces, and is replaced by the percent-encoded value.
+/// A tag in braces, which is replaced by its percent-encoded value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tag {
     Short,
@@ -192,7 +192,7 @@ impl Tag {
     fn parse(name: &str) -> Option<Self> {
         match name {
             "shortId" => Some(Self::Short),
-            // The alias of decisions 5.
+            // The older name of `platformId`.
             "platformId" | "evrythngId" => Some(Self::Platform),
             "thngId" => Some(Self::Thng),
             "productId" => Some(Self::Product),

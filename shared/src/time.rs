@@ -1,4 +1,4 @@
-//! Time as the platform counts it: whole milliseconds since 1970, given by a [`Clock`].
+//! Time in whole milliseconds since 1970, read from a [`Clock`].
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

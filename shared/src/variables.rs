@@ -1,6 +1,6 @@
-//! The names of all settings in the environment, so that a misspelt one is named at the start.
+//! The names of all settings in the environment, so that a misspelt one is reported at start.
 
-/// Every variable of every binary; one that another binary reads may stand in a shared file of settings.
+/// Every variable of every binary, because a shared file of settings may contain variables of another binary.
 pub const NAMES: &[&str] = &[
     "WAYMARK_ADMIN_LISTEN",
     "WAYMARK_API_CONNECTIONS",
@@ -108,7 +108,7 @@ fn sentence(name: &str) -> String {
     }
 }
 
-/// Letters to insert, remove or replace, to make one name the other (Levenshtein).
+/// Levenshtein distance: letters to insert, remove or replace to turn one name into the other.
 fn distance(one: &str, other: &str) -> usize {
     if one.len().abs_diff(other.len()) > MAX_DISTANCE {
         return MAX_DISTANCE + 1;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_variables_are_named_with_the_one_that_is_meant() {
+    fn misspelt_variables_are_reported_with_the_nearest_name() {
         for (name, expected) in [
             ("WAYMARK_API_LISTEN", None),
             ("WAYMARK_TEST_DATABASE_URL", None),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_order_and_each_stands_once() {
+    fn names_are_sorted_and_unique() {
         assert!(NAMES.is_sorted_by(|one, other| one < other));
     }
 }

@@ -1,4 +1,4 @@
-//! Attacks on a real `waymark up`: malformed requests, own frames, slow clients, weak TLS (`tests/attacks`).
+//! Attacks on a real `waymark up`: malformed requests, invalid HTTP/2 frames, slow clients, weak TLS (`tests/attacks`).
 
 use std::process::Command;
 

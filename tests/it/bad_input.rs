@@ -1,6 +1,6 @@
-//! Wrong requests to the running product: the documented status and body, and nothing changes.
+//! Invalid requests to the running product: the documented status and body, and no change of any data.
 //!
-//! Management paths are asked at the API and, as decisions 5 has it, on the short domain through the edge.
+//! Management paths are requested at the API and, through the edge, on the short domain.
 
 mod api;
 mod edge;
@@ -239,20 +239,20 @@ async fn create(api: &Product, key: &str, path: &str, body: Value, member: &str)
 }
 
 crate::on_both_engines!(
-    every_endpoint_refuses_what_is_wrong_for_all,
+    every_endpoint_refuses_common_faults,
     wrong_members_are_named,
     wrong_arrays_lists_and_short_ids_are_refused,
-    what_is_another_accounts_is_not_there,
+    resources_of_another_account_are_404,
     conflicts_are_refused,
-    the_edge_refuses_what_is_wrong,
+    the_edge_refuses_invalid_requests,
     a_change_would_be_seen,
 );
 
 use self::{
-    api::{conflicts_are_refused, every_endpoint_refuses_what_is_wrong_for_all},
-    edge::the_edge_refuses_what_is_wrong,
+    api::{conflicts_are_refused, every_endpoint_refuses_common_faults},
+    edge::the_edge_refuses_invalid_requests,
     members::wrong_members_are_named,
-    resources::{what_is_another_accounts_is_not_there, wrong_arrays_lists_and_short_ids_are_refused},
+    resources::{resources_of_another_account_are_404, wrong_arrays_lists_and_short_ids_are_refused},
 };
 
 /// The comparison of the database can fail.

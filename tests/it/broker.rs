@@ -1,4 +1,4 @@
-//! The broker: what connections write and hear, on both engines, and real clients of MQTT.
+//! The broker: publishing and subscribing, on both engines, and real MQTT clients.
 
 mod clients;
 mod connected;

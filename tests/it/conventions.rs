@@ -1,4 +1,4 @@
-//! What all of the running product shares: the prefix, the documents, the table of error codes.
+//! Conventions of the whole running product: the prefix, the documents, the table of error codes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -255,7 +255,7 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
 }
 
 /// The page for people has an anchor for every code, and the document names only what is there.
-async fn the_docs_stand_by_themselves(engine: Engine) -> Result<()> {
+async fn the_docs_page_is_self_contained(engine: Engine) -> Result<()> {
     let filled = Filled::new(engine).await?;
     for path in ["/docs", "/v2/docs"] {
         let response = filled.product.http.get(format!("{}{path}", filled.product.api)).send().await?;
@@ -286,7 +286,7 @@ async fn the_docs_stand_by_themselves(engine: Engine) -> Result<()> {
 }
 
 /// Errors of every part of the product point to their place on the page.
-async fn errors_lead_to_their_explanation(engine: Engine) -> Result<()> {
+async fn more_info_links_to_the_explanation_of_the_error(engine: Engine) -> Result<()> {
     let filled = Filled::new(engine).await?;
     let (api, edge, key) = (&filled.product.api, &filled.product.edge, filled.product.key.as_str());
     let http = &filled.product.http;
@@ -336,6 +336,6 @@ async fn errors_lead_to_their_explanation(engine: Engine) -> Result<()> {
 
 crate::on_both_engines!(
     every_path_answers_with_and_without_the_prefix,
-    the_docs_stand_by_themselves,
-    errors_lead_to_their_explanation,
+    the_docs_page_is_self_contained,
+    more_info_links_to_the_explanation_of_the_error,
 );

@@ -1,6 +1,6 @@
-//! The codes as the edge serves them, read back by two decoders that are not ours.
+//! QR codes as the edge serves them, decoded by two independent decoders.
 //!
-//! The grid of requests and the decoders are those that the renderer is tested with.
+//! The grid of requests and the decoders are those of the renderer's tests.
 
 use std::path::PathBuf;
 

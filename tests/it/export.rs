@@ -1,4 +1,4 @@
-//! DuckDB reads exports, and counts what the API counts; be the files of days in a folder or in a bucket.
+//! DuckDB reads exports, from a folder or a bucket, and its counts match the API's.
 
 use std::{
     collections::BTreeMap,

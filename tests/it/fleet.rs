@@ -1,4 +1,4 @@
-//! Replicas of control as processes of their own, over Postgres, seen by an edge of bytes.
+//! Control replicas as separate processes over Postgres, seen by an edge that only speaks the protocol.
 
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ async fn an_edge_follows_from_end_to_end() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_fit_is_not_let_in() -> Result<()> {
+async fn incompatible_edges_are_refused() -> Result<()> {
     let fleet = Fleet::start(1).await?;
     let internal = fleet.controls[0].internal.clone();
     let key = fleet.edge_key("e1")?;
@@ -143,7 +143,7 @@ async fn keys_rotate_and_a_revoked_one_ends_its_stream() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn scans_that_come_twice_count_once() -> Result<()> {
+async fn repeated_scans_count_once() -> Result<()> {
     let fleet = Fleet::start(1).await?;
     let url = format!("{}{SCANS_PATH}", fleet.controls[0].internal);
     let key = fleet.edge_key("e1")?;

@@ -1,4 +1,4 @@
-//! Geography from city databases: both layouts, both families, and files that are exchanged.
+//! City databases: both layouts, both address families, and files that are replaced.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ fn london(city: &str) -> Locality {
 }
 
 #[test]
-fn both_layouts_tell_the_place_of_both_families() {
+fn both_layouts_resolve_ipv4_and_ipv6() {
     for (layout, record) in [("nested", nested as fn(&str) -> Value), ("flat", flat)] {
         let v4 = database(4, &[("203.0.113.0/24", record("Four"))]);
         let both = database(6, &[("203.0.113.0/24", record("Four")), ("2001:db8::/32", record("Six"))]);
@@ -65,7 +65,7 @@ fn both_layouts_tell_the_place_of_both_families() {
 }
 
 #[test]
-fn a_file_that_is_cut_short_is_no_database() {
+fn a_truncated_file_is_refused() {
     let whole = database(6, &[("203.0.113.0/24", nested("Four"))]);
     assert!(CityDatabase::parse(whole.clone()).is_ok());
     for length in 0..whole.len() {
@@ -74,7 +74,7 @@ fn a_file_that_is_cut_short_is_no_database() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replaced_file_is_taken_and_a_broken_one_is_not() {
+async fn a_replaced_file_is_loaded_and_a_broken_one_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("city.mmdb");
     let put = |bytes: &[u8]| replace(&path, bytes);

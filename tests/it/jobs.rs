@@ -1,5 +1,4 @@
-//! Jobs under faults, with the real processes: what dies, stands still or is stopped in the middle leaves each
-//! entry carried out once (design: push, 7).
+//! Jobs under faults, with the real processes: after crashes, suspensions and stops each entry was executed once.
 
 mod faults;
 mod inputs;

@@ -1,7 +1,7 @@
-//! kill -9 at random moments of an import and of scans (design: push, 6).
+//! kill -9 at random moments of an import and of scans.
 //!
-//! Every scan has a number in its query, so that each one is found again among the stored actions: which were
-//! lost, how old they were when the process died, and whether one was counted twice.
+//! Every scan has a number in its query, so that it can be found among the stored actions: which scans were lost, how
+//! old they were when the process died, and whether one was counted twice.
 
 mod load;
 

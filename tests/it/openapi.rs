@@ -1,4 +1,4 @@
-//! The OpenAPI document: a checked-in snapshot, and what every operation of it must say.
+//! The OpenAPI document: a checked-in snapshot, and rules for every operation.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use tests::product::root;
 const REFRESH: &str = "WAYMARK_REFRESH_OPENAPI=1 cargo nextest run -p tests -E 'test(openapi::)'";
 
 #[test]
-fn the_snapshot_is_what_the_code_says() {
+fn the_openapi_fixture_matches_the_code() {
     let path = root().join("tests/fixtures/openapi.json");
     let text = format!("{:#}\n", control::http::document());
     if std::env::var_os("WAYMARK_REFRESH_OPENAPI").is_some() {

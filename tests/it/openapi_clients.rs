@@ -1,4 +1,4 @@
-//! What others make of the OpenAPI document: linters, and generated clients that walk (`tests/clients/openapi`).
+//! Tools that use the OpenAPI document: linters, and generated clients (`tests/clients/openapi`).
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What operators see: metrics, probes, traces, and what stands in `deploy`.
+//! Operations: metrics, probes, traces, and the files in `deploy`.
 
 mod backup;
 mod deploy;

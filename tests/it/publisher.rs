@@ -1,4 +1,4 @@
-//! The view in a real Redis: it follows the log, and whatever happens to it is noticed and made good.
+//! The view in a real Redis: it follows the log, and every disturbance is noticed and repaired.
 
 mod cluster;
 mod faults;

@@ -1,4 +1,4 @@
-//! Reactions of the real product, killed again and again: what they do within the platform is done once.
+//! Reactions of the real product under repeated kills: effects within the platform occur once.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ async fn wait(product: &Product, path: &str, count: usize) -> Result<()> {
 }
 
 /// "Exactly once for effects inside the platform": an action and a value for each action of a job, whatever dies.
-async fn effects_are_there_once_whatever_dies(engine: Engine) -> Result<()> {
+async fn effects_occur_once_after_any_crash(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let thng = create(&product, "/thngs", json!({"name": "t"})).await?;
     create(&product, "/actions", json!({"name": "_seen"})).await?;
@@ -98,4 +98,4 @@ async fn effects_are_there_once_whatever_dies(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(effects_are_there_once_whatever_dies);
+crate::on_both_engines!(effects_occur_once_after_any_crash);

@@ -1,4 +1,4 @@
-//! Rules of redirection over the real product: put, live at the acknowledgement, told by the scan's action.
+//! Redirect rules over the real product: written, live at the acknowledgement, recorded in the scan's action.
 
 use std::time::Instant;
 
@@ -74,7 +74,7 @@ async fn reactions(product: &Product, thng: &str, count: usize) -> Result<Vec<Va
     }
 }
 
-async fn rules_decide_where_scans_lead(engine: Engine) -> Result<()> {
+async fn rules_choose_the_target(engine: Engine) -> Result<()> {
     let product = Product::start(Options { engine, ..Options::default() }).await?;
     let (status, body) = product.call(Method::GET, "/redirector", None).await?;
     ensure!((status, &body) == (StatusCode::OK, &json!({"rules": []})), "{status}: {body}");
@@ -143,7 +143,7 @@ async fn rules_decide_where_scans_lead(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn rules_of_applications_hold_in_their_project(engine: Engine) -> Result<()> {
+async fn rules_of_applications_apply_in_their_project(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let project = create(&product, "/projects", json!({"name": "p"})).await?;
     let applications = format!("/projects/{project}/applications");
@@ -218,8 +218,8 @@ async fn no_acknowledged_change_is_followed_by_an_old_answer(engine: Engine) -> 
     Ok(())
 }
 
-/// What the factory declares reaches the edge: a rule may ask for it (contract: Thng commissioning state).
-async fn rules_go_by_what_the_factory_declared(engine: Engine) -> Result<()> {
+/// The commissioning state reaches the edge, and a rule can test it.
+async fn rules_can_test_the_commissioning_state(engine: Engine) -> Result<()> {
     let product = Product::start(Options { engine, ..Options::default() }).await?;
     let bag = product.create_product().await?;
     let thng = create(&product, "/thngs", json!({"name": "Bag"})).await?;
@@ -246,7 +246,7 @@ async fn rules_go_by_what_the_factory_declared(engine: Engine) -> Result<()> {
 }
 
 /// What the last assessment said reaches the edge: a suspected copy may lead to a warning, and back.
-async fn rules_go_by_the_last_assessment(engine: Engine) -> Result<()> {
+async fn rules_can_test_the_last_assessment(engine: Engine) -> Result<()> {
     let product = Product::start(Options { engine, ..Options::default() }).await?;
     let bag = product.create_product().await?;
     let thng = create(&product, "/thngs", json!({"name": "Bag"})).await?;
@@ -295,9 +295,9 @@ async fn rules_go_by_the_last_assessment(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    rules_go_by_the_last_assessment,
-    rules_go_by_what_the_factory_declared,
-    rules_decide_where_scans_lead,
-    rules_of_applications_hold_in_their_project,
+    rules_can_test_the_last_assessment,
+    rules_can_test_the_commissioning_state,
+    rules_choose_the_target,
+    rules_of_applications_apply_in_their_project,
     no_acknowledged_change_is_followed_by_an_old_answer,
 );

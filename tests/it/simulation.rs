@@ -1,8 +1,8 @@
-//! Control, Redis and three edges over a simulated network and its clock (turmoil): cuts, delays, held packets,
-//! kills and restarts by a seed; a history of all reads and writes is judged afterwards.
+//! Control, Redis and three edges over a simulated network and clock (turmoil): cuts, delays, held packets, kills and
+//! restarts by a seed. A history of all reads and writes is checked afterwards.
 //!
-//! The edge is the real one, from its stream client to the answer it gives; control and Redis are small, and
-//! speak the real frames. `WAYMARK_TEST_SIMULATIONS` says how many seeds are run.
+//! The edge is the real one, from its stream client to its responses; control and Redis are small, and speak the real
+//! protocol. `WAYMARK_TEST_SIMULATIONS` sets how many seeds are run.
 
 #![expect(clippy::print_stdout, reason = "what was simulated is the result")]
 
@@ -17,7 +17,7 @@ use self::{faults::simulate, truth::Form};
 const SEEDS: u64 = 6;
 
 #[test]
-fn nothing_old_is_served_whatever_the_network_does() {
+fn no_stale_read_under_any_network_fault() {
     let seeds = std::env::var("WAYMARK_TEST_SIMULATIONS").map_or(SEEDS, |text| text.parse().unwrap());
     let (mut acked, mut judged, mut redirects, mut rejected) = (0, 0, 0, 0);
     for seed in 0..seeds {
@@ -45,11 +45,11 @@ fn is_found(form: Form) {
 }
 
 #[test]
-fn an_ack_before_the_change_is_applied_is_found() {
+fn an_early_acknowledgement_is_detected() {
     is_found(Form::AckBeforeApply);
 }
 
 #[test]
-fn a_view_that_lies_about_its_watermark_is_found() {
+fn a_forged_watermark_is_detected() {
     is_found(Form::ForgedWatermark);
 }

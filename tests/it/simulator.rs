@@ -1,4 +1,4 @@
-//! The rules of assessment tell copies and diverted goods, in a simulation with a fixed seed (design: assessment, 5).
+//! Assessment detects copies and diverted goods, in a simulation with a fixed seed.
 
 use control::domain::{
     assessment::{
@@ -28,7 +28,7 @@ const ITEMS: usize = 16_000;
 /// Items of each of the fourteen mixes that have floors.
 const FLOOR_ITEMS: usize = 6_000;
 
-/// What must hold of a mix beside the area and the recall of the design.
+/// Floors of a mix, beside the area under the curve and the recall.
 struct Floors {
     /// Share of other items that are called copies, at most.
     false_positives: f64,
@@ -87,7 +87,7 @@ fn confirmed_diversions_are_precise_with_tourists() {
 /// outside is only suspected. What is called diverted and is not was mostly bought on a journey, by a phone that is seen at
 /// home while it roams: no rule that goes by places tells it from a diverted item. This bar keeps what the rules reach.
 #[test]
-fn copies_and_diverted_goods_are_told_in_the_plain_mix() {
+fn copies_and_diverted_goods_are_detected_in_the_plain_mix() {
     check(
         &Figures::PLAIN,
         &Floors {
@@ -103,7 +103,7 @@ fn copies_and_diverted_goods_are_told_in_the_plain_mix() {
 /// With twice the tourists, the precision of diversion is lower. Counting scans orders items nearly as well here, where
 /// two codes in five stay in one country; at one false alarm in a hundred it finds fewer.
 #[test]
-fn copies_and_diverted_goods_are_told_in_the_shifted_mix() {
+fn copies_and_diverted_goods_are_detected_in_the_shifted_mix() {
     check(
         &Figures::SHIFTED,
         &Floors {
@@ -119,7 +119,7 @@ fn copies_and_diverted_goods_are_told_in_the_shifted_mix() {
 /// The mix that no rule was chosen by. The points alone, at one false alarm in a hundred, find fewer copies here than
 /// either baseline, as untagged display pieces collect them; what is called a duplicate goes by regions, too.
 #[test]
-fn copies_and_diverted_goods_are_told_in_the_crowded_mix() {
+fn copies_and_diverted_goods_are_detected_in_the_crowded_mix() {
     check(
         &Figures::CROWDED,
         &Floors {
@@ -135,7 +135,7 @@ fn copies_and_diverted_goods_are_told_in_the_crowded_mix() {
 /// Keys that anybody can get, and a botnet that has them, make no genuine item look copied or diverted, and clear no copy.
 /// What each attacker can do is published, with the figures of this run.
 #[test]
-fn attackers_with_public_keys_move_no_verdict_beyond_unknown() {
+fn attackers_with_public_keys_change_no_verdict_beyond_unknown() {
     let published = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
     let attacks = attack(FIRST_EVALUATION_SEED, ATTACKED);
     let table: Vec<String> = attacks.iter().map(|attack| attack.row()).collect();
@@ -211,7 +211,6 @@ fn points_of(scans: &[Observation]) -> u32 {
 }
 
 proptest! {
-    /// Design: a copy in a new country never lowers the points.
     #[test]
     fn a_copy_in_a_new_country_never_lowers_the_points(
         scans in prop::collection::vec(scans(), 0..60),

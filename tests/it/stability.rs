@@ -1,4 +1,4 @@
-//! Nothing behind the edges has to be up for what they hold.
+//! Static stability: held links are served while everything behind the edges is down.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tests::campaign::stability::{self, Plan};
 
 /// Redis, every control and Postgres are killed under load; the figures are `tests/campaign/run --stability`'s.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fleet_serves_on_when_all_behind_it_is_killed() -> Result<()> {
+async fn a_fleet_keeps_serving_when_its_backends_are_killed() -> Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let logs = tempfile::tempdir()?;
     let plan = Plan {

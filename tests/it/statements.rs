@@ -1,6 +1,6 @@
-//! Every SQL text of the store is understood by the engines that it is meant for.
+//! Every SQL text of the store can be prepared on its engines.
 //!
-//! The texts are read from the sources: constants, and the small macros that put statements together.
+//! The texts are read from the sources: constants, and the small macros that build statements.
 
 mod source;
 
@@ -192,7 +192,7 @@ async fn owners_of_properties_are_found_by_id() {
 
 /// The reader of the sources misses nothing: each literal that begins a statement is in one.
 #[test]
-fn no_statement_is_overlooked() {
+fn every_statement_is_listed() {
     let all = statements().unwrap();
     let folder = root().join("control");
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! The rules of the house that the compiler does not check: arrows between rooms, SQL, sizes, clocks.
+//! Architecture rules that the compiler does not check: dependencies between modules, SQL, file sizes, clocks.
 
 use std::{
     fs,
@@ -87,7 +87,7 @@ fn forbid(folder: &str, words: &[&str], why: &str) {
 }
 
 #[test]
-fn shared_depends_on_nothing_of_ours_and_does_no_io() {
+fn shared_is_pure() {
     let words = [
         "edge::",
         "control::",
@@ -104,7 +104,7 @@ fn shared_depends_on_nothing_of_ours_and_does_no_io() {
 }
 
 #[test]
-fn edge_knows_neither_control_nor_sql() {
+fn edge_depends_on_neither_control_nor_sql() {
     forbid("edge/src", &["control::", "axum", "sqlx"], "edge depends on shared only");
 }
 
@@ -145,7 +145,7 @@ fn store_and_publish_do_not_look_up() {
 }
 
 #[test]
-fn sql_stands_in_the_store_only() {
+fn sql_is_only_in_the_store() {
     let statements = ["\"SELECT ", "\"INSERT INTO ", "\"UPDATE ", "\"DELETE FROM ", "sqlx::query"];
     let folders = control().into_iter().chain(["deploy/standalone/src".to_owned()]);
     for (path, text) in folders.flat_map(|folder| sources(&folder)) {
@@ -162,7 +162,7 @@ fn sql_stands_in_the_store_only() {
 }
 
 #[test]
-fn no_file_holds_more_than_one_idea() {
+fn no_file_is_too_long() {
     let long: Vec<String> = ["shared", "edge", "control", "deploy", "tests", "benches"]
         .into_iter()
         .flat_map(sources)
@@ -174,7 +174,7 @@ fn no_file_holds_more_than_one_idea() {
 }
 
 #[test]
-fn nothing_is_left_undone() {
+fn no_unfinished_code_is_marked() {
     // Assembled, so that this file does not hold the words itself.
     let words = [
         ["TO", "DO"].concat(),

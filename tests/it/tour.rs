@@ -1,4 +1,4 @@
-//! A brand's tour end to end, as `deploy/tour` walks it: a product of its own, addresses of a small city database.
+//! The demo tour end to end, as `deploy/tour` runs it: a product of its own, and addresses of a small city database.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ use crate::decode::tools;
 const ITEMS: usize = 50;
 
 #[test]
-fn a_brand_tells_the_genuine_from_the_copied() {
+fn a_brand_distinguishes_genuine_from_copied_items() {
     tour().unwrap();
 }
 

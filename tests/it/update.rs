@@ -1,4 +1,4 @@
-//! A change is live where `wait=edges` says that it is: under scan load, over the real product (I5, I6).
+//! A change is live when `wait=edges` says so: under scan load, over the real product (I5, I6).
 
 use std::{
     sync::{
@@ -142,7 +142,7 @@ async fn watch(product: Arc<Product>, short_id: String, phase: Arc<AtomicU64>) -
 }
 
 /// An unknown id that edges remember as unknown becomes known at once, and a deleted one unknown for good.
-async fn what_is_created_is_there_and_what_is_deleted_is_gone(engine: Engine) -> Result<()> {
+async fn created_links_are_served_and_deleted_ones_are_404(engine: Engine) -> Result<()> {
     let product = Arc::new(Product::start(Options { engine, ..Options::default() }).await?);
     let id = product.create_product().await?;
     let (mut created, mut deleted) = (Vec::new(), Vec::new());
@@ -192,5 +192,5 @@ async fn what_is_created_is_there_and_what_is_deleted_is_gone(engine: Engine) ->
 
 crate::on_both_engines!(
     an_old_target_is_never_served_after_the_acknowledgement,
-    what_is_created_is_there_and_what_is_deleted_is_gone,
+    created_links_are_served_and_deleted_ones_are_404,
 );

@@ -1,4 +1,4 @@
-//! A new user: `deploy/run` as it stands, and the README's walk line by line.
+//! The steps of a new user: `deploy/run` unchanged, and the README's walk line by line.
 
 use std::{
     fs,

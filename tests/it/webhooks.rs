@@ -1,5 +1,5 @@
-//! Webhooks against the npm package `standardwebhooks`: a table of signatures, and the real product, killed again
-//! and again, to a receiver that verifies with it and is as unreliable as can be.
+//! Webhooks against the npm package `standardwebhooks`: a table of signatures, and the real product under repeated
+//! kills, with an unreliable receiver that verifies signatures with it.
 
 use std::{
     collections::BTreeSet,
@@ -183,7 +183,7 @@ async fn webhook(product: &Product, url: String) -> Result<String> {
 /// "Gets every event of a 100,000-action job at least once and none that the options exclude; a receiver that is
 /// down for a while, answers 500, hangs, answers slowly or closes early loses nothing and delays nobody else; control
 /// is killed with -9 ten times meanwhile."
-async fn every_event_of_a_job_arrives_whatever_dies(engine: Engine) -> Result<()> {
+async fn every_event_of_a_job_arrives_after_any_crash(engine: Engine) -> Result<()> {
     let (count, kills, hangs) = match std::env::var("WAYMARK_TEST_WEBHOOK_ACTIONS") {
         Ok(text) => (text.parse()?, MANY.0, MANY.1),
         Err(_) => GATE,
@@ -241,4 +241,4 @@ async fn every_event_of_a_job_arrives_whatever_dies(engine: Engine) -> Result<()
     Ok(())
 }
 
-crate::on_both_engines!(every_event_of_a_job_arrives_whatever_dies);
+crate::on_both_engines!(every_event_of_a_job_arrives_after_any_crash);

@@ -1,4 +1,4 @@
-//! The world as a model that the checker explores: bounds, actions, properties.
+//! The model for the checker: bounds, actions, properties.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

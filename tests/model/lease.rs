@@ -1,4 +1,4 @@
-//! Heartbeats and leases: what control knows of the edge, and what the edge knows of its own standing.
+//! Heartbeats and leases: what control knows of the edge, and the edge's own state.
 
 use super::{rule::Rule, world::World};
 

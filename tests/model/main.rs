@@ -1,8 +1,8 @@
-//! The push and the fill as a model: every order of steps of control, Redis, the stream, the disk and one edge,
-//! within bounds, against the invariants I1 to I8 of the project README; and broken forms of the rule, which must fail.
+//! The push and the fill as a model: every order of steps of control, Redis, the stream, the disk and one edge, within
+//! bounds, against the invariants I1 to I8 of `edge/README.md`; and broken variants of the rule, which must fail.
 //!
-//! `edge.rs` is the twin of `edge/src/cache/generation.rs` and `tail.rs`: who changes one changes the other.
-//! With `WAYMARK_TEST_MODEL_LONG` set, wider bounds are explored too.
+//! `edge.rs` mirrors `edge/src/cache/generation.rs` and `tail.rs`: a change of one is a change of the other. With
+//! `WAYMARK_TEST_MODEL_LONG` set, wider bounds are explored too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "what was explored, and how a broken form was found, is the result")]

@@ -1,4 +1,4 @@
-//! The switches of the rule: as it holds, and as it was broken.
+//! The switches of the fill rule: as it holds, and its broken variants.
 
 /// How a fill is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Taking {
     Leases,
 }
 
-/// Every switch of push.md section 3 (and of 2, where a publisher or a stream can break it).
+/// Every switch of the fill rule (`edge/README.md`), and of the publisher and the stream where they can break it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     pub(super) taking: Taking,

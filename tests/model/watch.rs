@@ -1,11 +1,11 @@
-//! What the edge has promised, and the invariants that its answers are held against.
+//! The promises of the edge, and the invariants that its answers are checked against.
 
 use super::{
     edge::Cache,
     truth::{Control, KEYS, NONE, Value},
 };
 
-/// An invariant of push.md section 4.
+/// An invariant of `edge/README.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Broken {
     /// `applied` fell, or skipped a revision.

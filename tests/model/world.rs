@@ -1,4 +1,4 @@
-//! Everything together: what may happen next, and what it leads to.
+//! The whole model: possible next steps, and their effects.
 
 use super::{
     edge::{Cache, Disk, EventStep},

@@ -1,4 +1,4 @@
-//! Everything that a database holds, to prove that something changed nothing.
+//! A fingerprint of everything in a database, to prove that an operation changed nothing.
 
 use std::collections::BTreeMap;
 

@@ -53,7 +53,7 @@ impl Fleet {
     /// Starts so many replicas over a fresh schema with one account and the short domain `tn.gg`.
     ///
     /// # Errors
-    /// One does not come up.
+    /// One does not start.
     pub async fn start(controls: usize) -> Result<Self> {
         let db = TestDb::new(Engine::Postgres).await?;
         let Location::Postgres(url, schema) = &db.location else { bail!("a fleet is on Postgres") };
@@ -63,7 +63,7 @@ impl Fleet {
     /// Starts so many replicas over an empty database, with one account and the short domain `tn.gg`.
     ///
     /// # Errors
-    /// One does not come up.
+    /// One does not start.
     pub async fn start_on(database: String, db: control::store::Db, controls: usize) -> Result<Self> {
         // The second call finds the provider there.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -92,7 +92,7 @@ impl Fleet {
     /// Starts one more replica.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn add_control(&mut self) -> Result<()> {
         let control = self.spawn_control(["127.0.0.1:0"; 3])?;
         self.controls.push(control);
@@ -102,7 +102,7 @@ impl Fleet {
     /// Starts a replica again, on the ports it had.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn restart_control(&mut self, at: usize) -> Result<()> {
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
         let Control { api, internal, admin, .. } = &self.controls[at];

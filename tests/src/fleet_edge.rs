@@ -1,4 +1,4 @@
-//! Edges of a fleet as processes: each with a key, a data folder and a name of its own.
+//! Edges of a fleet as processes, each with its own key, data folder and name.
 
 use std::{
     path::PathBuf,
@@ -32,7 +32,7 @@ impl Fleet {
     /// Starts an edge that knows every replica there is now.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn add_edge(&self, name: &str) -> Result<FleetEdge> {
         self.add_edge_with(name, self.redis_settings.clone())
     }
@@ -40,7 +40,7 @@ impl Fleet {
     /// Starts an edge that finds Redis by settings of its own.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn add_edge_with(&self, name: &str, redis: Vec<(&'static str, String)>) -> Result<FleetEdge> {
         let mut settings = self.edge_settings(name)?;
         settings.extend(redis);
@@ -131,7 +131,7 @@ impl FleetEdge {
     /// Starts it again on the same ports and folder.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn start_again(&mut self) -> Result<()> {
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
         let ports = [host(&self.url), host(&self.admin)];

@@ -1,4 +1,4 @@
-//! What the tests share: databases of both engines, and the parts of a running product.
+//! Shared test code: databases of both engines, and the parts of a running product.
 
 pub mod campaign;
 pub mod db;

@@ -1,4 +1,4 @@
-//! Writes small databases in MaxMind's form (MaxMind DB file format 2.0), for tests of geography.
+//! Writes small databases in MaxMind's format (MaxMind DB file format 2.0), for tests of geography.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! A small client of MQTT for tests: one packet after the other, and nothing done behind their back.
+//! A small MQTT client for tests: it sends one packet at a time, and does nothing implicitly.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The real product: the `waymark` binary as a process of its own, on free ports and a fresh database.
+//! The real product: the `waymark` binary as a process, on free ports and a fresh database.
 
 use std::{
     collections::HashMap,
@@ -129,7 +129,7 @@ impl Product {
     /// Starts the product on a fresh data folder.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub async fn start(options: Options) -> Result<Self> {
         let db = match options.engine {
             Engine::Sqlite => None,
@@ -141,7 +141,7 @@ impl Product {
     /// Starts the product on a fresh data folder, over a database of Postgres if one is given.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub async fn start_over(options: Options, db: Option<TestDb>) -> Result<Self> {
         // Both of a test's processes may use TLS; the second call finds the provider there.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -187,7 +187,7 @@ impl Product {
     /// Starts it again on the same data and the same ports, after [`Self::kill`] or [`Self::stop`].
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn start_again(&mut self) -> Result<()> {
         let mut command = Command::new(binary()?);
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
@@ -400,7 +400,7 @@ fn spawn(
 /// line by line and without indents.
 ///
 /// # Errors
-/// It does not come up in time, and is ended then.
+/// It does not start in time, and is ended then.
 pub fn spawn_up(command: &mut Command, deadline: Duration) -> Result<(Child, Vec<String>)> {
     spawn_until(command, "Ctrl-C", deadline)
 }
@@ -409,7 +409,7 @@ pub fn spawn_up(command: &mut Command, deadline: Duration) -> Result<(Child, Vec
 /// line and without indents.
 ///
 /// # Errors
-/// It does not come up in time, and is ended then.
+/// It does not start in time, and is ended then.
 pub fn spawn_until(command: &mut Command, last: &str, deadline: Duration) -> Result<(Child, Vec<String>)> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
     let stdout = child.stdout.take().context("no stdout")?;

@@ -1,4 +1,4 @@
-//! `/metrics` as `promtool check metrics` judges it: names, units, help.
+//! Checks `/metrics` with `promtool check metrics`: names, units, help.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! An edge as bytes: it speaks the stream's protocol and does nothing else.
+//! A minimal edge that speaks the stream's protocol and does nothing else.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Redis as processes of the test's own: on free ports, with their files in temporary folders.
+//! Redis processes for tests: on free ports, with their files in temporary folders.
 
 use std::{
     net::TcpListener,
@@ -31,7 +31,7 @@ impl RedisServer {
     /// Starts a server that keeps nothing on disk.
     ///
     /// # Errors
-    /// `redis-server` is not installed, or does not come up.
+    /// `redis-server` is not installed or does not start.
     pub async fn start() -> Result<Self> {
         Self::start_with(&[]).await
     }
@@ -39,7 +39,7 @@ impl RedisServer {
     /// Starts a server with more arguments, such as `--appendonly yes`.
     ///
     /// # Errors
-    /// `redis-server` is not installed, or does not come up.
+    /// `redis-server` is not installed or does not start.
     pub async fn start_with(arguments: &[&str]) -> Result<Self> {
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let mut last = None;
@@ -101,7 +101,7 @@ impl RedisServer {
     /// Starts it again on the same port and folder, after [`Self::kill`].
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub async fn start_again(&mut self) -> Result<()> {
         self.child = spawn(self.port, self.dir.path(), &self.arguments)?;
         wait(self.port, &mut self.child).await
@@ -149,7 +149,7 @@ impl RedisCluster {
     /// Starts `count` primaries, at least 3, and makes a cluster of them.
     ///
     /// # Errors
-    /// `redis-server` or `redis-cli` are not installed, or the cluster does not come up.
+    /// `redis-server` or `redis-cli` are not installed or the cluster does not start.
     pub async fn start(count: usize) -> Result<Self> {
         let mut nodes = Vec::new();
         while nodes.len() < count {

@@ -1,7 +1,7 @@
-//! A seeded simulation of items and their scans: how well the rules of assessment tell copies and diverted goods.
+//! A seeded simulation of items and their scans: how well the rules of assessment detect copies and diverted goods.
 //!
 //! What it assumes is in [`ASSUMPTIONS`], with reasons; nothing in it comes from real scans. Seeds below
-//! [`FIRST_EVALUATION_SEED`] are for work on the rules, those from it on are for figures that are told.
+//! [`FIRST_EVALUATION_SEED`] are for work on the rules, those from it on are for published figures.
 
 mod assumptions;
 mod atlas;

@@ -1,4 +1,4 @@
-//! The bars of the design, as far as this command measures them: a ratio of medians in one run each.
+//! The performance bars that this command can measure: each a ratio of medians in one run.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ const RESTART_SECONDS: f64 = 60.0;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Bar {
-    /// Its number in the design.
+    /// Its number.
     pub(crate) number: u8,
     /// What is compared.
     pub(crate) what: String,

@@ -67,7 +67,7 @@ pub(crate) struct Report {
     pub(crate) scans: Option<Scans>,
     /// The longest wait of a scan for the disk before the rounds, in microseconds.
     pub(crate) writer_lag_us: Option<u64>,
-    /// The bars of the design that the run has figures for.
+    /// The performance bars that the run has figures for.
     pub(crate) bars: Vec<Bar>,
     /// What was left out, and why.
     pub(crate) left_out: Vec<String>,

@@ -1,4 +1,4 @@
-//! Changes of targets under scan load: no old target after an acknowledged change (design: push, I4).
+//! Changes of targets under scan load: no old target after an acknowledged change.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},

@@ -65,7 +65,7 @@ struct Row {
 /// Runs the benchmark and prints a table.
 ///
 /// # Errors
-/// A server does not come up, an answer is wrong, or an edge's stream breaks its rules.
+/// A server does not start, an answer is wrong, or an edge's stream breaks its rules.
 pub fn run_push(mut args: PushArgs) -> Result<()> {
     if args.smoke {
         (args.edges, args.changes, args.bulk) = (vec![1, 3, 20], 20, 20_000);

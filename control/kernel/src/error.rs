@@ -1,10 +1,10 @@
-//! The errors of the crate: what a service function may fail with.
+//! The error of the crate: why a service function failed.
 
 use shared::problem::Code;
 
 use crate::store::StoreError;
 
-/// Why an operation was not carried out; says nothing about HTTP.
+/// Why an operation failed; independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The caller did something that `code` names; `errors` hold every fault, for the caller to read.

@@ -1,4 +1,4 @@
-//! `control export`: the actions of whole days as files, for engines of analytics (issue 9).
+//! `control export`: writes the actions of whole days to files, for analytics.
 
 use std::{io::Write as _, path::Path, process::ExitCode};
 
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_days_that_are_over_are_written() {
+    fn only_finished_days_are_exported() {
         // 2026-11-22T00:09:59Z and a second later.
         let (early, late) = (1_795_306_199_000, 1_795_306_200_000);
         assert_eq!(Days::parse(None, None, UnixMillis(early)).unwrap().last.to_string(), "2026-11-20");

@@ -1,4 +1,4 @@
-//! `control keys`: operator keys, directly in the database, since no API makes them.
+//! `control keys`: operator keys, directly in the database, because no API creates them.
 
 use std::{
     io::{self, Read as _},
@@ -81,18 +81,12 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
 }
 
 /// Makes a key for the first operator and prints it.
-///
-/// # Errors
-/// The database failed.
 pub async fn create(db: &Db) -> Result<(), Failure> {
     say(&seed::create_key(db, &SystemClock, &SystemRandom).await.map_err(failed)?);
     Ok(())
 }
 
 /// Prints a line for each key of the first operator: the start of its SHA-256, when it was made, its state.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(db: &Db) -> Result<(), Failure> {
     for key in seed::list_keys(db).await.map_err(failed)? {
         let start: String = key.hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -112,7 +106,7 @@ fn date(at: UnixMillis) -> String {
 /// Revokes keys and says so; `advice` is the command that makes a new one.
 ///
 /// # Errors
-/// The key has not the form of one, or the database failed.
+/// The key has not the form of one.
 pub async fn revoke(db: &Db, which: Which, advice: &str) -> Result<ExitCode, Failure> {
     if which.all {
         let count = seed::revoke_all_keys(db, &SystemClock).await.map_err(failed)?;

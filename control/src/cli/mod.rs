@@ -1,4 +1,4 @@
-//! The command line of `control`: reads it, runs one command, and turns its end into an exit code.
+//! The command line of `control`: parses it, runs one command, and maps the result to an exit code.
 
 use std::{
     io::{self, Write as _},

@@ -1,4 +1,4 @@
-//! `control worker`: works on jobs, and serves nobody.
+//! `control worker`: runs jobs and serves no requests.
 
 use std::{
     io::{self, Write as _},

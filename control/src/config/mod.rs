@@ -1,4 +1,4 @@
-//! What control is told at start; read, checked and typed before any port is bound.
+//! The settings of control, parsed and checked before any port is bound.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -76,7 +76,7 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Folder of certificates.
     pub tls_dir: Option<PathBuf>,
-    /// Whether a TLS proxy stands in front.
+    /// Whether there is a TLS proxy in front.
     pub behind_tls_proxy: bool,
     /// Whether webhooks may lead to loopback.
     pub webhooks_loopback: bool,
@@ -173,7 +173,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks what single settings cannot tell.
+    /// Checks combinations of settings.
     fn check(&self) -> Result<(), ConfigError> {
         let plain = [
             ("WAYMARK_API_LISTEN", self.api_listen),

@@ -1,4 +1,4 @@
-//! From text to what the settings of control alone mean, and whether they fit; the rest is in [`shared::settings`].
+//! Parses and checks the settings that only control has; the rest is in [`shared::settings`].
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
@@ -50,7 +50,7 @@ pub fn domains(text: &str) -> Result<Vec<DomainSetting>, ConfigError> {
 /// A number up to a million.
 ///
 /// # Errors
-/// It is none.
+/// The text is not one.
 pub fn count(key: &'static str, text: Option<&str>, default: u32) -> Result<u32, ConfigError> {
     const MAX: u32 = 1_000_000;
     let Some(text) = text else { return Ok(default) };
@@ -85,7 +85,7 @@ pub fn operator_key(text: Option<String>) -> Result<Option<String>, ConfigError>
     }
 }
 
-/// Where the content of files is, if anything is said.
+/// The store of file content, if it is set.
 ///
 /// # Errors
 /// It is neither a folder nor a bucket.
@@ -149,7 +149,7 @@ pub struct CapacityTexts<'a> {
 /// # Errors
 /// One is no number in its range.
 pub fn capacity(texts: &CapacityTexts<'_>) -> Result<CapacityLimits, ConfigError> {
-    /// Fewer would leave nobody a share.
+    /// With fewer, shares would be empty.
     const LEAST: usize = 8;
     const MOST: usize = 1_000_000;
     let default = CapacityLimits::default();
@@ -185,7 +185,7 @@ pub fn capacity(texts: &CapacityTexts<'_>) -> Result<CapacityLimits, ConfigError
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 // Spec gap: how long jobs can be read is not shown.
-/// How long jobs are kept once they have ended, unless something else is said: 30 days.
+/// Default retention of finished jobs: 30 days.
 pub const JOBS_KEPT: Duration = Duration::from_secs(30 * DAY_SECONDS);
 
 /// How long jobs are kept once they have ended; `None` is for ever.
@@ -228,10 +228,10 @@ pub fn check_certificates(dir: &Path) -> Result<(), ConfigError> {
     ))
 }
 
-/// A city database that is a file.
+/// Checks a city database.
 ///
 /// # Errors
-/// It is none.
+/// The file is not one.
 pub fn check_geoip(file: Option<&Path>) -> Result<(), ConfigError> {
     match file {
         Some(file) if !file.is_file() => Err(ConfigError::new(

@@ -1,4 +1,4 @@
-//! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
+//! Settings as text, merged from flags, environment and a TOML file, in this order.
 
 use std::path::PathBuf;
 
@@ -312,7 +312,7 @@ impl Place {
     /// The database of a command that works on both engines: Postgres, or the SQLite file of `waymark up`.
     ///
     /// # Errors
-    /// It is neither, the SQLite file is not there, or the settings cannot be read.
+    /// It is neither, the SQLite file does not exist, or the settings cannot be read.
     pub fn database(self) -> Result<Database, ConfigError> {
         let settings =
             Settings { config: self.config, database_url: self.database_url, ..Settings::default() };

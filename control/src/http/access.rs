@@ -1,4 +1,4 @@
-//! Who calls: the key of a request, and `GET /access` (contract: Authentication).
+//! Authentication of requests by their key, and `GET /access`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     service::{App, access},
 };
 
-/// The query parameter that stands in for the header.
+/// The query parameter that may replace the header.
 pub(super) const TOKEN_PARAMETER: &str = "access_token";
 
 /// The caller behind the key of a request.

@@ -1,4 +1,4 @@
-//! Accesses of operators to an account over HTTP, under their older and their newer name (decisions 3).
+//! HTTP: operators' accesses to an account, under their old and new paths.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -37,7 +37,7 @@ pub(super) struct OperatorAccessDocument {
 }
 
 impl OperatorAccessDocument {
-    /// The document of an operator; `caller` is who asks, with the key it came by.
+    /// The document of an operator; `caller` is the caller's id, with the key of the request.
     fn new(operator: Operator, caller: (&str, &str)) -> Self {
         let id = operator.id.to_string();
         Self {

@@ -1,4 +1,4 @@
-//! The types of actions over HTTP (decisions 4).
+//! HTTP: action types.
 
 use std::sync::Arc;
 

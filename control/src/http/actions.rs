@@ -1,4 +1,4 @@
-//! Actions over HTTP as they are read (decisions 4).
+//! HTTP: reading actions.
 
 use std::sync::Arc;
 
@@ -78,10 +78,10 @@ impl ActionDocument {
         if !shown.context {
             members.remove("context");
         }
-        // Of an item that is not known, a result repeats what was asked about.
+        // For an unknown item, a result repeats what was requested.
         let asked = members.get("thng").and_then(Value::as_str).map(str::to_owned);
         let asked = asked.filter(|_| action.kind == RESULTS);
-        // The columns win over what a document may hold under the same name.
+        // The columns override members of the document with the same name.
         for name in ["id", "createdAt", "timestamp", "type", "thng", "product"] {
             members.remove(name);
         }

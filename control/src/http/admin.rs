@@ -1,4 +1,4 @@
-//! The listener for operators: `/live`, `/ready`, `/metrics`. Its requests are in no metric of users.
+//! The listener for operators: `/live`, `/ready`, `/metrics`. Its requests are not counted as requests of users.
 
 use std::{
     fs, io,
@@ -37,7 +37,7 @@ pub use worker::WorkerAdmin;
 /// Silence of the change log after which a replica is not ready: it can neither read nor write then.
 const STALE_AFTER: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Most connections at once: those of a few that look.
+/// Most connections: this listener has few clients.
 const MAX_CONNECTIONS: usize = 64;
 
 /// What an admin listener answers: status, media type, body.
@@ -201,7 +201,7 @@ pub async fn run_admin(
         std::future::ready(response)
     });
     let listeners = ApiListeners { plain: vec![listener], tls: None };
-    // One that asks for nothing makes room for the next.
+    // Connections without a request in flight are closed to make room for new ones.
     let bounds =
         Bounds { newcomers: Some(MAX_CONNECTIONS), ..Bounds::plain(MAX_CONNECTIONS, MAX_CONNECTIONS) };
     let clients = Clients {

@@ -1,4 +1,4 @@
-//! From an error to the answer: every refusal leaves in one form (decisions 1, error body).
+//! Maps errors to responses, all with the common error body.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_nothing_of_its_cause() {
+    fn internal_errors_hide_their_cause() {
         let refusal = Refusal::from(ServiceError::Store(StoreError::Row("secret".to_owned())));
         assert_eq!(refusal.code, Code::Internal);
         assert!(refusal.errors.is_empty());

@@ -1,4 +1,4 @@
-//! Applications over HTTP (decisions 3).
+//! HTTP: applications.
 
 use std::sync::Arc;
 

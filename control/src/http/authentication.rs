@@ -1,4 +1,4 @@
-//! Assessment of items over HTTP (contract: Authentication assessment).
+//! HTTP: assessment of items.
 
 use std::sync::Arc;
 

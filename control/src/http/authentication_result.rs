@@ -1,4 +1,4 @@
-//! The result of an assessment as the OpenAPI document describes it; it is answered as an action.
+//! The result of an assessment as the OpenAPI document describes it. It is returned as an action.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Batches over HTTP; their tasks are in `tasks`.
+//! HTTP: batches. Their tasks are in `tasks`.
 
 use std::sync::Arc;
 

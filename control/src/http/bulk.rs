@@ -1,7 +1,7 @@
-//! Many named resources by one request: bulk `PUT` and `DELETE` with `?ids=`, and arrays on `POST`.
+//! Operations on many named resources in one request: bulk `PUT` and `DELETE` with `?ids=`, and arrays on `POST`.
 //!
-//! Spec gap: what these answer is not shown. The vendor's Java client insists on 204 for the `PUT`, on 200 for the
-//! `DELETE`, and reads the number of resources from `x-result-count`.
+//! Spec gap: the platform API does not show the responses. The vendor's Java client insists on 204 for the `PUT`, on
+//! 200 for the `DELETE`, and reads the number of resources from `x-result-count`.
 
 use std::sync::Arc;
 

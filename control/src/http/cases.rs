@@ -1,4 +1,4 @@
-//! Cases of assessments over HTTP.
+//! HTTP: cases of assessments.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who a request comes from: the client's address behind edges and proxies.
+//! The client of a request: its address behind edges and proxies.
 
 use axum::{
     extract::{ConnectInfo, Request},
@@ -10,10 +10,9 @@ use shared::client_address::{ClientAddress, EDGE_TOKEN, PROXY_HEADERS};
 use super::serve::Connection;
 use crate::service::App;
 
-/// The client's address; `None` where a request came over no socket.
+/// The client's address; `None` if a request came over no socket.
 ///
-/// An edge that shows its key says who the client is, which is then never a program of this machine; for others
-/// the trusted proxies do.
+/// An edge that presents its key names the client, which is then never local; otherwise the trusted proxies do.
 pub(super) fn address(app: &App, request: &Request) -> Option<ClientAddress> {
     let peer = request.extensions().get::<ConnectInfo<Connection>>()?.0.peer.ip().to_canonical();
     let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);

@@ -1,4 +1,4 @@
-//! What is in collections, over HTTP: Thngs and other collections (decisions 4).
+//! HTTP: members of collections, which are Thngs and other collections.
 
 use std::sync::Arc;
 

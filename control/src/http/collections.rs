@@ -1,4 +1,4 @@
-//! Collections over HTTP (decisions 4); what is in them is in `collection_members`.
+//! HTTP: collections. Their members are in `collection_members`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Commissioning over HTTP (contract: Commissioning).
+//! HTTP: commissioning.
 
 use std::sync::Arc;
 

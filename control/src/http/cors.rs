@@ -1,6 +1,6 @@
-//! Browser clients of any origin: the API takes keys and no cookies, so every page may call it.
+//! CORS: the API accepts keys and no cookies, so pages of any origin may call it.
 //!
-//! Application keys are made to lie in public pages, and the vendor's SDK runs there (decisions 3).
+//! Application keys are meant to be in public pages, where the vendor's SDK runs.
 
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
@@ -11,7 +11,7 @@ use axum::{
 const EXPOSED: &str = "Allow, Content-Disposition, ETag, Link, Location, Preference-Applied, RateLimit-Limit, \
     RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Ignored, X-Request-Id, X-Result-Count";
 
-/// `*` stands for every header but `Authorization`.
+/// `*` covers every header but `Authorization`.
 const ALLOWED: &str = "Authorization, *";
 
 /// How long a browser need not ask again, in seconds: the longest that any of them keeps.
@@ -34,7 +34,7 @@ pub(super) fn preflight(refused: Response) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Lets scripts of every origin read an answer; credentials of the browser are never asked for.
+/// Lets scripts of every origin read a response; browser credentials are never used.
 pub(super) fn open(headers: &mut HeaderMap) {
     set(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
     set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

@@ -1,4 +1,4 @@
-//! The docs page, made from the OpenAPI document; self-contained, without scripts.
+//! The docs page, generated from the OpenAPI document; self-contained, without scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-widt
     pre{background:#222}td,th{border-color:#333}h2{border-color:#444}\
     .maturity{color:#aaa;border-color:#555}a{color:#8cf}}";
 
-/// The whole page as HTML, of the document as it is served.
+/// The whole page as HTML, for the document as it is served.
 pub(super) fn page(document: &Value) -> String {
     let mut groups: BTreeMap<&str, Vec<(&str, &str, &Value)>> = BTreeMap::new();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
@@ -168,7 +168,7 @@ fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     target.unwrap_or(schema)
 }
 
-/// What a value is, with its bounds: `integer, 95 to 800`.
+/// The type of a value, with its bounds: `integer, 95 to 800`.
 fn kind(document: &Value, schema: &Value) -> String {
     let schema = resolve(document, schema);
     if let Some(words) = schema["enum"].as_array() {

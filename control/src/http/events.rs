@@ -1,4 +1,4 @@
-//! The stream of events over HTTP: `text/event-stream`, as browsers and scripts read it (issue 9).
+//! HTTP: the event stream as server-sent events (`text/event-stream`).
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// What a stream is, as `Accept` names it.
+/// The media type of a stream.
 const EVENT_STREAM: &str = "text/event-stream";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -101,7 +101,7 @@ pub(super) async fn stream(
         pieces.recv().await.map(|piece| (piece, pieces))
     });
     let body = Body::from_stream(pieces.map(Ok::<_, std::convert::Infallible>));
-    // Proxies that gather what they pass on would hold events back.
+    // Buffering proxies would delay events.
     let headers = [
         (header::CONTENT_TYPE, EVENT_STREAM),
         (header::CACHE_CONTROL, "no-store"),
@@ -144,7 +144,7 @@ pub(super) async fn export(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    // What was made in this millisecond may not be all there yet.
+    // Rows of the present millisecond may not be complete yet.
     let to = to.unwrap_or_else(|| app.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);
     let request = export::Request { from, to: to.0, after, project, client: info.client };

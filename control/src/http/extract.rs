@@ -1,4 +1,4 @@
-//! What handlers take from a request: JSON bodies, query parameters, parts of the path.
+//! Extractors: JSON bodies, query parameters, path segments.
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
@@ -127,7 +127,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
             all: pairs(parts.uri.query().unwrap_or_default()).collect(),
             known: parts.extensions.get::<Ignored>().cloned(),
         };
-        // No column holds U+0000, and Postgres fails on a parameter that does; a key is looked at for itself.
+        // No column holds U+0000, and Postgres fails on a parameter that does; keys are checked separately.
         let bad = query.known().find(|(name, value)| value.contains('\0') && *name != TOKEN_PARAMETER);
         if let Some((name, _)) = bad {
             let fault = format!("{name} in the query must not hold U+0000.");

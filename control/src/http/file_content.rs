@@ -1,4 +1,4 @@
-//! The bytes of files, both ways as they come: never whole in memory (decisions 4).
+//! HTTP: upload and download of file content, streamed and never whole in memory.
 
 use std::sync::Arc;
 
@@ -96,9 +96,9 @@ pub(super) async fn download(
     Ok((headers, Body::from_stream(bytes)).into_response())
 }
 
-/// Who asks: by a signature in the URL, else by a key, else nobody known.
+/// Authenticates: by a signature in the URL, else by a key, else anonymous.
 async fn visitor(app: &Arc<App>, parts: &mut Parts, id: &str, purport: Purport) -> Result<Visitor, ApiError> {
-    // As it was sent: what does not fit opens nothing, whatever it holds.
+    // Parsed as it was sent: an invalid signature opens nothing.
     let query = Query::of(parts.uri.query().unwrap_or_default());
     if let Some(signature) = query.find("signature") {
         let expires = query.find("expires").and_then(|text| text.parse().ok()).map(UnixMillis);

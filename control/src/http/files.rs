@@ -1,4 +1,4 @@
-//! The records of files over HTTP (decisions 4); their bytes are in `file_content`.
+//! HTTP: file records. Their content is in `file_content`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What webhooks and reactions have in common over HTTP.
+//! HTTP code that webhooks and reactions share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Jobs over HTTP (contract: Jobs; decisions 8).
+//! HTTP: jobs.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! What each operation knows: query parameters and members of its body, as the OpenAPI document declares them.
+//! Detects query parameters and body members that an operation does not know, from the OpenAPI document
+//! (`control/README.md`, "Unknown members").
 //!
-//! The document is the one declaration: handlers are given only what it names. The rest is named in `X-Ignored`,
-//! or refused where the client asks for it by `Prefer: handling=strict` (RFC 7240). So is a body that says something
-//! to an operation without one, except on DELETE: there it is always refused, since it may be meant to select.
+//! The document is the only declaration: handlers receive only what it names. The rest is listed in `X-Ignored`, or
+//! refused if the client asks for that by `Prefer: handling=strict` (RFC 7240). A body on an operation without one is
+//! treated alike, except on DELETE: there it is always refused, because it may be meant to select.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,7 +33,7 @@ use crate::domain::{
 /// Names what of a request was ignored.
 pub(super) const IGNORED: HeaderName = HeaderName::from_static("x-ignored");
 
-/// Says which preference of the request was followed.
+/// Names the preference of the request that was applied.
 pub(super) const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -85,12 +86,12 @@ impl Operation {
         }
     }
 
-    /// Whether a query parameter is one of the operation; a key may stand in every query.
+    /// Whether the operation has this query parameter; a key is allowed in every query.
     pub(super) fn has_parameter(&self, name: &str) -> bool {
         name == TOKEN_PARAMETER || self.parameters.contains(name)
     }
 
-    /// What a body says to an operation that takes none.
+    /// Classifies a body of an operation that takes none.
     fn read_undeclared(bytes: &[u8]) -> Undeclared {
         if bytes.trim_ascii().is_empty() {
             return Undeclared::Nothing;
@@ -143,7 +144,7 @@ pub(super) fn operation(method: &Method, path: &str) -> Option<&'static Operatio
     OPERATIONS.by_route.get(&(method.to_string(), path.to_owned()))
 }
 
-/// Removes from a message what the request that it stands for does not know.
+/// Removes members of a message that the corresponding request does not know.
 pub(crate) fn remove_unknown(topic: &Topic, message: &mut Value) -> Unknown {
     let (method, path) = match topic {
         Topic::Properties(owner, _) => (Method::PUT, format!("/{}s/{{id}}/properties", owner.as_str())),
@@ -177,7 +178,7 @@ impl Ignored {
         self.operation.has_parameter(name)
     }
 
-    /// Takes from a body what the operation does not know; refuses it if the client wants that.
+    /// Removes unknown members from a body; refuses it if the client wants that.
     pub(super) fn check(&self, body: &mut Value) -> Result<(), ApiError> {
         let unknown = self.operation.remove_unknown(body);
         if self.is_strict && !unknown.is_empty() {
@@ -189,9 +190,9 @@ impl Ignored {
         Ok(())
     }
 
-    /// Removes a body from a request whose operation takes none, and names what it said.
+    /// Removes the body of a request whose operation takes none, and records its members as ignored.
     ///
-    /// Old clients send a body with a GET. `is_refused` makes a body that says something an error.
+    /// Old clients send a body with a GET. With `is_refused`, a body with content is an error.
     async fn check_undeclared(&self, request: Request, is_refused: bool) -> Result<Request, ApiError> {
         if self.operation.takes_body || request.body().is_end_stream() {
             return Ok(request);
@@ -215,7 +216,7 @@ impl Ignored {
     }
 }
 
-/// The layer: finds unknown parameters before the operation runs, and names in the answer what was ignored.
+/// The layer: finds unknown parameters before the operation runs, and lists in the response what was ignored.
 pub(super) async fn name_unknown(mut request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
     let Some(operation) = path.and_then(|path| operation(request.method(), path.as_str())) else {
@@ -230,7 +231,8 @@ pub(super) async fn name_unknown(mut request: Request, next: Next) -> Response {
         }
     }
     let is_strict = handling == Some(Handling::Strict);
-    // A DELETE that ignored `?from=` would remove what was to be kept, and a list more than was asked for.
+    // A DELETE that ignored `?from=` would delete what was to be kept, and a list that ignored `filter` would return
+    // more than was asked for.
     let is_delete = *request.method() == Method::DELETE;
     let is_selection = is_delete || seen.contains("filter");
     let is_refused = (is_strict || is_selection) && !unknown.is_empty();
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_undeclared_body_says_nothing_or_names_members_or_has_no_names() {
+    fn undeclared_bodies_are_empty_named_or_unnamed() {
         for (body, expected) in [
             ("", None),
             (" \r\n", None),

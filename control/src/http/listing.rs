@@ -1,4 +1,4 @@
-//! Lists: their parameters, and the `Link` to the next page (contract: Pagination; decisions 2).
+//! HTTP lists: their parameters, and the `Link` to the next page (`control/README.md`, "Lists").
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ use crate::{
     service::App,
 };
 
-/// Most ids in `ids=` (decisions 2).
+/// Most ids in `ids=`.
 const MAX_IDS: usize = 100;
 
 const PAGE_TOKEN: &str = "nextPageToken";
@@ -31,12 +31,12 @@ const PAGE_TOKEN: &str = "nextPageToken";
 /// The deprecated way to say where a page begins; beside a token it only counts.
 const PAGE_NUMBER: &str = "page";
 
-/// Last page that can be asked for by number: the rows before it are read and passed over.
+/// Last page that can be requested by number: the rows before it are read and skipped.
 pub(super) const MAX_PAGE: u32 = 100_000;
 
 pub(super) const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
 
-/// What `encodeURIComponent` leaves as it is, but for `!'()*`, which may stay encoded.
+/// Characters that `encodeURIComponent` does not encode, except `!'()*`, which may be encoded.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What a list is asked for, and what its next page is bound to.
@@ -175,7 +175,7 @@ impl Listing {
     }
 }
 
-/// Whether a parameter says where the page begins, which no token is bound to.
+/// Whether a parameter selects the position of the page, which tokens are not bound to.
 fn is_position(kind: &ListType, name: &str) -> bool {
     name == PAGE_TOKEN || (kind.numbered && name == PAGE_NUMBER)
 }

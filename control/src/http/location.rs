@@ -1,4 +1,4 @@
-//! Points and locations as they travel (contract: Common conventions).
+//! Points and locations in JSON.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
-//! Registration, logins and logout of application users over HTTP (decisions 3).
+//! HTTP: registration, login and logout of application users.
 //!
-//! Spec gap: what these answer is not shown. The vendor's Java client insists on 201 for each of its POSTs, so all
-//! but `/users/login`, which it does not know, answer 201; other clients take any 2xx.
+//! Spec gap: the platform API does not show the responses. The vendor's Java client insists on 201 for each of its
+//! POSTs, so all but `/users/login`, which it does not know, answer 201; other clients accept any 2xx.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What every request passes through, outermost first: id, prefix, time limit, panics, the error body.
+//! Middleware of every request, outermost first: request id, `/v2` prefix, time limit, panics, the error body.
 
 use std::{
     convert::Infallible,
@@ -107,7 +107,7 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
         client: client.map(|client| client.ip),
         limited_as: client.and_then(ClientAddress::limited),
     };
-    // HTTP/2 carries the host in the URI; whoever looks for it further in looks at the header.
+    // HTTP/2 carries the host in the URI; later layers read the header.
     if let Some(authority) = request.uri().authority()
         && let Ok(host) = HeaderValue::from_str(authority.as_str())
     {
@@ -170,7 +170,7 @@ fn failure(code: Code, kind: Failure, detail: &str) -> Refusal {
     Refusal { code, errors: Vec::new(), detail: Some((kind, detail.to_owned())) }
 }
 
-/// Gives every error its body, also those that the router makes itself.
+/// Adds the error body to every error, also to those of the router.
 fn complete(mut response: Response, docs_url: &str, metrics: &Metrics) -> Response {
     let status = response.status();
     let refusal = match response.extensions_mut().remove::<Refusal>() {
@@ -256,7 +256,7 @@ fn two_keys(headers: &HeaderMap) -> Option<Refusal> {
 const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NOT_STRICT: HeaderValue = HeaderValue::from_static("max-age=0");
 
-/// Adds what every answer says to browsers and caches; `over_tls` says whether certificates are development ones.
+/// Adds headers for browsers and caches to every response; `over_tls` says whether certificates are development ones.
 pub(super) fn protect(headers: &mut HeaderMap, over_tls: Option<bool>) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prefix_is_cut_once() {
+    fn the_v2_prefix_is_stripped_once() {
         for (path, expected) in [
             ("/thngs", "/thngs"),
             ("/v2/thngs", "/thngs"),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn panics_and_long_runs_become_answers() {
+    async fn panics_and_timeouts_become_error_responses() {
         async fn broken() -> Response {
             panic!("secret")
         }
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn request_ids_are_harmless() {
+    fn request_ids_are_sanitised() {
         for (id, expected) in
             [("abcdefgh", true), ("short", false), ("a b c d e f", false), ("a-b_c-d_1", true)]
         {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_protected_and_one_key_is_enough() {
+    fn responses_have_security_headers_and_one_key_suffices() {
         for (over_tls, kind, expected) in [
             (None, "application/json", [None, Some("no-store")]),
             (Some(false), "application/json", [Some("max-age=31536000"), Some("no-store")]),

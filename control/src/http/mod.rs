@@ -1,7 +1,7 @@
-//! The API over HTTP: extract, call one service function, answer.
+//! The HTTP API: extract, call one service function, respond.
 //!
-//! Every route stands in `router`; every error leaves through `api_error`; what all requests share
-//! (ids, the `/v2` prefix, limits, panics) is in `middleware`.
+//! Every route is in `router`; every error leaves through `api_error`; what all requests share (ids, the `/v2` prefix,
+//! limits, panics) is in `middleware`.
 
 mod access;
 mod accesses;

@@ -1,4 +1,4 @@
-//! Actions over HTTP as they are made and removed (decisions 4).
+//! HTTP: creating and deleting actions.
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -1,7 +1,7 @@
-//! `Idempotency-Key` on every POST that creates: a repeat gets the first answer and does nothing again.
+//! `Idempotency-Key` on every POST that creates: a repeat gets the first response and has no further effect.
 //!
-//! The key is stored by the transaction that carries the request out ([`Claim`]), the answer right after it.
-//! Redirections keep theirs in the transaction itself, and are left out here.
+//! The key is stored by the transaction that carries out the request ([`Claim`]), the response right after it.
+//! Redirections store both in the transaction itself and are not handled here.
 
 use std::{
     collections::HashSet,
@@ -43,13 +43,13 @@ pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 
 /// How long a repeat waits for the first request, which is still under way.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks.
+/// Poll interval.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Largest answer that is kept; none that a create gives comes near it.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// Parameters that are no part of what a request says.
+/// Parameters that are not part of a request's identity.
 const NO_PART: [&str; 3] = [TOKEN_PARAMETER, "wait", "timeout"];
 
 /// What the layer needs.
@@ -66,7 +66,7 @@ impl Creates {
             let post = item.post.as_ref();
             let answers =
                 |status: &str| post.is_some_and(|post| post.responses.responses.contains_key(status));
-            // What is accepted and done later is created, too.
+            // An operation that is accepted and executed later creates something, too.
             let is_create = answers("201") || answers("202");
             is_create && !path.contains("/redirections") && !path.ends_with("/redirector")
         });
@@ -110,7 +110,7 @@ pub(super) async fn once(State(creates): State<Creates>, request: Request, next:
                 },
             }
         }
-        // The operation says what is wrong with the key.
+        // The operation reports the fault of the key.
         Err(_) => next.run(request).await,
     }
 }
@@ -190,7 +190,7 @@ pub(super) fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
     })
 }
 
-/// Hash of what a request says: who, where, with which parameters and which body.
+/// Hash of a request's identity: caller, path, parameters and body.
 fn said(actor: &Actor, path: &str, query: &str, bytes: &[u8]) -> [u8; 32] {
     let query: Vec<_> = pairs(query).filter(|(name, _)| !NO_PART.contains(&name.as_str())).collect();
     let mut hash = Sha256::new();
@@ -202,9 +202,9 @@ fn said(actor: &Actor, path: &str, query: &str, bytes: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Makes bytes readable only with the API key that they were answered to, and readable again.
+/// Encrypts or decrypts a response with the API key of its caller.
 ///
-/// The key stream is used for one answer: key, account and time are in it.
+/// The key stream is used for one response: key, account and time are part of it.
 fn seal(claim: &Claim, api_key: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new_derive_key("waymark 2026-11 kept answers");
     hasher.update(

@@ -1,4 +1,4 @@
-//! The OpenAPI document: what the macros cannot know, and what every operation shares.
+//! The OpenAPI document: what the macros cannot know, and what all operations share.
 
 mod bodies;
 mod parameters;
@@ -170,7 +170,7 @@ fn add_errors(method: &HttpMethod, operation: &mut Operation) {
         let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
         let of_images = matches!(code, Code::CannotRender);
         if (takes_body || !of_bodies) && (draws || !of_images) {
-            // What an operation says of an error itself is its description.
+            // An operation's own description of an error takes precedence.
             let response = ResponseBuilder::new().description(code.text()).build();
             let responses = &mut operation.responses.responses;
             responses.entry(code.status().to_string()).or_insert(RefOr::T(response));
@@ -190,7 +190,7 @@ fn errors() -> Value {
     Value::Object(all.collect())
 }
 
-/// The document as it is served: what OpenAPI can say and the macros cannot.
+/// The document as it is served: adds what the macros cannot express.
 pub(super) fn render(document: &Document) -> Value {
     let mut whole = serde_json::to_value(document).unwrap_or_default();
     whole["components"]["schemas"]["JsonValue"] = parts::json_value();
@@ -277,7 +277,7 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     }
 }
 
-/// Adds what a write that waits for the edges answers beside what it answers at once.
+/// Adds the responses of a write that waits for the edges.
 fn describe_waits(responses: &mut Value) {
     let state = |description: &str| json!({"description": description, "content": {"application/json": {}}});
     if responses.get("202").is_none() {
@@ -299,7 +299,7 @@ fn refer(response: &mut Value, code: Code) {
 }
 
 fn add_headers(response: &mut Value, operation: &str, status: &str) {
-    // Beside what an error has, what was ignored.
+    // Successful responses also list what was ignored.
     if status.starts_with('2') {
         for name in ["X-Ignored", "Preference-Applied"] {
             response["headers"][name] = json!({"$ref": format!("#/components/headers/{name}")});
@@ -357,7 +357,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
         "types" => parts::formatted("event-types", "Types of events, with commas."),
         "match" => parts::formatted("event-match", "A filter of events."),
-        // Clients that have heard nothing yet send an empty one.
+        // Clients that have received nothing yet send an empty one.
         "lastEventId" => {
             json!({"type": "string", "pattern": "^((0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17}))?$"})
         }

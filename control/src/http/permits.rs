@@ -1,4 +1,4 @@
-//! The permit of the connection that a request came by: when it is at work, and whose key it showed.
+//! The connection permit of a request: marks it as active, and records whose key it presented.
 
 use std::{
     net::IpAddr,
@@ -77,7 +77,7 @@ pub(super) fn prove(parts: &Parts, actor: &Actor, key: [u8; 32]) -> Result<(), S
     permit.prove(&holder(actor, key)).map_err(refusal)
 }
 
-/// Gives the connection to the caller for as long as it stays, whoever relays it.
+/// Assigns a long-lived connection to the caller, even if a proxy relays it.
 pub(super) fn hold(
     parts: &Parts,
     actor: &Actor,

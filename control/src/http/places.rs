@@ -1,4 +1,4 @@
-//! Places over HTTP (decisions 4).
+//! HTTP: places.
 
 use std::sync::Arc;
 
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn searches_are_read_or_refused() {
+    fn nearby_searches_are_parsed_or_refused() {
         for (query, expected) in [
             ("", Ok(None)),
             ("perPage=3", Ok(None)),

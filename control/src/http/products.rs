@@ -1,4 +1,4 @@
-//! Products over HTTP (decisions 4).
+//! HTTP: products.
 
 use std::{collections::BTreeMap, sync::Arc};
 

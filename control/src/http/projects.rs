@@ -1,4 +1,4 @@
-//! Projects over HTTP (decisions 3).
+//! HTTP: projects.
 
 use std::sync::Arc;
 

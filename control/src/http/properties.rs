@@ -1,4 +1,4 @@
-//! Properties of Thngs and products over HTTP (contract: Properties; decisions 7).
+//! HTTP: properties of Thngs and products.
 
 use std::sync::Arc;
 

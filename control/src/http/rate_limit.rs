@@ -1,4 +1,4 @@
-//! What clients hear of the limits: `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` as in
+//! Response headers of rate limits: `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` as in
 //! draft-ietf-httpapi-ratelimit-headers-06, the last with three fields, and `Retry-After`.
 
 use std::{
@@ -54,7 +54,7 @@ pub(super) fn count(app: &App, parts: &Parts, actor: &Actor, key: &[u8; 32]) -> 
     check(verdict, parts.extensions.get(), "with public keys of this account")
 }
 
-/// Counts a request that is refused for want of a key; gives the refusal that goes out.
+/// Counts a request that is refused because of its key; returns the refusal to send.
 pub(super) fn count_refusal(app: &App, parts: &Parts, refusal: ServiceError) -> ServiceError {
     let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.limited_as);
     match check(app.limiter.refusal(client), parts.extensions.get(), "without a key that is known") {
@@ -77,9 +77,9 @@ pub(super) fn count_login(
     check(app.limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
 }
 
-/// Whether a path, without the version prefix, takes passwords or codes, or makes users.
+/// Whether a path, without the version prefix, accepts passwords or codes, or creates users.
 fn is_login(path: &str) -> bool {
-    // Decoded as the router will: what is encoded reaches the same operation.
+    // Decoded as the router will, because encoded paths reach the same operation.
     let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let path = path.trim_end_matches('/');
     ["/users/login", "/auth/evrythng", "/auth/evrythng/users"].contains(&path)
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logins_are_known_by_their_paths() {
+    fn login_paths_are_recognised() {
         for (path, expected) in [
             ("/users/login", true),
             ("/users/login/", true),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_is_told() {
+    fn the_tightest_limit_is_reported() {
         let verdict = |is_allowed, remaining| Verdict { is_allowed, limit: 10, remaining, reset_seconds: 3 };
         let ledger = Ledger::default();
         let mut response = Response::new(());

@@ -1,4 +1,4 @@
-//! Reactions over HTTP (issue 9).
+//! HTTP: reactions.
 
 use axum::{Json, response::Response};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What operations on redirections answer: records, code images, and how far the edges are.
+//! Responses of redirections: records, QR code images, and how many edges have a change.
 
 use std::{fmt::Write, time::Duration};
 
@@ -23,7 +23,7 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 /// Wait without `timeout`.
 const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
-/// A redirection (decisions 5, record).
+/// A redirection.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RedirectionDocument {
@@ -162,7 +162,7 @@ pub(super) async fn written<T>(
             record.extend(state);
             Value::Object(record)
         }
-        // An array holds one result for each item: the state stands in the header alone.
+        // An array has one result for each item, so the state is only in the header.
         (Some(body), _) => body,
         (None, state) => state,
     };
@@ -192,12 +192,12 @@ fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
     HeaderValue::from_str(&text).ok()
 }
 
-/// What a create answers: JSON if `Accept` names it, else the code as an image.
+/// The response to a create: JSON if `Accept` names it, else the code as an image.
 pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let format = match Representation::negotiate(accept) {
         Representation::Json => return check_image(query).map(|()| None),
-        // Whatever takes anything gets the contract's default, a PNG.
+        // For `*/*` the default is a PNG.
         Representation::Redirect | Representation::Png => Format::Png,
         Representation::Svg => Format::Svg,
         Representation::Pdf => Format::Pdf,
@@ -217,7 +217,7 @@ fn parse_image(format: Format, query: &Query) -> Result<QrRequest, ApiError> {
     })
 }
 
-/// What a create of the first generation answers: its clients send `*/*` and read JSON, so the code only where
+/// The response to a create of the first generation. Its clients send `*/*` and parse JSON, so it is an image only if
 /// `Accept` names an image type or `image/*`.
 pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();

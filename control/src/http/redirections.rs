@@ -1,4 +1,4 @@
-//! Redirections over HTTP: `/redirections…` and the first generation, `/thngs/:id/redirector` (decisions 5).
+//! HTTP: redirections, at `/redirections…` and at the first-generation paths `/thngs/:id/redirector`.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ async fn created(
 ) -> Response {
     let drawn = request.and_then(|request| image(&done.value, request).ok());
     let response = match drawn {
-        // An image has no room for the edges' state but in the status.
+        // For an image, the state of the edges is only in the status.
         Some(mut response) => {
             if wait.run(app, done.rev).await.is_some_and(|report| !report.lagging.is_empty()) {
                 *response.status_mut() = StatusCode::ACCEPTED;
@@ -406,7 +406,7 @@ fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
     Ok(ids)
 }
 
-/// The request's `Idempotency-Key`, bound to the operation and what the request says.
+/// The request's `Idempotency-Key`, bound to the operation and the content of the request.
 fn idempotency_key(
     operation: &str,
     headers: &HeaderMap,
@@ -427,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_stands_for_one_request() {
+    fn an_idempotency_key_is_bound_to_one_request() {
         let hash = |operation: &str, host: &str, query: &[(&str, &str)], body: Value| {
             let mut headers = HeaderMap::new();
             headers.insert("idempotency-key", "order-1".parse().unwrap());

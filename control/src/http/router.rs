@@ -1,4 +1,4 @@
-//! Every route of the API, in one table.
+//! The route table of the API.
 
 use std::sync::Arc;
 
@@ -185,7 +185,7 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(service_info::routes(&document))
         .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
-        // Within the one below: a kept answer keeps what it says of the request.
+        // Inside the next layer, so that a stored response keeps its `X-Ignored`.
         .layer(from_fn(super::known::name_unknown))
         .layer(from_fn_with_state(creates, super::once::once))
         .layer(from_fn_with_state(app.clone(), super::sockets::open))

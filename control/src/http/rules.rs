@@ -1,4 +1,4 @@
-//! Rules of redirection over HTTP: `/redirector` of the account and of applications.
+//! HTTP: redirect rules, `/redirector` of the account and of applications.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Serves the API on plain and TLS listeners until the shutdown, then drains.
+//! Serves the API on plain and TLS listeners until shutdown, then drains.
 
 use std::{
     io,
@@ -30,7 +30,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Pause after the system could not accept, mostly for want of file handles.
+/// Pause after a failed accept, mostly for lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The bound sockets of the API.
@@ -228,7 +228,7 @@ fn bounded<S>(io: S, connection: Connection, permit: Permit, times: TimeLimits) 
     (Bounded::new(io, times, permit), served)
 }
 
-/// The next connection that has a permit; others are closed at once. Cancel-safe.
+/// The next connection that gets a permit; others are closed at once. Cancel-safe.
 async fn accept(listener: &TcpListener, clients: &Clients) -> (TcpStream, SocketAddr, Permit) {
     loop {
         match listener.accept().await {

@@ -19,7 +19,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ances
 
 const SECURITY_POLICY: HeaderName = header::CONTENT_SECURITY_POLICY;
 
-/// The routes that need no key; all texts are made once, here.
+/// The routes that need no key; all texts are built once, here.
 pub(super) fn routes(document: &OpenApi) -> Router<Arc<App>> {
     let document = openapi::render(document);
     let json: Arc<str> = document.to_string().into();

@@ -1,4 +1,4 @@
-//! WebSockets on the API's listeners: MQTT at `/mqtt`, and plain ones on the paths that are topics (issue 5).
+//! WebSockets on the API's listeners: MQTT at `/mqtt`, and plain ones at paths that are topics.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
     let Ok(topic) = Topic::parse(&info.path) else { return Ok(None) };
     let Caller(actor) = Caller::from_request_parts(parts, app).await?;
     if let Err(error) = service::channel(app, &actor, &topic).await {
-        // Public keys of applications write scans and hear none.
+        // Public keys of applications may write scans and subscribe to nothing.
         let may_write = matches!(topic, Topic::Actions(..))
             && require(&actor, Verb::Create, Subject::Actions).is_ok()
             && error.code() == Code::Forbidden;

@@ -1,4 +1,4 @@
-//! The state of the service for operators: revision, edges and their lag, scans.
+//! HTTP: the state of the service for operators, with its revision, edges with their lag, and scans.
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -1,4 +1,4 @@
-//! Tasks of batches over HTTP.
+//! HTTP: tasks of batches.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Accounts, their domains and their operators over HTTP (decisions 3, bootstrap).
+//! HTTP: accounts, their domains and their operators.
 
 use std::sync::Arc;
 

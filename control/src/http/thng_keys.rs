@@ -1,4 +1,4 @@
-//! Keys of Thngs over HTTP (decisions 3).
+//! HTTP: keys of Thngs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where Thngs were, over HTTP (decisions 4).
+//! HTTP: the location history of Thngs.
 
 use std::sync::Arc;
 

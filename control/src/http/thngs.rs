@@ -1,4 +1,4 @@
-//! Thngs over HTTP (decisions 4).
+//! HTTP: Thngs.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! The clock of the service, for devices without one.
+//! HTTP: the time, for devices without a clock.
 //!
-//! Spec gap: the contract does not show it; the vendor's Java client reads `GET /time`. There is no local time but UTC.
+//! Spec gap: the platform API does not show it; the vendor's Java client reads `GET /time`. Local time is always UTC.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Users of applications over HTTP (decisions 3).
+//! HTTP: users of applications.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Webhooks over HTTP (issue 9).
+//! HTTP: webhooks.
 
 use std::sync::Arc;
 

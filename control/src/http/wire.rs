@@ -1,4 +1,4 @@
-//! The members that several documents share, as they travel.
+//! JSON members that several documents share.
 
 use std::collections::BTreeMap;
 
@@ -79,14 +79,14 @@ impl CommonDocument {
     }
 }
 
-/// 201 with a `Location` elsewhere: `path` is the one of what was made, without the version prefix.
+/// 201 with a given `Location`: `path` is that of the new resource, without the version prefix.
 pub(super) fn created_at<B: Serialize>(info: &RequestInfo, path: &str, body: B) -> Response {
     let prefix = info.original_path.strip_suffix(&*info.path).unwrap_or_default();
     let location = format!("{}{prefix}{path}", info.base);
     (StatusCode::CREATED, [(header::LOCATION, location)], Json(body)).into_response()
 }
 
-/// 201 with the `Location` of what was made: below the path that it was posted to.
+/// 201 with the `Location` of the new resource: below the path of the POST.
 pub(super) fn created<B: Serialize>(info: &RequestInfo, id: &str, body: B) -> Response {
     let location = format!("{}{}/{id}", info.base, info.original_path);
     (StatusCode::CREATED, [(header::LOCATION, location)], Json(body)).into_response()

@@ -1,4 +1,4 @@
-//! What carries the bytes of MQTT: a socket, a TLS stream, or the binary frames of a WebSocket.
+//! Transports of MQTT: a socket, a TLS stream, or the binary frames of a WebSocket.
 
 use std::{future::Future, io};
 
@@ -14,14 +14,14 @@ pub trait Link: Send {
     /// Writes all of it.
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Shows that this side is there, where silence would end the connection below.
+    /// Sends a keep-alive, where silence would end the underlying connection.
     fn knock(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Ends it in good order.
     fn close(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// Most bytes that are read at once.
+/// Most bytes per read.
 const READ: usize = 16 << 10;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Link for S {

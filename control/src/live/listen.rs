@@ -1,4 +1,4 @@
-//! Accepts MQTT over TCP and TLS, and counts every connection that stays.
+//! Accepts MQTT over TCP and TLS, and counts open connections.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::service::App;
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Pause after the system could not accept, mostly for want of file handles.
+/// Pause after a failed accept, mostly for lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Longest time that connections have to end; what is left then is closed by other replicas or the next start.
+/// Drain time of connections; those left are closed by other replicas or the next start.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// The bound sockets of the broker.
@@ -112,7 +112,7 @@ impl Doors {
                     }
                 }
             };
-            // Only one whose CONNECT has not been taken makes room for another.
+            // Only a connection whose CONNECT was not accepted yet can be displaced.
             tokio::select! {
                 () = serve => {}
                 () = permit.displaced() => {}

@@ -1,11 +1,11 @@
-//! Messages on their way to one client: those of QoS 1 that it has not yet acknowledged are bounded.
+//! Outbound messages of one client, with a bound on unacknowledged messages of QoS 1.
 
 use std::collections::HashSet;
 
 /// Most messages of QoS 1 that one client has not acknowledged.
 const MAX_IN_FLIGHT: u16 = 100;
 
-/// The packet ids of what was sent and not acknowledged.
+/// The packet ids of messages that were sent and not acknowledged.
 #[derive(Debug)]
 pub(super) struct InFlight {
     ids: HashSet<u16>,
@@ -14,7 +14,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Nothing in flight; `receive_maximum` is what the client takes at once.
+    /// Nothing in flight; `receive_maximum` is what the client accepts in flight.
     pub(super) fn new(receive_maximum: Option<u16>) -> Self {
         let max = receive_maximum.unwrap_or(u16::MAX).clamp(1, MAX_IN_FLIGHT);
         Self { ids: HashSet::new(), last: 0, max }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_free_and_few() {
+    fn packet_ids_are_unused_and_bounded() {
         let mut all = InFlight::new(Some(2));
         assert_eq!((all.take(), all.has_room(), all.take(), all.has_room()), (1, true, 2, false));
         all.acknowledge(1);

@@ -1,4 +1,4 @@
-//! Packets of MQTT in a stream of bytes, within bounds.
+//! Reads MQTT packets from a byte stream, with size limits.
 
 use bytes::{Buf, Bytes, BytesMut};
 use mqtt5::{
@@ -28,7 +28,7 @@ pub(super) enum Broken {
     Malformed(#[from] MqttError),
 }
 
-/// Takes the next packet out of a buffer; `None` until it is there as a whole.
+/// Takes the next packet out of a buffer; `None` until it is complete.
 ///
 /// `version` is that of the CONNECT, and 5 before it.
 pub(super) fn take(buffer: &mut BytesMut, max: usize, version: u8) -> Result<Option<Packet>, Broken> {
@@ -41,7 +41,7 @@ pub(super) fn take(buffer: &mut BytesMut, max: usize, version: u8) -> Result<Opt
     }
     let mut packet: Bytes = buffer.split_to(header + body).freeze();
     let fixed = FixedHeader::decode(&mut packet)?;
-    // Each of these has two bytes that the codec reads without looking whether they are there.
+    // The codec reads two bytes of each of these without checking that they exist.
     let kind = fixed.packet_type;
     if kind == PacketType::PingReq && packet.has_remaining() {
         return Err(MqttError::MalformedPacket("PINGREQ with a body".to_owned()).into());
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_comes_out_whole_however_it_came_in() {
+    fn packets_are_reassembled_from_any_chunks() {
         let message = PublishPacket::new("/actions/scans", &b"{}"[..], QoS::AtLeastOnce).with_packet_id(7);
         let bytes = encode_message(&message).unwrap();
         assert_eq!(bytes, encode(&message).unwrap());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_before_it_is_there() {
+    fn oversized_packets_are_refused_from_their_header() {
         let mut buffer = BytesMut::from(&[0x30, 0xff, 0xff, 0x7f][..]);
         assert!(matches!(take(&mut buffer, MAX_PACKET, 4), Err(Broken::TooLarge)));
         let mut buffer = BytesMut::from(&[0x30, 0xff, 0xff, 0xff, 0xff, 0x01][..]);
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_break_it(
+        fn any_bytes_are_parsed_without_panic(
             first in any::<u8>(),
             body in proptest::collection::vec(any::<u8>(), 0..120),
             version in 4..=5_u8,

@@ -1,4 +1,4 @@
-//! What an MQTT connection writes.
+//! The publishes of an MQTT connection.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl<L: Link> Session<L> {
             (_, _) => return Err(End::Ours(ReasonCode::ProtocolError)),
         };
         if message.qos == QoS::ExactlyOnce {
-            // Sent again, as the client does not know that it came: it was written then.
+            // A retransmission of a message that was already written.
             if self.unreleased.contains(&id) {
                 return self.send(&PubRecPacket::new(id)).await;
             }
@@ -109,7 +109,7 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Writes a message; gives what of it is not known and was ignored.
+    /// Writes a message; returns what of it is not known and was ignored.
     async fn write_message(
         &mut self,
         topic: &str,
@@ -131,7 +131,7 @@ impl<L: Link> Session<L> {
     }
 }
 
-/// Writes what the request to the path of a topic knows of a message; gives the rest, which is ignored.
+/// Writes a message with the members that the topic's request knows; returns the others, which are ignored.
 pub(super) async fn write(
     app: &App,
     sender: &live::Sender<'_>,

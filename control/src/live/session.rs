@@ -1,4 +1,4 @@
-//! The life of one MQTT connection, from its CONNECT to its end.
+//! The session of one MQTT connection, from CONNECT to its end.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -70,7 +70,7 @@ const KNOCK: Duration = Duration::from_secs(30);
 /// Messages that go out in one write.
 const BURST: usize = 64;
 
-/// What is known of a connection before it says anything.
+/// Facts about a connection before its first packet.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// The client's address.
@@ -86,13 +86,13 @@ pub struct Limits {
 /// Why a connection ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The client said good-bye.
+    /// The client disconnected normally.
     Normal,
-    /// The client wants its will published.
+    /// The client disconnected and wants its will published.
     WithWill,
     /// The network, or silence beyond the keep-alive.
     Gone,
-    /// We end it, and say why to who can hear it.
+    /// The server ends it, with a reason for clients that can receive one.
     Ours(ReasonCode),
 }
 
@@ -106,7 +106,7 @@ impl From<Broken> for End {
     }
 }
 
-/// One connection that was let in.
+/// A connection whose CONNECT was accepted.
 pub(super) struct Session<L> {
     pub(super) app: Arc<App>,
     pub(super) link: L,
@@ -176,7 +176,7 @@ struct Admitted {
     assigned: Option<String>,
 }
 
-/// Lets a client in, or says why not.
+/// Accepts a client, or returns the reason against it.
 async fn admit(
     app: &App,
     connect: &ConnectPacket,
@@ -244,7 +244,7 @@ async fn admit(
 }
 
 fn unavailable(error: &ServiceError) -> (ReasonCode, String) {
-    tracing::error!(%error, "a connection could not be let in");
+    tracing::error!(%error, "a connection could not be accepted");
     (ReasonCode::ServerUnavailable, "The service is not available; try again.".to_owned())
 }
 
@@ -347,7 +347,8 @@ impl<L: Link> Session<L> {
                 () = self.ear.overflow.cancelled() => return End::Ours(ReasonCode::QuotaExceeded),
                 () = app.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
                 () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
-                // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients know no pings of it.
+                // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients do not support WebSocket
+                // pings.
                 _ = knock.tick(), if !self.pings => if self.write_with(|link| link.knock()).await.is_err() {
                     return End::Gone;
                 },
@@ -467,7 +468,7 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Says why the connection ends, to who can hear it, and ends it.
+    /// Sends the reason for the end to clients that can receive one, and closes.
     async fn farewell(&mut self, end: &End) {
         if let (End::Ours(reason), 5) = (end, self.version) {
             // The client may be gone.

@@ -1,4 +1,5 @@
-//! A plain WebSocket on a path of the API: what is written to the path is heard, and what is sent is written.
+//! A plain WebSocket at a path of the API: the client receives what is written to the path, and what it sends is
+//! written.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -65,7 +66,7 @@ pub async fn serve(
         }
     };
     let mut heard_at = Instant::now();
-    // The first tick of `interval` is at once: some clients take a ping before anything else for a fault.
+    // The first tick of `interval` would be immediate: some clients treat an early ping as an error.
     let mut ping = tokio::time::interval_at(heard_at + PING, PING);
     let (code, reason) = loop {
         tokio::select! {
@@ -117,7 +118,7 @@ pub async fn serve(
     connections::close(&app, &actor, &connection.id).await;
 }
 
-/// Answers a message that was not written as HTTP would; gives whether the client is there.
+/// Reports the error of a message that HTTP would refuse; returns whether the client is still connected.
 async fn refuse(app: &App, socket: &mut WebSocket, error: &ServiceError, name: &str) -> bool {
     app.connections.metrics.failed.inc();
     if error.code().status() >= 500 {

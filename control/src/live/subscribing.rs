@@ -1,4 +1,4 @@
-//! What an MQTT connection hears.
+//! The subscriptions of an MQTT connection.
 
 use bytes::Bytes;
 use mqtt5::{
@@ -26,7 +26,8 @@ use crate::{
 /// Most subscriptions of one connection.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 
-/// Where a connection hears what was wrong with its own messages: MQTT 3.1.1 has no other way to tell.
+/// The topic on which a connection receives faults of its own messages, because MQTT 3.1.1 has no other way to report
+/// them.
 pub(super) const ERRORS: &str = "/errors";
 
 /// A subscription as the connection holds it.
@@ -136,12 +137,12 @@ impl<L: Link> Session<L> {
         self.pack(name, heard.payload.clone(), qos, identifier)
     }
 
-    /// Tells the connection what was wrong with a message of its own, if it listens for that.
+    /// Reports a fault in one of its own messages to the connection, if it is subscribed to faults.
     pub(super) async fn tell_error(&mut self, problem: &serde_json::Value) -> Result<(), End> {
         let Some(heard) = self.subscriptions.get(ERRORS) else { return Ok(()) };
         let (qos, identifier) = (heard.qos, heard.identifier);
         let payload = Bytes::from(problem.to_string());
-        // One that does not acknowledge hears no more of them.
+        // A client that does not acknowledge gets further faults with QoS 0 only.
         let qos = if self.in_flight.has_room() { qos } else { QoS::AtMostOnce };
         match self.pack(ERRORS.to_owned(), payload, qos, identifier)? {
             Some(bytes) => self.write(bytes).await,
@@ -164,7 +165,7 @@ impl<L: Link> Session<L> {
         if let (Some(identifier), 5) = (identifier, self.version) {
             packet.properties.set_subscription_identifier(identifier);
         }
-        // A client never gets what it cannot take (MQTT 5, 3.1.2.11.4).
+        // A client never gets a packet larger than it accepts (MQTT 5, 3.1.2.11.4).
         if packet.body_encoded_size().saturating_add(5) > self.max_message {
             return Ok(None);
         }

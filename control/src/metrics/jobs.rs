@@ -1,4 +1,4 @@
-//! What workers count of jobs, and how the jobs of all workers stand.
+//! Counters of job workers, and the number of jobs in each state.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -32,7 +32,7 @@ pub struct JobMetrics {
 }
 
 impl JobMetrics {
-    /// Counts what a committed step did to a job, and its end if it has come.
+    /// Counts the effect of a committed step on a job, and its end if it ended.
     pub(crate) fn moved(&self, before: &Job, after: &Job) {
         self.done.inc_by(after.progress.done.saturating_sub(before.progress.done));
         self.failed.inc_by(after.progress.failed.saturating_sub(before.progress.failed));
@@ -51,18 +51,18 @@ impl JobMetrics {
         self.waiting_seconds.set(standing.waiting_seconds);
     }
 
-    /// Notes that the jobs could be looked at.
+    /// Records a successful query for jobs.
     pub(crate) fn looked(&self) {
         *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Time since the jobs could be looked at last; `None` when they never could.
+    /// Time since the last successful query for jobs; `None` before the first.
     pub(crate) fn silence(&self) -> Option<Duration> {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
-        // Shown from the start: an alert on a series that is not there never fires.
+        // Present from the start, because an alert on an absent series never fires.
         self.stand(&Standing::default());
         for status in JobStatus::ALL.into_iter().filter(|status| status.is_terminal()) {
             drop(self.ended.get_or_create(&InState { status: status.as_str() }));

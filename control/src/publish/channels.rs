@@ -1,4 +1,4 @@
-//! Who hears what: subscriptions by what they are about.
+//! Subscriptions of a process, by account and topic.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::{grant::Limit, property::Owner, scopes::Scopes};
 
-/// What a subscription is about, in an account; ids are those of resources that the subscriber sees.
+/// The topic of a subscription in an account; ids are those of resources that the subscriber can see.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// All that one request wrote of a resource's properties.
@@ -45,7 +45,7 @@ pub enum About {
     Collection(String),
 }
 
-/// What one event says on one channel.
+/// The content of one event for one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
     /// The key, type or id that it is about: the last level of its topic.
@@ -61,7 +61,7 @@ pub struct Heard {
 pub struct Delivery {
     /// The number that the connection gave its subscription.
     pub subscription: u64,
-    /// What it says.
+    /// Its content.
     pub heard: Arc<Heard>,
 }
 
@@ -74,7 +74,7 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// An ear that so many messages may wait for.
+    /// A receiver with a queue of this many messages.
     #[must_use]
     pub fn new(waiting: usize) -> (Self, mpsc::Receiver<Delivery>) {
         let (sender, receiver) = mpsc::channel(waiting);
@@ -143,7 +143,7 @@ impl Channels {
         Subscription { inner: Arc::downgrade(&self.0), id, key }
     }
 
-    /// Whether nobody listens.
+    /// Whether there are no subscriptions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
@@ -172,7 +172,8 @@ impl Channels {
         open.map(|entry| entry.ear.sender.capacity()).min().unwrap_or(usize::MAX)
     }
 
-    /// Hands what was heard to everybody on a channel; gives how many got it and how many could not take it.
+    /// Delivers a message to all subscribers of a channel. Returns how many received it and how many could not take
+    /// it.
     pub fn tell(
         &self,
         account: AccountId,
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_is_of_one_account_and_ends_with_its_subscription() {
+    fn channels_belong_to_one_account_and_end_with_their_subscription() {
         let channels = Channels::default();
         let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
         let (ear, mut heard_by) = Ear::new(2);
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_take_its_messages_is_told_so() {
+    fn an_overflow_only_cancels_the_slow_subscriber() {
         let channels = Channels::default();
         let account = AccountId::new(1, [1; 16]);
         let channel = || Channel::Properties(Owner::Thng, "t".to_owned());
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_out_of_reach_is_not_heard() {
+    fn actions_outside_the_scope_are_not_delivered() {
         let channels = Channels::default();
         let account = AccountId::new(1, [1; 16]);
         let channel = || Channel::Actions(About::Anything, None);

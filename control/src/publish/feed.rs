@@ -1,7 +1,7 @@
-//! The feed of a process: reads what happened, in order, and tells who subscribed.
+//! The event feed of a process: reads the event log in order and delivers to local subscribers.
 //!
-//! A wake-up only says that something may be there. Between replicas it is a NOTIFY, which is sent after a
-//! commit by one task: inside of each transaction it would make all commits wait for each other.
+//! A wake-up only says that there may be new events. Between replicas it is a NOTIFY, sent by one task after a commit:
+//! inside each transaction it would serialise all commits.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,28 +26,28 @@ const POLL: Duration = Duration::from_millis(100);
 /// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Connections that its tasks need at once, each one: reading, telling of many, looking for the end of the log,
-/// waking others, being woken, removing.
+/// Connections that its tasks use at once, one each: reading, delivering bulk events, finding the end of the log,
+/// notifying other replicas, listening, trimming.
 pub(crate) const CONNECTIONS: u32 = 6;
 
-/// Events that are read at once.
+/// Events per read.
 const BATCH: u32 = 500;
 
-/// How long events are kept, and how many: so far back a stream may go on that was cut off.
+/// How long and how many events are kept: how far back an interrupted stream can resume.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 const KEPT_ROWS: i64 = 1_000_000;
 
 /// How long events are kept that a reader has not delivered.
 const KEPT_AT_MOST_MS: i64 = 3 * KEPT_MS;
 
-/// Steps of jobs that wait to be told: the reader waits when there are more.
+/// Bulk events waiting for delivery; the reader waits when there are more.
 const BULK_WAITING: usize = 64;
 
-/// Least time between two looks at the end of the settled log.
+/// Least time between two queries for the end of the settled log.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Least time between two wake-ups of other replicas, and between two readings: what is written meanwhile comes
-/// with the next, at the price of one.
+/// Least time between two wake-ups of other replicas, and between two reads: what is written meanwhile is batched
+/// into the next one.
 const GAP: Duration = Duration::from_millis(2);
 
 /// Time between two removals of old events.
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Feed {
 }
 
 struct Inner {
-    /// Tells its wake-ups from those of other replicas.
+    /// Distinguishes its own wake-ups from those of other replicas.
     name: String,
     db: Db,
     clock: Arc<dyn Clock>,
@@ -84,8 +84,8 @@ struct Inner {
 struct Place {
     /// The greatest number that was seen.
     head: i64,
-    /// Numbers below it that were not, each with the transaction from which on nobody can have taken it;
-    /// `None` until that is known.
+    /// Smaller numbers that were missing, each with the transaction from which on nobody can use it; `None` until
+    /// that is known.
     missing: BTreeMap<i64, Option<i64>>,
 }
 
@@ -93,7 +93,7 @@ impl Feed {
     /// A feed of a database.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
-        // Without randomness it hears its own wake-ups, which is no fault.
+        // Without randomness it also receives its own wake-ups, which is harmless.
         let name = getrandom::u64().map(|name| format!("{name:x}")).unwrap_or_default();
         Self(Arc::new(Inner {
             name,
@@ -114,7 +114,7 @@ impl Feed {
         &self.0.channels
     }
 
-    /// What it counted.
+    /// Its counters.
     #[must_use]
     pub fn metrics(&self) -> &FeedMetrics {
         &self.0.metrics
@@ -126,14 +126,14 @@ impl Feed {
         self.0.settled.subscribe()
     }
 
-    /// Says that an event was committed here.
+    /// Signals that an event was committed here.
     pub fn wake(&self) {
         self.0.wake.notify_one();
         self.0.news.notify_one();
         self.0.written.notify_one();
     }
 
-    /// Reads and tells until `shutdown`.
+    /// Reads and delivers until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
             let (bulk, waiting) = mpsc::channel(BULK_WAITING);
@@ -168,11 +168,11 @@ impl Feed {
         }
     }
 
-    /// Reads once; gives whether there is more to read.
+    /// Reads once; returns whether there is more to read.
     async fn step(&self, place: &mut Place, bulk: &mpsc::Sender<Recorded>) -> Result<bool, StoreError> {
         let mut conn = self.0.db.read().await?;
         if self.0.channels.is_empty() {
-            // Nobody hears what is already there: who subscribes hears what begins afterwards.
+            // Existing rows are not delivered: a subscriber receives only what happens after it subscribed.
             *place = Place { head: events::find_head(&mut conn).await?, missing: BTreeMap::new() };
             return Ok(false);
         }
@@ -194,7 +194,7 @@ impl Feed {
             match &recorded.event {
                 Event::Properties { .. } => teller.tell_properties(&recorded),
                 Event::Action(action) => teller.tell_action(&mut conn, &recorded, action).await?,
-                // Whoever is slow to take thousands of them must not hold up what others hear.
+                // A subscriber that is slow to take thousands of them must not delay the others.
                 Event::Actions { .. } | Event::Redirections { .. } if teller.has_any(&recorded) => {
                     // The other end lives as long as this one.
                     let _ = bulk.send(recorded).await;
@@ -212,19 +212,19 @@ impl Feed {
         Teller { channels: &self.0.channels, metrics: &self.0.metrics }
     }
 
-    /// Tells of the actions of jobs and of redirections, step by step.
+    /// Delivers actions of jobs and changes of redirections, in chunks.
     async fn tell_bulk(&self, mut waiting: mpsc::Receiver<Recorded>) {
         while let Some(recorded) = waiting.recv().await {
             let teller = self.teller();
             teller.tell_redirections(&recorded).await;
             if let Err(error) = teller.tell_actions(&self.0.db, &recorded).await {
                 self.0.metrics.read_failures.inc();
-                tracing::warn!(%error, "actions of a job were not told to subscribers");
+                tracing::warn!(%error, "actions of a job were not delivered to subscribers");
             }
         }
     }
 
-    /// Looks where the settled log ends.
+    /// Finds the end of the settled log.
     async fn settle(&self) {
         loop {
             let head = async { event_log::find_head(&mut self.0.db.read().await?).await };
@@ -243,7 +243,7 @@ impl Feed {
                 }
             }
             tokio::time::sleep(SETTLE).await;
-            // What was just written may settle a little later, so the floor serves here too.
+            // New rows may settle a little later, so the poll interval is needed here too.
             let _ = tokio::time::timeout(POLL, self.0.news.notified()).await;
         }
     }
@@ -257,7 +257,7 @@ impl Feed {
             self.0.written.notified().await;
             let sent = async { events::notify(&mut self.0.db.read().await?, &self.0.name).await };
             if let Err(error) = sent.await {
-                // The others' poll finds what this did not tell.
+                // The other replicas will find the rows by polling.
                 tracing::debug!(%error, "other replicas were not woken");
                 tokio::time::sleep(FAILURE_PAUSE).await;
             }
@@ -273,12 +273,12 @@ impl Feed {
         }
     }
 
-    /// Hears wake-ups until the connection fails; returns at once where there is one process.
+    /// Listens for wake-ups until the connection fails; returns at once in a single process.
     async fn hear(&self) -> Result<(), StoreError> {
         let Some(mut wakes) = Wakes::open(&self.0.db).await? else { return Ok(()) };
         loop {
             let name = wakes.next().await?;
-            // It woke itself before it told the others.
+            // It woke itself before it notified the others.
             if name.is_none_or(|name| name.is_empty() || name != self.0.name) {
                 self.0.wake.notify_one();
                 self.0.news.notify_one();
@@ -307,7 +307,7 @@ impl Feed {
                     Ok(gone) if gone >= u64::from(TRIM_STEP) => {}
                     Ok(_) => break,
                     Err(error) => {
-                        tracing::warn!(%error, "old events were not removed and are tried again later");
+                        tracing::warn!(%error, "old events were not deleted; retried later");
                         break;
                     }
                 }
@@ -317,12 +317,12 @@ impl Feed {
 }
 
 impl Place {
-    /// Moves past what was read; gives whether numbers are missing of which it is not known who has them.
+    /// Moves past what was read; returns whether there are gaps whose transaction is unknown.
     fn pass(&mut self, seen: &[i64], before: Option<Snapshot>) -> bool {
         for seq in seen {
             self.missing.remove(seq);
         }
-        // What nobody can have any more was rolled back.
+        // Numbers that no transaction can use any more were rolled back.
         if let Some(before) = before {
             self.missing.retain(|_, bound| bound.is_none_or(|bound| before.oldest < bound));
         }
@@ -341,7 +341,7 @@ impl Place {
                     bound.get_or_insert(after.next);
                 }
             }
-            // Numbers are seen in their order: what is missing was removed.
+            // Numbers become visible in order: missing ones were deleted.
             None => self.missing.clear(),
         }
     }
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_is_watched_until_nobody_can_fill_it() {
+    fn a_gap_is_watched_until_no_transaction_can_fill_it() {
         let snapshot = |oldest, next| Some(Snapshot { oldest, next });
         let mut place = Place { head: 10, missing: BTreeMap::new() };
         assert!(!place.pass(&[11, 12], None));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn where_numbers_are_seen_in_order_a_gap_is_nothing() {
+    fn gaps_are_ignored_where_numbers_become_visible_in_order() {
         let mut place = Place { head: 1, missing: BTreeMap::new() };
         assert!(place.pass(&[5], None));
         place.bound(None);

@@ -1,7 +1,7 @@
-//! The change stream: reads the log, hands it to every edge, and knows how far each edge is.
+//! The change stream: reads the change log, sends it to every edge, and tracks how far each edge is.
 //!
-//! The notify is only a wake-up: the reader always asks for revisions behind its cursor, in order. A
-//! session that falls behind the shared ring reads the log itself, so a slow edge costs one cursor.
+//! The notification is only a wake-up: the reader always asks for revisions after its cursor, in order. A session that
+//! falls behind the shared ring reads the log itself, so a slow edge costs one cursor.
 
 use std::{
     sync::Arc,
@@ -34,7 +34,7 @@ const POLL: Duration = Duration::from_millis(25);
 /// While the log cannot be read, the pause grows to 32 polls: 800 ms.
 const MAX_DOUBLINGS: u32 = 5;
 
-/// Time between two looks whether the log is still the one that is followed.
+/// Time between two checks that the log still has the epoch that is followed.
 const HISTORY_LOOK: Duration = Duration::from_secs(1);
 
 /// Most revisions in one message.
@@ -43,10 +43,10 @@ const BATCH: u32 = 500;
 /// Runs of events that a follower may be behind before it must read the log itself.
 const FOLLOWED: usize = 64;
 
-/// Sessions that read the log at once: those that are far behind must not take the database from the others.
+/// Sessions that may read the log at once: those far behind must not starve others of the database.
 const READERS: usize = 4;
 
-/// Revisions and time that compaction keeps (design: push, 1).
+/// Revisions and time that compaction keeps.
 const KEPT_REVS: u64 = 1_000_000;
 const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -93,9 +93,6 @@ impl std::fmt::Debug for Hub {
 
 impl Hub {
     /// A hub over a log that was set up.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn open(db: Db) -> Result<Self, StoreError> {
         let head = log::load_head(&mut db.read().await?).await?;
         Ok(Self(Arc::new(Inner {
@@ -144,19 +141,19 @@ impl Hub {
         self.0.timing.silence()
     }
 
-    /// What the stream counted.
+    /// Counters of the stream.
     #[must_use]
     pub fn metrics(&self) -> &StreamMetrics {
         &self.0.timing.metrics
     }
 
-    /// Every run of events from now on, as it is read from the log; who falls behind reads the log itself.
+    /// A subscription to every run of events from now on; a receiver that falls behind reads the log itself.
     #[must_use]
     pub fn follow(&self) -> broadcast::Receiver<Arc<Events>> {
         self.0.followed.subscribe()
     }
 
-    /// Says that this process may have committed something.
+    /// Signals that this process may have committed something.
     pub fn wake(&self) {
         self.wake_reader();
         if let Some(replica) = self.replica() {
@@ -164,7 +161,7 @@ impl Hub {
         }
     }
 
-    /// Says that something may have been committed, here or by another replica.
+    /// Signals that something may have been committed, here or by another replica.
     pub(super) fn wake_reader(&self) {
         self.0.wake.notify_one();
     }
@@ -182,9 +179,9 @@ impl Hub {
                 Ok(Some(events)) => {
                     (cursor, failures) = (events.last, 0);
                     let batch = Arc::new(Batch::new(events));
-                    // Without a publisher nobody listens, which is no fault.
+                    // Without a publisher there is no receiver, which is no fault.
                     let _ = self.0.followed.send(batch.events.clone());
-                    // What the head announces is in the ring.
+                    // Everything up to the announced head is in the ring.
                     self.0.timing.sent(cursor);
                     self.0.ring.push(batch);
                     self.0.head.send_replace(cursor);
@@ -197,7 +194,7 @@ impl Hub {
                         match self.is_same_history(cursor).await {
                             Ok(true) => {}
                             Ok(false) => {
-                                tracing::error!(cursor, "the change log has another history; start anew");
+                                tracing::error!(cursor, "the change log has another epoch; restarting");
                                 return Ended::OtherHistory;
                             }
                             Err(error) => tracing::warn!(%error, "cannot read the head of the change log"),
@@ -208,7 +205,7 @@ impl Hub {
                     tracing::warn!(%error, "cannot read the change log");
                     failures += 1;
                     self.0.timing.metrics.read_failures.inc();
-                    // A wake-up does not hasten this: it says nothing of the database.
+                    // A wake-up does not shorten this pause: it says nothing about the database.
                     tokio::select! {
                         () = tokio::time::sleep(POLL * 2_u32.pow(failures.min(MAX_DOUBLINGS))) => continue,
                         () = shutdown.cancelled() => return Ended::Stopped,
@@ -245,12 +242,9 @@ impl Hub {
     }
 
     /// Opens a session for an edge.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn connect(&self, hello: &Hello) -> Result<EdgeSession, StoreError> {
-        // Before the head is read: whoever waits for a revision either counts this edge, or the edge is
-        // welcomed with a head that has the revision.
+        // Before the head is read: a caller that waits for a revision either counts this edge, or the edge is
+        // welcomed with a head that includes the revision.
         let opened = match self.replica() {
             Some(replica) => Some(replica.open(&self.0.db, hello).await?),
             None => None,
@@ -283,7 +277,7 @@ impl Hub {
         Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, welcome, cursor))
     }
 
-    /// An edge is ahead of the log: the database was set back to an older state. Other edges must not go on
+    /// An edge is ahead of the log: the database was set back to an older state. Other edges must not continue
     /// in this history, in which revisions are used twice; it ends for every replica.
     async fn end_history(&self, epoch: &Epoch, hello: &Hello) -> StoreError {
         let ended = async {
@@ -295,7 +289,7 @@ impl Hub {
         match ended.await {
             Ok(ended) => {
                 let (edge, applied) = (&hello.edge_id, hello.applied);
-                tracing::error!(%edge, applied, ended, "an edge is ahead of the log, which was set back");
+                tracing::error!(%edge, applied, ended, "an edge is ahead of the log: the database was reset");
                 StoreError::Stopped
             }
             Err(error) => error,
@@ -311,7 +305,7 @@ impl Hub {
         let fleet = self.replica().map(|replica| (replica, replica.wait(), replica.ask()));
         let mut last = None;
         loop {
-            // Registered before the look, so that nothing in between is missed.
+            // Registered before the check, so that nothing in between is missed.
             let news = self.0.members.news();
             let incomplete = fleet.as_ref().is_some_and(|(replica, _, read)| !replica.has_read(*read));
             let laggard = self.0.members.laggard(rev, last.as_ref());
@@ -355,7 +349,7 @@ impl Hub {
         self.0.members.list(self.head(), self.replica().map(|replica| replica.id()))
     }
 
-    /// Deletes what the log need not keep, in small steps, until nothing is left to delete.
+    /// Deletes old revisions in small steps, until none is left to delete.
     ///
     /// # Errors
     /// The database failed; what was deleted stays deleted.

@@ -23,7 +23,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time between two tries to reach a server that is away, and how long one of them may take.
 const KNOCK: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(1));
 
-/// What a server does that is out of memory, as far as it may be asked.
+/// The eviction policy of a server, if it can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Policy {
     /// It refuses writes, so that nothing is lost.
@@ -146,7 +146,7 @@ fn late() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
-/// Every text of an answer, of whatever form it is in one server or several.
+/// Collects every text of a reply, whatever its structure on one server or several.
 fn collect_texts(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::BulkString(bytes) => texts.push(String::from_utf8_lossy(bytes).into_owned()),
@@ -170,7 +170,7 @@ fn find_policy(texts: &[String]) -> Option<Policy> {
         let is_policy = name == "noeviction" || name.starts_with("allkeys-") || name.starts_with("volatile-");
         is_policy.then(|| name.to_owned())
     });
-    // Nothing here has a time to live, so that the `volatile` ones never find anything: but nobody promises it.
+    // No key has an expiry, so `volatile` policies never evict anything; but that is not guaranteed.
     let mut found = None;
     for name in named {
         if name != "noeviction" {

@@ -1,4 +1,4 @@
-//! Who follows the change stream, and how far each edge is: here, and at other replicas as last read.
+//! The edges that follow the change stream and their progress: those of this replica, and those of others as last read.
 
 use std::{
     collections::HashMap,
@@ -22,10 +22,10 @@ use crate::store::edge_leases::{Lease, Opened};
 pub const LEASE: Duration = Duration::from_millis(LEASE_MS.unsigned_abs());
 const LEASE_MS: i64 = 10_000;
 
-/// A lease of which nothing else has changed is written anew after so long: two thirds of it are left.
+/// An otherwise unchanged lease is renewed after this time, when two thirds of it are left.
 const RENEW_AFTER: Duration = Duration::from_secs(3);
 
-/// Of all leases that are old, one round of a second writes this part and no fewer than that: the last of them when
+/// The fraction of all old leases that is renewed each second, and the minimum number; the last one is renewed when
 /// half of the lease is left.
 const RENEWED_PART: usize = 3;
 const FEWEST_RENEWED: usize = 32;
@@ -33,7 +33,7 @@ const FEWEST_RENEWED: usize = 32;
 /// Refused revisions that are kept of an edge: the newest few are enough to answer those who wait.
 const KEPT_REJECTED: usize = 64;
 
-/// An edge that was sent to another replica and came back is left alone for so long: it has no other.
+/// An edge that was sent to another replica and came back is not sent away again for this time: it has no other.
 const LEFT_ALONE: Duration = Duration::from_secs(600);
 
 /// An edge whose stream this replica holds, or held last.
@@ -45,11 +45,11 @@ struct Member {
     rejected: Vec<Rev>,
     session: u64,
     seen: Instant,
-    /// What the other replicas were told: applied, rejections in all, and the sign of life.
+    /// What was last published to other replicas: applied, total rejections, and the time of the last sign of life.
     told: Option<(Rev, u64, Instant)>,
     rejections: u64,
     is_sent_away: bool,
-    /// Its acknowledgements, for whoever waits for it.
+    /// Signals its acknowledgements to callers that wait for them.
     acked: Arc<Notify>,
 }
 
@@ -113,7 +113,7 @@ pub struct WaitReport {
     pub lagging: Vec<Arc<str>>,
     /// Edges that are known but whose lease has run out.
     pub unreachable: Vec<Arc<str>>,
-    /// Whether the edges of other replicas could not be read since the change: then more may lag than is said.
+    /// Whether the edges of other replicas could not be read since the change: then more may lag than listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
     /// Milliseconds from the commit to the last acknowledgement, or to the deadline.
@@ -128,14 +128,14 @@ impl WaitReport {
     }
 }
 
-/// What is to become of a session.
+/// What a session should do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It goes on.
+    /// It continues.
     Current,
     /// The edge has a newer one, here or at another replica.
     Replaced,
-    /// Another replica holds fewer: the edge shall go there.
+    /// Another replica holds fewer: the edge should go there.
     SentAway,
 }
 
@@ -152,7 +152,7 @@ pub(super) struct Members {
     known: Mutex<Known>,
     /// Something other than an acknowledgement of an edge here changed.
     news: Arc<Notify>,
-    /// Something is to be told to the other replicas.
+    /// Signals that there is something to publish to other replicas.
     pub(super) changed: Notify,
     sessions: AtomicU64,
 }
@@ -166,10 +166,10 @@ struct Known {
 }
 
 impl Members {
-    /// Takes in an edge that connects; gives the number of its session.
+    /// Registers an edge that connects; returns the number of its session.
     ///
-    /// `opened` is the session that the database gave, in a fleet. What the session before refused still
-    /// stands when the edge goes on from where it was.
+    /// `opened` is the session that the database assigned, in a fleet. Rejections of the previous session still count
+    /// if the edge resumes.
     pub(super) fn insert(&self, hello: &Hello, applied: Option<Rev>, opened: Option<Opened>) -> u64 {
         let mut known = self.known();
         let before = known.here.get(&hello.edge_id);
@@ -182,7 +182,7 @@ impl Members {
             ),
         };
         if before.is_some_and(|member| member.session > session) {
-            // Two connections of one edge at once: the newer one was here first.
+            // Two concurrent connections of one edge: the newer one was registered first.
             return session;
         }
         let member = Member {
@@ -204,7 +204,7 @@ impl Members {
         session
     }
 
-    /// What is to become of a session: of two of one edge the older one ends.
+    /// What a session should do next: of two of one edge the older one ends.
     pub(super) fn standing(&self, edge: &str, session: u64) -> Standing {
         match self.known().here.get(edge) {
             Some(member) if member.session == session && member.is_sent_away => Standing::SentAway,
@@ -213,7 +213,7 @@ impl Members {
         }
     }
 
-    /// Takes an acknowledgement; gives what the edge had applied before, if it is its newest session.
+    /// Records an acknowledgement; returns what the edge had applied before, if this is its newest session.
     pub(super) fn ack(&self, edge: &str, session: u64, applied: Rev, rejected: &[Rejected]) -> Option<Rev> {
         let mut before = None;
         if let Some(member) = self.known().here.get_mut(edge).filter(|member| member.session == session) {
@@ -235,13 +235,13 @@ impl Members {
         self.news.notified()
     }
 
-    /// Has those that wait look again.
+    /// Makes waiting callers check again.
     pub(super) fn wake_waiting(&self) {
         self.news.notify_waiters();
     }
 
-    /// What the other replicas were not told yet of the edges here, sorted by edge; from now on they were.
-    /// Where nobody `listens`, only what a replica that starts must find: who is there.
+    /// Takes the state of local edges that other replicas have not seen yet, sorted by edge, and marks it as
+    /// published. If no other replica `listens`, only what a starting replica must find: which edges there are.
     pub(super) fn take_untold(&self, listens: bool) -> Vec<Lease> {
         let mut known = self.known();
         let mut due = Vec::new();
@@ -276,12 +276,12 @@ impl Members {
         due
     }
 
-    /// What was taken to be told was not: everything is told anew.
+    /// Publishing the batch failed; marks every edge as unpublished.
     pub(super) fn tell_anew(&self) {
         self.known().here.values_mut().for_each(|member| member.told = None);
     }
 
-    /// Takes what the database has beside the edges here; gives those that have gone to other replicas.
+    /// Updates the edges of other replicas from the database; returns local edges that have moved to one of them.
     pub(super) fn read(&self, leases: Vec<Lease>) -> Vec<Arc<str>> {
         let read_at = Instant::now();
         let mut known = self.known();
@@ -323,7 +323,7 @@ impl Members {
         (here, leaving, elsewhere)
     }
 
-    /// Asks so many edges to go to other replicas, but none that was asked a while ago; gives how many.
+    /// Asks this many edges to go to other replicas, except those that were asked recently; returns how many.
     pub(super) fn send_away(&self, count: usize) -> usize {
         let mut known = self.known();
         let Known { here, sent_away, .. } = &mut *known;
@@ -341,8 +341,8 @@ impl Members {
         sent
     }
 
-    /// A member that does not have a revision live, if there is one; `last`, which was one before, is looked at
-    /// first, so that the acknowledgements of a fleet are not counted anew at each of them.
+    /// A member that has not applied the revision, if there is one. The previous one, `last`, is checked first, so
+    /// that the acknowledgements of a fleet are not all counted again at each of them.
     pub(super) fn laggard(&self, rev: Rev, last: Option<&Arc<str>>) -> Option<Laggard> {
         let known = self.known();
         let lacks = |applied: Rev, rejected: &[Rev]| applied < rev || rejected.contains(&rev);

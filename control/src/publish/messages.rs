@@ -1,4 +1,4 @@
-//! Rows of the log as what they tell to systems outside: each event by itself, with what it says.
+//! Expands rows of the event log into messages for external systems: one per event, with its data.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ use crate::{
     store::{Conn, StoreError, action_lists, property_owners},
 };
 
-/// Items of a row that are read at once.
+/// Items of a row per read.
 pub const SLICE: usize = 500;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Where it stands in the log.
+    /// Its position in the log.
     pub position: Position,
     /// Its id for receivers: the same however often it is sent.
     pub id: String,
@@ -35,20 +35,20 @@ pub struct Message {
     pub account: AccountId,
     /// When it was recorded.
     pub at: UnixMillis,
-    /// What is told of it.
+    /// The data of the message.
     pub data: Value,
-    /// What conditions are tried on: what is told, and the context of an action.
+    /// The facts for conditions: the data, and the context of an action.
     pub facts: Value,
-    /// Who may hear of it beside the account itself.
+    /// Who may receive it, besides the account itself.
     pub reach: Reach,
 }
 
-/// Who may hear of an event beside the account itself.
+/// Who may receive an event, besides the account itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reach {
-    /// Nobody.
+    /// Only the account.
     Account,
-    /// Whom these scopes name, and this Thng.
+    /// Actors named by these scopes, and this Thng.
     Scoped {
         /// The Thng that it is about, or nothing.
         thng: String,
@@ -58,13 +58,13 @@ pub enum Reach {
 }
 
 impl Message {
-    /// What is sent: the form of Standard Webhooks.
+    /// The body that is sent, in the form of Standard Webhooks.
     #[must_use]
     pub fn body(&self) -> Value {
         json!({"type": self.kind, "timestamp": self.at.0, "data": self.data})
     }
 
-    /// Whether a caller may hear of it.
+    /// Whether a caller may receive it.
     #[must_use]
     pub fn is_admitted(&self, limit: &Limit) -> bool {
         match (limit, &self.reach) {
@@ -75,11 +75,8 @@ impl Message {
     }
 }
 
-/// The events of a row from an item on, up to [`SLICE`] of its items, and the item to go on from if there are
-/// more. Actions that were removed meanwhile are not told any more.
-///
-/// # Errors
-/// The database failed.
+/// Expands a row into events, starting at an item, up to [`SLICE`] items; also returns the next item if there are
+/// more. Actions that were deleted meanwhile are omitted.
 pub async fn expand(
     conn: &mut Conn,
     place: Position,
@@ -136,7 +133,7 @@ pub async fn expand(
                 points.iter().map(|point| (point.key.to_string(), point.value.clone())).collect();
             let facts = json!({name: resource, "timestamp": recorded.at.0, "properties": values});
             let kind = "properties.updated".to_owned();
-            // Who may read them: who sees whose they are. Of one that is gone only the account hears.
+            // Visible to those who can see the owner. If the owner is deleted, only to the account.
             let scopes = property_owners::find_scopes(conn, recorded.account, *owner, resource).await?;
             let thng = if *owner == Owner::Thng { resource.clone() } else { String::new() };
             let reach = scopes.map_or(Reach::Account, |scopes| Reach::Scoped { thng, scopes });

@@ -1,4 +1,4 @@
-//! From a committed change to who follows it: edges by the writer and the change stream, subscribers by the feed.
+//! Distribution of committed changes: to edges by the writer and the change stream, to subscribers by the event feed.
 
 pub mod channels;
 pub mod feed;

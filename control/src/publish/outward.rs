@@ -1,9 +1,8 @@
-//! Requests to addresses that somebody else gave: they go where the rules of [`crate::domain::outward`] let
-//! them, and nowhere else.
+//! The egress guard: an HTTP client for URLs that users gave. It only connects where [`crate::domain::outward`] allows.
 //!
-//! A name is resolved here, and the connection is made to the addresses that were checked: an answer that
-//! changes between the check and the connection changes nothing. Redirects are not followed, no proxy of the
-//! environment is used, and no more of an answer is read than is shown.
+//! A name is resolved here, and the connection is made to the addresses that were checked, so a DNS answer that changes
+//! in between has no effect. Redirects are not followed, no proxy of the environment is used, and no more of a response
+//! is read than is shown.
 
 use std::{
     fmt, io,
@@ -31,18 +30,18 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// Bytes of an answer that are kept.
 const MAX_EXCERPT: usize = 1_024;
 
-/// What a name stands for.
+/// Resolves names.
 pub trait Lookup: Send + Sync + 'static {
     /// The addresses of a host now.
     fn lookup(&self, host: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 }
 
-/// The system's resolver, so many times at once: it takes a thread for each, and has the time it wants, while the
+/// The system's resolver, with a bound on concurrent look-ups: each takes a thread for as long as it lasts, and the
 /// rest of the process needs threads, too.
 #[derive(Debug, Clone)]
 pub struct SystemLookup(Arc<Semaphore>);
 
-/// Names that are looked up at once.
+/// Concurrent look-ups.
 const LOOKUPS: usize = 64;
 
 impl Default for SystemLookup {
@@ -56,7 +55,7 @@ impl Lookup for SystemLookup {
         let turns = self.0.clone();
         Box::pin(async move {
             let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
-            // Whoever asked may have given up; the thread works on, and holds its turn.
+            // The caller may have given up; the thread continues and keeps its permit.
             let find = move || {
                 let _turn = turn;
                 (host.as_str(), 0).to_socket_addrs().map(Iterator::collect)
@@ -79,7 +78,7 @@ impl fmt::Debug for Outward {
     }
 }
 
-/// What a receiver answered.
+/// A receiver's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// Its status.
@@ -102,7 +101,7 @@ pub struct Post<'a> {
 }
 
 impl Outward {
-    /// A client that goes to public addresses, and to loopback where the operator says so.
+    /// A client for public addresses, and for loopback if the operator allows it.
     ///
     /// # Errors
     /// TLS cannot be set up.
@@ -155,7 +154,7 @@ impl Outward {
     }
 }
 
-/// Says what failed, in words of ours: those of the library may hold addresses.
+/// Describes the failure in our own words, because the library's may contain addresses.
 fn said(error: &reqwest::Error) -> String {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(inner) = source {
@@ -188,7 +187,7 @@ impl Resolve for Guarded {
         let (loopback, found) = (self.loopback, self.lookup.lookup(name.as_str().to_owned()));
         Box::pin(async move {
             let found = found.await?;
-            // One address within is a reason against the name as a whole: nobody needs such a mixture.
+            // One private address disqualifies the whole name: there is no legitimate use for such a mixture.
             if found.is_empty() || !found.iter().all(|address| is_open(address.ip(), loopback)) {
                 return Err(Closed.into());
             }
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn names_that_lead_inside_are_not_followed() {
+    async fn names_that_resolve_to_private_addresses_are_refused() {
         for answers in [
             ["127.0.0.1:0"].as_slice(),
             &["10.0.0.1:0"],
@@ -264,10 +263,10 @@ mod tests {
         assert_eq!(script.asked.load(Ordering::SeqCst), 0, "an address is not asked for");
     }
 
-    /// An answer that is public when the URL is given, and inside when the connection is made: what is
-    /// connected to is what was checked.
+    /// A name that is public when the URL is stored, and private when the connection is made: the connection goes to
+    /// the checked address.
     #[tokio::test]
-    async fn an_answer_that_changes_is_checked_anew() {
+    async fn a_changed_dns_answer_is_checked_again() {
         let inside = Blocking::bind("127.0.0.1:0").unwrap();
         inside.set_nonblocking(true).unwrap();
         let port = inside.local_addr().unwrap().port();
@@ -280,9 +279,9 @@ mod tests {
         assert!(inside.accept().is_err(), "nobody came");
     }
 
-    /// The name is asked for once: the connection goes to that answer, whatever the next one would be.
+    /// The name is resolved once, and the connection uses that answer, whatever the next one would be.
     #[tokio::test]
-    async fn the_connection_goes_to_what_was_checked() {
+    async fn the_connection_uses_the_checked_address() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (client, script) = client(true, &[&["127.0.0.1:0"], &["10.0.0.1:0"]]);
@@ -294,7 +293,7 @@ mod tests {
             hello
         };
         let (failed, hello) = tokio::join!(client.post(post(&url)), accept);
-        // A TLS record of a handshake; nobody speaks TLS here.
+        // A TLS record of a handshake; no TLS server listens here.
         assert_eq!(hello, [22]);
         assert!(failed.is_err());
         assert_eq!(script.asked.load(Ordering::SeqCst), 1);
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_read_in_part_and_redirects_are_answers() {
+    async fn responses_are_read_partially_and_redirects_are_not_followed() {
         let (client, _) = client(true, &[&["127.0.0.1:0"]]);
         let inner = "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n";
         let address = serve(inner.as_bytes()).await;

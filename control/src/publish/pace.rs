@@ -1,4 +1,4 @@
-//! How much of an import shares a transaction: as much as fits into a bounded time.
+//! Adaptive batch size of imports: as many items per transaction as fit into a bounded time.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -18,7 +18,7 @@ const MOST: u64 = 1_000;
 /// What an item is taken to cost before any was written: then the first step has 100.
 const FIRST_GUESS: Duration = Duration::from_micros(200);
 
-/// Measures what items cost, and says how many of them a step may have.
+/// Measures the cost of items, and derives the size of the next step.
 #[derive(Debug)]
 pub struct Pace {
     item_nanos: AtomicU64,
@@ -39,8 +39,8 @@ impl Pace {
         items.clamp(FEWEST, MOST) as usize
     }
 
-    /// A step took so long. Half of what was known before counts on: one slow fsync of a neighbour makes the
-    /// next step smaller, and not all that follow.
+    /// Records the duration of a step. The previous estimate keeps half of the weight, so that one slow fsync only
+    /// makes the next step smaller.
     pub fn took(&self, items: usize, time: Duration) {
         if let Some(each) = nanos(time).checked_div(items as u64) {
             let before = self.item_nanos.load(Relaxed);
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_follow_what_they_cost() {
+    fn the_batch_size_follows_the_measured_cost() {
         let pace = Pace::default();
         assert_eq!(pace.step(), 100);
         for (each, expected, why) in [

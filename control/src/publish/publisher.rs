@@ -1,8 +1,7 @@
-//! Keeps the view of a region in Redis right: follows the log, one publisher at a time.
+//! Keeps the Redis view of a region up to date: follows the change log, with one active publisher at a time.
 //!
-//! Every replica runs one; the lease in the database says whose turn it is, and its term fences off, inside
-//! Redis, whoever held it before and does not know yet. Redis may be away for as long as it likes: writes
-//! and the change stream do not pass here.
+//! Every replica runs one. A lease in the database makes one of them active, and its term makes Redis reject a former
+//! holder that does not know yet. Redis may be down for any time: writes and the change stream do not depend on it.
 
 use std::{
     collections::VecDeque,
@@ -37,26 +36,26 @@ const LEASE: Duration = Duration::from_secs(3);
 /// Time between two renewals: two may fail.
 const RENEW: Duration = Duration::from_secs(1);
 
-/// Time between two looks of those that wait for the lease.
+/// How often waiting publishers check the lease.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// While nothing changes, the view is looked at so often: a flush is found within this.
+/// How often the view is checked while nothing changes: a flush is detected within this time.
 const IDLE: Duration = Duration::from_millis(250);
 
 /// Shortest and longest pause after a failure.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_DOUBLINGS: u32 = 6;
 
-/// Most revisions that are read from the log at once.
+/// Most revisions per read.
 const BATCH: u32 = 500;
 
-/// Bytes after which a script is closed: Redis serves nobody else while one runs, for some milliseconds.
+/// Size at which a script is closed: Redis serves no other client while one runs, which takes some milliseconds.
 const SCRIPT_BYTES: usize = 1 << 20;
 
 /// Rows of one page of a rebuild.
 const PAGE: u32 = 1_000;
 
-/// A view that does not settle in so many rounds is left for later.
+/// Attempts to bring a view up to date before it is retried later.
 const ROUNDS: u32 = 5;
 
 /// Where the view is and who writes it.
@@ -109,7 +108,7 @@ pub struct Publisher {
     stats: PublisherStats,
     /// How far each shard was seen, in which history: less than that means a rollback.
     known: Option<(Epoch, Vec<Rev>)>,
-    /// Whether it was said that the eviction policy cannot be asked for.
+    /// Whether it was logged that the eviction policy cannot be read.
     said_unknown: bool,
 }
 
@@ -132,7 +131,7 @@ impl Publisher {
         Self { db, hub, config, stats, known: None, said_unknown: false }
     }
 
-    /// Publishes, or waits for its turn, until `shutdown`.
+    /// Publishes, or waits for the lease, until `shutdown`.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut failures = 0;
         loop {
@@ -151,7 +150,8 @@ impl Publisher {
                         self.report(&fault);
                         let pause = if matches!(fault, Fault::Deposed) { LOOK } else { self.pause(failures) };
                         if matches!(fault, Fault::View(ViewError::Redis(_))) {
-                            // The pause spares the database; a Redis that is back, and may be empty, is seen at once.
+                            // The pause protects the database; a Redis that is back, and may be empty, is noticed at
+                            // once.
                             tokio::select! {
                                 () = shutdown.cancelled() => return,
                                 () = tokio::time::sleep(pause) => {}
@@ -200,7 +200,7 @@ impl Publisher {
             }
             Fault::View(_) | Fault::Store(_) | Fault::Unsettled => {
                 self.stats.failures.inc();
-                tracing::warn!(region, error = %fault, "publishing failed and is tried again");
+                tracing::warn!(region, error = %fault, "publishing failed; retried");
             }
         }
     }
@@ -228,7 +228,7 @@ impl Publisher {
         fault
     }
 
-    /// Lets others try: at the end, and where this replica does not reach Redis they may.
+    /// Releases the lease: at shutdown, and if this replica cannot reach Redis but others may.
     async fn release(&self, lease: &Lease) {
         let released = async {
             let mut tx = self.db.begin().await?;
@@ -328,7 +328,7 @@ impl Publisher {
         self.known = Some((lead.epoch.clone(), lead.view.watermarks()));
     }
 
-    /// Holds the lease, and looks whether the log still is the one that is followed.
+    /// Renews the lease, and checks that the log still has the epoch that is followed.
     async fn renew(&self, lead: &mut Lead) -> Result<(), Fault> {
         let mut tx = self.db.begin().await?;
         let renewed = publishers::renew(&mut tx, &lead.lease, LEASE).await?;
@@ -344,7 +344,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Makes the view one that can be carried on under the lease's term, be it by a rebuild.
+    /// Brings the view into a state that can be continued under the lease's term, if necessary by a rebuild.
     async fn settle(&mut self, lead: &mut Lead) -> Result<(), Fault> {
         for _ in 0..ROUNDS {
             if lead.view.highest_term() > lead.lease.term {
@@ -381,7 +381,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Makes the view anew from one moment of the database.
+    /// Rebuilds the view from one snapshot of the database.
     async fn rebuild(&mut self, lead: &mut Lead, reason: &str) -> Result<(), Fault> {
         for _ in 0..ROUNDS {
             let begun = Instant::now();
@@ -408,7 +408,7 @@ impl Publisher {
             }
             self.note(lead);
             let ms = begun.elapsed().as_millis();
-            tracing::info!(region = self.config.region, term, ms, "the view is whole");
+            tracing::info!(region = self.config.region, term, ms, "the view is complete");
             return Ok(());
         }
         Err(Fault::Unsettled)
@@ -464,7 +464,7 @@ impl Publisher {
                     self.said_unknown = true;
                     tracing::warn!(
                         region = self.config.region,
-                        "Redis does not tell its maxmemory-policy: it must be noeviction"
+                        "the maxmemory-policy of Redis cannot be read: it must be noeviction"
                     );
                 }
                 Ok(())

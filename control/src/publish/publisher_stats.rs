@@ -1,4 +1,4 @@
-//! What a publisher counts; clones share the numbers.
+//! Counters of a publisher; clones share them.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},

@@ -1,7 +1,7 @@
-//! Makes a view anew: claimed as incomplete, cleared, filled from one moment of the database, completed.
+//! Rebuilds a Redis view: claims it as incomplete, clears it, fills it from one snapshot of the database, completes it.
 //!
-//! Each step of a shard moves its guard from one text to the next, and the term is the rebuild's own. So
-//! a step that was lost with a failover, a flush in between and another publisher are noticed at once.
+//! Each step of a shard replaces its guard value, and the term belongs to this rebuild. So a step that was lost in a
+//! failover, a flush in between and another publisher are noticed at once.
 
 use futures_util::future::try_join_all;
 use shared::wire::{
@@ -14,7 +14,7 @@ use super::{
     view::{View, ViewError, Write},
 };
 
-/// The key that guards a shard's rebuild; it stays, so that an old one cannot go on.
+/// The key that guards a shard's rebuild; it stays, so that an old one cannot continue.
 fn guard_key(shard: u16) -> String {
     format!("{{waymark:{shard}}}:rebuild")
 }
@@ -34,9 +34,9 @@ pub(super) struct Rebuild<'v> {
 }
 
 impl<'v> Rebuild<'v> {
-    /// Claims every shard under `term`, which nobody used before: readers see that it is incomplete.
+    /// Claims every shard under `term`, which must be unused: readers see that the view is incomplete.
     ///
-    /// Shards of a view that was cut otherwise are claimed too, and removed in the end.
+    /// Shards of a view with another shard count are claimed too, and deleted at the end.
     pub(super) async fn claim(
         view: &'v View,
         term: u64,
@@ -70,7 +70,7 @@ impl<'v> Rebuild<'v> {
         format!("{} {step}", self.meta.term)
     }
 
-    /// Removes some records of each shard; gives whether any may be left.
+    /// Removes some records of each shard; returns whether any may be left.
     pub(super) async fn clear_some(&mut self) -> Result<bool, ViewError> {
         let steps = self.shards.iter().map(|shard| async {
             let Some((cursor, server)) = &shard.clearing else { return Ok(None) };
@@ -84,7 +84,7 @@ impl<'v> Rebuild<'v> {
             if guard != next {
                 return Err(ViewError::Refused);
             }
-            // A cursor that was lost, or is another server's, says nothing of what is left.
+            // A cursor that was lost, or belongs to another server, is useless.
             let is_lost = cursor.is_empty() || (*server != by && !server.is_empty());
             let clearing = match (is_lost, cursor.as_str()) {
                 (true, _) => Some(("0".to_owned(), String::new())),
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guard_lies_beside_its_shard_and_is_no_record() {
+    fn the_guard_key_has_the_shards_tag_and_is_no_record() {
         let tag = |text: &str| text.split('}').next().map(str::to_owned);
         assert_eq!(tag(&guard_key(7)), tag(&meta_key(7)));
         assert!(!guard_key(7).starts_with(&record_prefix(7)));

@@ -1,7 +1,7 @@
-//! This replica among the others: tells how far its edges are, and knows how far theirs are.
+//! Coordination with other control replicas: publishes how far the local edges are, and reads how far theirs are.
 //!
-//! Leases are written in batches: once a second, and within milliseconds while somebody waits at any replica.
-//! A call between replicas is a wake-up alone: whoever hears it reads the table.
+//! Leases are written in batches: once a second, and within milliseconds while somebody waits at any replica. A call
+//! between replicas is only a wake-up: the receiver reads the table.
 
 use std::{
     convert::Infallible,
@@ -27,17 +27,17 @@ use crate::store::{
     edge_leases::{self, Opened},
 };
 
-/// Time between two rounds: leases are written and read.
+/// Interval at which leases are written and read.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// How long a replica counts as running after it said so: four rounds may fail.
+/// How long a replica counts as running after it renewed its lease: four renewals may fail.
 const HELD: Duration = Duration::from_secs(5);
 
-/// Edges are sent only to replicas that renewed their lease within this: one round, and half of one for writing and
-/// reading. A frozen one holds no edges any more, and would be the first to be sent some.
+/// Edges are sent only to replicas that renewed their lease within this time: one interval, and half of one for
+/// writing and reading. A frozen replica holds no edges any more and would otherwise be the first to get some.
 const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
 
-/// So long after a call of one that waits, acknowledgements are told at once.
+/// How long acknowledgements are published immediately after a call of a replica that waits.
 const TELL_AT_ONCE: Duration = Duration::from_secs(3);
 
 /// While somebody waits here, the others are asked so often.
@@ -46,21 +46,20 @@ const ASK: Duration = Duration::from_secs(1);
 /// Least time between two batches while somebody waits: 500 small transactions a second at most.
 const GAP: Duration = Duration::from_millis(2);
 
-/// Rounds for which a replica must hold too many edges before it sends some away.
+/// Intervals for which a replica must hold too many edges before it sends some away.
 const PATIENCE: u32 = 3;
 
-/// Rounds between two looks for what can be forgotten, and how long that must have been silent.
+/// Intervals between two clean-ups of old leases, and the age at which they are deleted.
 const FORGET_EVERY: u64 = 600;
 const FORGET_AFTER: Duration = Duration::from_secs(3_600);
 
 /// Longest pause after a failure.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// Connections to the database: one that listens, one that tells, one that reads, and one while the first is
-/// made anew.
+/// Connections to the database: one listens, one writes, one reads, and one replaces a failed listener.
 const CONNECTIONS: u32 = 4;
 
-/// Calls that may wait to be looked at; what is beyond is a wake-up that was lost.
+/// Bound of the queue of calls; one that does not fit is a lost wake-up.
 const HEARD: usize = 64;
 
 /// Attempts to open a session while the same edge opens others.
@@ -69,7 +68,7 @@ const ATTEMPTS: u32 = 3;
 /// What replicas call to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
-    /// Somebody waits: tell acknowledgements at once.
+    /// Somebody waits: publish acknowledgements immediately.
     Wait,
     /// Leases were written that somebody may wait for.
     Told,
@@ -101,7 +100,7 @@ impl Call {
 #[derive(Debug)]
 pub struct Replica {
     id: Arc<str>,
-    /// Reads that were asked for, and those that have been made, by their number.
+    /// Numbers of the last requested read, and of the last completed one.
     asked: watch::Sender<u64>,
     read: AtomicU64,
     waiting: AtomicUsize,
@@ -116,7 +115,7 @@ pub struct Replica {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Running {
     id: Arc<str>,
-    /// Whether it was heard of within [`HEARD_WITHIN`].
+    /// Whether it renewed its lease within [`HEARD_WITHIN`].
     is_heard: bool,
 }
 
@@ -181,13 +180,13 @@ impl Replica {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that somebody waits, so that the others tell what they hear at once.
+    /// Announces that somebody waits, so that the other replicas publish acknowledgements immediately.
     pub(super) fn wait(&self) -> Waiting<'_> {
         self.waiting.fetch_add(1, SeqCst);
         Waiting(self)
     }
 
-    /// Asks for the leases of the whole fleet as they are from now on; gives the number of the read.
+    /// Asks for the leases of the whole fleet as they are from now on; returns the number of the read.
     pub(super) fn ask(&self) -> u64 {
         let mut number = 0;
         self.asked.send_modify(|asked| {
@@ -197,12 +196,12 @@ impl Replica {
         number
     }
 
-    /// Whether a read that began after [`Self::ask`] gave this number has been made.
+    /// Whether a read that began after [`Self::ask`] returned this number is complete.
     pub(super) fn has_read(&self, number: u64) -> bool {
         self.read.load(SeqCst) >= number
     }
 
-    /// Says that this replica committed something.
+    /// Announces a commit of this replica.
     pub(super) fn committed(&self) {
         self.committed.notify_one();
     }
@@ -224,7 +223,7 @@ impl Replica {
         Err(StoreError::Busy)
     }
 
-    /// Takes part until `shutdown`; while the database is away, it goes on trying.
+    /// Takes part until `shutdown`; while the database is away, it continues trying.
     pub async fn run(self: Arc<Self>, hub: Hub, shutdown: CancellationToken) {
         let mut pause = ROUND / 10;
         loop {
@@ -238,7 +237,7 @@ impl Replica {
                 },
             };
             hub.0.members.tell_anew();
-            tracing::warn!(%error, "the edges of other replicas are not known for now");
+            tracing::warn!(%error, "the edges of other replicas cannot be read");
             pause = if begun.elapsed() > HELD { ROUND / 10 } else { (pause * 2).min(MAX_PAUSE) };
             tokio::select! {
                 () = shutdown.cancelled() => break,
@@ -251,8 +250,8 @@ impl Replica {
     async fn take_part(&self, hub: &Hub) -> Result<Infallible, StoreError> {
         let calls = Calls::listen(self.db(hub)).await?;
         let ((tell, told), (read, heard)) = (mpsc::channel(HEARD), mpsc::channel(HEARD));
-        // Listening is never cut short in the middle of a message, and who waits for what others tell does not
-        // wait for what this replica has to tell.
+        // Listening is never cancelled in the middle of a message, and reading what others publish does not wait for
+        // what this replica has to publish.
         tokio::select! {
             ended = self.listen(hub, calls, &tell, &read) => ended,
             ended = self.keep_telling(hub, told) => ended,
@@ -276,7 +275,7 @@ impl Replica {
                     Some(_) | None => None,
                 },
             };
-            // A full channel: the round that is due mends what is missed.
+            // If the channel is full, the next interval catches up.
             match heard_call {
                 Some(Call::Wait) => drop(tell.try_send(())),
                 Some(Call::Log) => hub.wake_reader(),
@@ -286,13 +285,13 @@ impl Replica {
         }
     }
 
-    /// Tells the others: each second, and at once while somebody waits there.
+    /// Publishes to the other replicas: each second, and immediately while somebody waits there.
     async fn keep_telling(&self, hub: &Hub, mut asked: mpsc::Receiver<()>) -> Result<Infallible, StoreError> {
         let mut rounds = rounds();
         let (mut count, mut tell_until) = (0_u64, None::<Instant>);
         loop {
             let tells_at_once = tell_until.is_some_and(|until| until > Instant::now());
-            // Whatever is due often must not hold up the others: so by chance, not in this order.
+            // Random order, so that a frequently ready branch does not starve the others.
             tokio::select! {
                 _ = rounds.tick() => {
                     self.hold(hub, count).await?;
@@ -311,7 +310,7 @@ impl Replica {
         }
     }
 
-    /// Reads what the others tell: each second, when they call, and when somebody here waits.
+    /// Reads what the others publish: each second, when they call, and when somebody here waits.
     async fn keep_reading(
         &self,
         hub: &Hub,
@@ -353,7 +352,7 @@ impl Replica {
         }
     }
 
-    /// Says that this replica runs, and tells what is due.
+    /// Renews the lease of this replica and publishes what is due.
     async fn hold(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
         let mut tx = self.db(hub).begin().await?;
         edge_leases::relax(&mut tx).await?;
@@ -365,7 +364,7 @@ impl Replica {
         self.tell(hub, false).await
     }
 
-    /// Writes the leases that the others do not know; `calls` says that somebody waits for them.
+    /// Publishes leases that the others do not have yet; `calls` notifies those that wait for them.
     async fn tell(&self, hub: &Hub, calls: bool) -> Result<(), StoreError> {
         let leases = hub.0.members.take_untold(calls || self.replicas() > 1);
         if leases.is_empty() && !calls {
@@ -400,7 +399,7 @@ impl Replica {
         self.replicas() > 1 || !members.counts().2.is_empty()
     }
 
-    /// Sends some edges away if there are too many and it `is_time`; gives whether there are.
+    /// Sends some edges away if there are too many and it `is_time`; returns whether there are.
     fn spread(&self, hub: &Hub, is_time: bool) -> bool {
         let members = &hub.0.members;
         let (here, leaving, elsewhere) = members.counts();
@@ -429,7 +428,7 @@ impl Replica {
         format!("{} {}", self.id, call.as_str())
     }
 
-    /// Says that this replica stops, so that nobody counts on it.
+    /// Announces that this replica stops, so that it is no longer counted.
     async fn leave(&self, hub: &Hub) {
         let left = async {
             self.tell(hub, true).await?;
@@ -449,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_sent_only_to_replicas_that_were_heard_from() {
+    fn edges_are_only_sent_to_live_replicas() {
         for (left_ms, expected, why) in [
             (5_000, true, "it said so this moment"),
             (3_900, true, "a round ago"),

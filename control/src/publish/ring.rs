@@ -1,4 +1,4 @@
-//! The newest events, shared by all edges: read once from the log, and encoded once for the network.
+//! The newest events, shared by all edges: read from the log once, and encoded for the network once.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use shared::wire::{
 /// Most events held.
 const MAX_EVENTS: usize = 1_000_000;
 
-/// Most bytes held, as they are guessed: some 150,000 ordinary events. What is older is read from the log.
+/// Most bytes held, estimated: some 150,000 ordinary events. Older ones are read from the log.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A run of events, with its frames once somebody needs them.
@@ -34,7 +34,7 @@ impl Batch {
         Self { events: Arc::new(events), frames: OnceLock::new(), bytes }
     }
 
-    /// The frames, which are made at most once.
+    /// The encoded frames; encoded at most once.
     ///
     /// # Errors
     /// An event is larger than a frame.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_found_wherever_it_is() {
+    fn positions_are_found_in_the_ring() {
         let ring = Ring::default();
         assert!(matches!(ring.after(7), Next::End), "an empty ring");
         [run(10, 3), run(13, 1), run(14, 4)].into_iter().for_each(|run| ring.push(run));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_and_frames_are_made_once() {
+    fn the_ring_is_bounded_and_frames_are_encoded_once() {
         let ring = Ring::default();
         let mut prev = 0;
         for _ in 0..800 {

@@ -1,12 +1,12 @@
-//! What runs inside Redis: each script is one step that happens whole or not at all.
+//! The Redis scripts, each of which is atomic.
 //!
-//! Every key that a script takes carries its shard's tag, so that in a cluster it runs where the shard is.
+//! Every key that a script uses carries its shard's tag, so in a cluster it runs on the node of the shard.
 
-/// Compares the guard with what the publisher last wrote, and only then writes.
+/// Writes only if the guard has the value that the publisher wrote last.
 ///
-/// `KEYS`: the guard, then what is written. `ARGV`: the expected guard, the new guard, then a value for each
-/// key, empty for a deletion. Answers what the guard is now: the new text says that all of it is done, be
-/// it by this very call or by one whose answer was lost.
+/// `KEYS`: the guard, then the keys to write. `ARGV`: the expected guard, the new guard, then a value for each key,
+/// empty for a deletion. Returns the guard's present value: the new one means that everything is written, by this
+/// call or by one whose reply was lost.
 pub(super) const ADVANCE: &str = r"
 local guard = redis.call('GET', KEYS[1])
 if guard ~= ARGV[1] then return guard or '' end
@@ -21,10 +21,10 @@ redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]
 ";
 
-/// Begins a rebuild: whatever stands there, unless a publisher of a higher term wrote it.
+/// Begins a rebuild over any existing view, unless a publisher of a higher term wrote it.
 ///
-/// `KEYS`: meta, the guard of the rebuild. `ARGV`: the term, the incomplete meta, the guard's first text.
-/// Answers what meta is now.
+/// `KEYS`: meta, the guard of the rebuild. `ARGV`: the term, the incomplete meta, the guard's first value. Returns
+/// the current meta.
 pub(super) const CLAIM: &str = r"
 local meta = redis.call('GET', KEYS[1])
 if meta then

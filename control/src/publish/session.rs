@@ -1,4 +1,4 @@
-//! The stream of one edge: a cursor over what all edges share.
+//! The stream of one edge: a cursor over the shared events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::store::StoreError;
 
-/// While the log was not read for so long, no heartbeat says that an edge has everything.
+/// If the log could not be read for this long, heartbeats no longer claim that an edge has everything.
 const STALE_AFTER: Duration = Duration::from_secs(2);
 
-/// An edge that is sent to another replica is there within this time: so long it hears of no change.
+/// An edge that is sent to another replica connects there within this time, and receives no change meanwhile.
 const SPREAD_PAUSE_MS: u64 = 100;
 
 /// A message on its way to an edge.
@@ -35,7 +35,7 @@ pub enum Outgoing {
 }
 
 impl Outgoing {
-    /// The frames of the message; those of shared events are made once for all edges.
+    /// The encoded frames of the message; those of shared events are encoded once for all edges.
     ///
     /// # Errors
     /// A part of it is larger than a frame.
@@ -79,7 +79,7 @@ impl EdgeSession {
     /// The next message: the welcome, then events without a gap, with heartbeats between. Cancel-safe.
     ///
     /// # Errors
-    /// The database failed, or control stops.
+    /// Control stops.
     pub async fn next(&mut self) -> Result<ToEdge, StoreError> {
         self.next_outgoing().await.map(Outgoing::into_message)
     }
@@ -87,13 +87,13 @@ impl EdgeSession {
     /// The next message, as [`Self::next`] gives it, in the form that is shared with the other edges.
     ///
     /// # Errors
-    /// The database failed, or control stops.
+    /// Control stops.
     pub async fn next_outgoing(&mut self) -> Result<Outgoing, StoreError> {
         if let Some(welcome) = self.welcome.take() {
             return Ok(Outgoing::Own(ToEdge::Welcome(welcome)));
         }
         loop {
-            // Before the ring is looked at: what the head announces is in it then.
+            // Read before the ring: everything up to this head is then in the ring.
             let head = *self.head.borrow_and_update();
             match self.hub.0.ring.after(self.cursor) {
                 Next::Batch(batch) => {
@@ -120,7 +120,7 @@ impl EdgeSession {
         }
     }
 
-    /// What is due every 250 ms.
+    /// The heartbeat, if it is due.
     fn beat(&mut self) -> Option<ToEdge> {
         let goaway =
             |reason: &str, retry_after_ms| Some(ToEdge::Goaway { reason: reason.to_owned(), retry_after_ms });
@@ -143,7 +143,7 @@ impl EdgeSession {
 
     async fn read_log(&mut self) -> Result<Option<Outgoing>, StoreError> {
         let Some(events) = self.hub.read_behind(self.cursor).await? else { return Ok(None) };
-        // A gap means that the log was compacted past the cursor; the edge must start anew.
+        // A gap means that the log was compacted past the cursor; the edge must start over.
         if events.items.first().is_some_and(|event| event.rev != self.cursor + 1) {
             return Ok(Some(Outgoing::Own(ToEdge::Goaway {
                 reason: format!("revisions after {} are no longer in the log", self.cursor),
@@ -160,7 +160,7 @@ impl EdgeSession {
             ToControl::Ack { applied, rejected } => {
                 for rejected in &rejected {
                     tracing::error!(edge = %self.edge_id, rev = rejected.rev, reason = %rejected.reason,
-                        "an edge refused a change");
+                        "an edge rejected a change");
                 }
                 self.hub.metrics().rejected.inc_by(rejected.len() as u64);
                 let before = self.hub.0.members.ack(&self.edge_id, self.session, applied, &rejected);
@@ -168,11 +168,11 @@ impl EdgeSession {
                     self.hub.0.timing.acked(before, applied);
                 }
             }
-            ToControl::Hello(_) => tracing::warn!(edge = %self.edge_id, "an edge says hello twice"),
+            ToControl::Hello(_) => tracing::warn!(edge = %self.edge_id, "an edge sent hello twice"),
             ToControl::Resync { applied, reason } => {
-                tracing::warn!(edge = %self.edge_id, applied, reason, "an edge asks for the stream anew");
+                tracing::warn!(edge = %self.edge_id, applied, reason, "an edge requests a resync");
                 self.hub.metrics().resyncs.inc();
-                // Not beyond what it was sent: a heartbeat would vouch for what it never got.
+                // Not beyond what it was sent: a heartbeat would confirm events that it never got.
                 self.cursor = self.cursor.min(applied);
             }
         }

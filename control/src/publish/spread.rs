@@ -1,14 +1,14 @@
-//! How many edges a replica sends to others, so that each holds its share.
+//! Load balancing of edges: how many a replica sends away so that each replica has its share.
 
-/// Most edges that leave at once, a step being a second: 5,000 are spread within minutes, and no replica is
-/// overrun by those that come.
+/// Most edges that leave per step of one second: 5,000 are spread within minutes, and no replica is flooded by those
+/// that arrive.
 const STEP: usize = 20;
 
-/// How many of `here` edges shall leave now, where the other replicas that run hold `others`; beside them,
-/// `leaving` are on their way to one of those.
+/// How many of the `here` edges should leave now, if the other live replicas hold `others`; in addition, `leaving`
+/// are on their way to one of those.
 ///
-/// Those that leave go to some other replica, not to the emptiest: so nobody leaves a replica that has no
-/// more than its share rounded up, and what is far above it goes in parts.
+/// They reconnect to any other replica, not to the emptiest. So no edge leaves a replica that has at most its share
+/// rounded up, and a large surplus leaves in parts.
 pub(super) fn surplus(here: usize, leaving: usize, others: &[usize]) -> usize {
     let all = here + leaving + others.iter().sum::<usize>();
     let share = all.div_ceil(others.len() + 1);
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_above_the_share_leaves_slowly() {
+    fn the_surplus_leaves_in_small_steps() {
         for (here, leaving, others, expected, why) in [
             (7, 0, &[][..], 0, "there is nobody else"),
             (0, 0, &[5], 0, "it has less than its share"),
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn it_settles() {
+    fn spreading_converges() {
         // Edges go to the next replica, as those of a fleet do that have one list of them.
         let mut held = [997, 0, 0, 0, 3];
         for _ in 0..400 {

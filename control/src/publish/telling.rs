@@ -1,4 +1,4 @@
-//! Hands one row of the log to those who listen to what it is about.
+//! Delivers one row of the event log to the subscribers of its topics.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -26,24 +26,25 @@ use crate::{
     store::{Conn, Db, StoreError, action_lists},
 };
 
-/// Actions of a job that are read at once, and handed out once there is room for all of them: less than may
-/// wait for one connection.
+/// Actions of a job that are read together and delivered once every queue has room for all of them: fewer than fit
+/// into the queue of one connection.
 const SLICE: usize = 200;
 
-/// How long a slice waits for room: whoever does not take its messages in that time is too slow, and ended.
+/// How long a chunk waits for room; a connection that does not take its messages in that time is too slow and is
+/// ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Time between two looks for room.
+/// Time between two checks for room.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Tells subscribers of a process.
+/// Dispatcher: delivers events to the subscribers of a process.
 pub(super) struct Teller<'a> {
     pub(super) channels: &'a Channels,
     pub(super) metrics: &'a FeedMetrics,
 }
 
 impl Teller<'_> {
-    /// Whether somebody may want to hear of a row.
+    /// Whether a row may have a subscriber.
     pub(super) fn has_any(&self, recorded: &Recorded) -> bool {
         self.channels.has_account(recorded.account)
     }
@@ -65,7 +66,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Tells of an action that was made by itself; of one that was removed meanwhile nothing is told.
+    /// Delivers a single action, unless it was deleted meanwhile.
     pub(super) async fn tell_action(
         &self,
         conn: &mut Conn,
@@ -81,7 +82,7 @@ impl Teller<'_> {
         Ok(())
     }
 
-    /// Tells of the actions that a job made in one step, as fast as those who listen take them.
+    /// Delivers the actions that a job created in one step, as fast as subscribers take them.
     pub(super) async fn tell_actions(&self, db: &Db, recorded: &Recorded) -> Result<(), StoreError> {
         let Event::Actions { ids, .. } = &recorded.event else { return Ok(()) };
         for ids in ids.chunks(SLICE) {
@@ -105,7 +106,7 @@ impl Teller<'_> {
         Ok(())
     }
 
-    /// Tells of the redirections that one request changed, as fast as those who listen take them.
+    /// Delivers the redirections that one request changed, as fast as subscribers take them.
     pub(super) async fn tell_redirections(&self, recorded: &Recorded) {
         let Event::Redirections { change, items } = &recorded.event else { return };
         for items in items.chunks(SLICE) {
@@ -133,7 +134,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Tells of the end of a job.
+    /// Delivers the end of a job.
     pub(super) fn tell_job(&self, recorded: &Recorded) {
         let Event::Job { id, status, project } = &recorded.event else { return };
         let projects = project.iter().cloned().collect();
@@ -190,7 +191,7 @@ impl Teller<'_> {
     }
 }
 
-/// What says who hears of an action, from the action itself.
+/// The members that select subscribers, from the action itself.
 fn event_of(action: &Action) -> ActionEvent {
     let member = |name: &str| action.members.get(name);
     ActionEvent {

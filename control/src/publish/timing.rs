@@ -1,4 +1,4 @@
-//! When the change stream did what: how fresh it is, and how long changes take to the edges.
+//! Timing of the change stream: how fresh it is, and how long changes take to the edges.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use crate::metrics::StreamMetrics;
 /// Moments of sending that are kept for the time to the acknowledgement: 1,024 messages under way.
 const SENT: usize = 1_024;
 
-/// The times of one change stream, and what it counted.
+/// Timings of one change stream, and its counters.
 #[derive(Debug)]
 pub(super) struct Timing {
     /// When the log was last read well.

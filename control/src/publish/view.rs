@@ -1,4 +1,4 @@
-//! The view of a region as its publisher knows it: each shard's meta, and one step forward for all of them.
+//! The Redis view as its publisher knows it: each shard's metadata, and one atomic update for all of them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -90,7 +90,7 @@ impl SetupBook {
     }
 }
 
-/// What a run of events writes; everything up to `last` is in the view after it.
+/// The writes of a run of events; afterwards everything up to `last` is in the view.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) last: Rev,
@@ -124,7 +124,7 @@ impl Batch {
                     }
                     batch.writes.push(write);
                 }
-                // The book may be ahead of other shards, never the other way round.
+                // The shard of domains and rules may be ahead of other shards, never behind them.
                 Change::Domain(_) | Change::Rules(_) if rev <= book_rev => {}
                 Change::Domain(domain) => {
                     book.domains.insert(domain.host.as_str().to_owned(), domain.clone());
@@ -183,12 +183,12 @@ pub(super) struct View {
     pub(super) link: Link,
     pub(super) scripts: Arc<Scripts>,
     pub(super) shards: u16,
-    /// What each shard's meta says; `None` where there is none that can be read.
+    /// The meta of each shard; `None` where it is missing or unreadable.
     metas: Vec<Option<Meta>>,
 }
 
 impl View {
-    /// Reads what is there.
+    /// Reads the present state of a view.
     pub(super) async fn open(link: Link, shards: u16) -> RedisResult<Self> {
         let mut view = Self { link, scripts: Arc::default(), shards, metas: Vec::new() };
         view.reload().await?;
@@ -215,7 +215,7 @@ impl View {
         try_join_all(reads).await
     }
 
-    /// Whether Redis still holds what this publisher knows.
+    /// Whether Redis still has the state that this publisher left.
     pub(super) async fn is_as_left(&self) -> RedisResult<bool> {
         Ok(self.load_metas(0..self.shards).await? == self.metas)
     }
@@ -325,7 +325,7 @@ impl View {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Takes what a finished rebuild has left.
+    /// Adopts the result of a finished rebuild.
     pub(super) fn set_rebuilt(&mut self, meta: &Meta) {
         self.metas = vec![Some(meta.clone()); usize::from(self.shards)];
     }

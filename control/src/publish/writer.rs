@@ -1,8 +1,8 @@
-//! The one task that writes redirections: many requests share a transaction and its fsync.
+//! The single task that writes redirections: many requests share a transaction and its fsync.
 //!
-//! Commits are serial, since each holds the row of the log's head to its end (design: push, 1). A group
-//! takes urgent single changes first, then steps of imports, until its time is used up; each request
-//! stands in a savepoint of its own, so that one refusal takes nobody else along.
+//! Commits are serial, because each holds the row lock of the log's head to its end (`control/README.md`, "Change
+//! log"). A group takes urgent single changes first, then steps of imports, until its time is used up. Each request has
+//! its own savepoint, so a refused one does not affect the others.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -28,7 +28,7 @@ const GROUP_TIME: Duration = Duration::from_millis(20);
 /// Most requests in one transaction.
 const GROUP_SIZE: usize = 256;
 
-/// Urgent requests that may wait; past it the caller hears that the service is busy.
+/// Bound of waiting urgent requests; beyond it callers get 503.
 pub(crate) const URGENT_LANE: usize = 1_024;
 
 /// Imports that may wait: each may be a megabyte.
@@ -41,13 +41,14 @@ pub enum Lane {
     Urgent,
     /// The first step of an import, or a long list of changes.
     Bulk,
-    /// A further step of an import, which waits for room: it is not given up half way because others came.
+    /// A further step of an import, which waits for room: an import is not abandoned half way because of later
+    /// requests.
     Begun,
 }
 
 type Work = Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Finish> + Send>;
 
-/// What is left to do for a request: `keep` says whether its savepoint stands.
+/// The completion of a request: `keep` says whether its savepoint is kept.
 struct Finish {
     keep: bool,
     settle: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
@@ -69,7 +70,7 @@ pub struct WriterTask {
     metrics: WriterMetrics,
 }
 
-/// Makes a writer and its task.
+/// Creates a writer and its task.
 #[must_use]
 pub fn writer() -> (Writer, WriterTask) {
     let (urgent, urgent_in) = mpsc::channel(URGENT_LANE);
@@ -80,7 +81,7 @@ pub fn writer() -> (Writer, WriterTask) {
 }
 
 impl Writer {
-    /// What the writer counted.
+    /// Counters of the writer.
     #[must_use]
     pub fn metrics(&self) -> &WriterMetrics {
         &self.metrics
@@ -92,14 +93,14 @@ impl Writer {
         &self.pace
     }
 
-    /// Runs `work` inside a shared transaction; the answer comes after its commit.
+    /// Runs `work` inside a shared transaction; returns after its commit.
     ///
-    /// The transaction holds the order of changes from before `work`: what it reads of redirections stays
-    /// as it is until the commit, whatever other replicas do. A caller that leaves before its turn is
-    /// passed over, so that a request that was given up is not carried out behind its repeat.
+    /// The transaction holds the order of changes from before `work`: what it reads of redirections does not change
+    /// until the commit, whatever other replicas do. A request whose caller has left before it starts is skipped, so
+    /// that an abandoned request is not executed after its repeat.
     ///
     /// # Errors
-    /// What `work` says (then nothing of it stays), or that the commit failed or the lane is full.
+    /// The error of `work` (then nothing of it stays), or that the commit failed or the lane is full.
     pub async fn submit<T, F>(&self, lane: Lane, work: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
@@ -124,7 +125,7 @@ impl Writer {
                     (result, _) => result,
                 };
                 let keep = result.is_ok();
-                // A caller that went away does not hear of it; the change stands all the same.
+                // A caller that left gets no answer; the change stays.
                 let settle = Box::new(move |committed: Result<(), StoreError>| {
                     let _ = answer.send(match committed {
                         Ok(()) => result,
@@ -187,7 +188,7 @@ impl WriterTask {
             Err(error) => {
                 tracing::error!(%error, "cannot begin a write transaction");
                 self.metrics.failed_groups.inc();
-                // The request is dropped, and its caller hears that the service cannot answer.
+                // The request is dropped, and its caller gets 503.
                 drop(first);
                 return;
             }

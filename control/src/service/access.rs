@@ -1,4 +1,4 @@
-//! Who calls, and whether the key may do what is asked.
+//! Authenticates keys and checks permissions.
 
 use std::{
     collections::HashMap,
@@ -23,15 +23,15 @@ use crate::{
     store::{Db, StoreError, keys},
 };
 
-/// Rounds of look-ups at once: while one is under way the next is sent.
+/// Concurrent look-up batches: while one is in flight the next is sent.
 const LOOKUP_LANES: usize = 2;
 
-/// Finds the caller behind a key.
+/// Authenticates a key.
 ///
-/// Keys are looked up by SHA-256, so how long the comparison takes says nothing about a stored key.
+/// Keys are looked up by SHA-256, so timing reveals nothing about a stored key.
 ///
 /// # Errors
-/// [`Code::KeyUnknown`], or the database failed.
+/// [`Code::KeyUnknown`].
 pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
     let unknown = || ServiceError::refused(Code::KeyUnknown, "The API key is not known.");
     if !is_key(key) {
@@ -40,15 +40,15 @@ pub async fn identify(app: &App, key: &str) -> Result<Actor, ServiceError> {
     app.key_lookups.find(hash_key(key)).await?.ok_or_else(unknown)
 }
 
-/// How long a key stays known without another look: what another process revokes is valid here for so long.
+/// How long a looked-up key is cached: a key that another process revokes is accepted here for at most this long.
 pub(super) const KNOWN_FOR: Duration = Duration::from_secs(1);
 
-/// Most keys that are known at once.
+/// Most keys in the cache.
 const MOST_KNOWN: usize = 10_000;
 
-/// Looks keys up, many at once where many ask, and knows each for a moment; cheap to clone.
+/// Looks up keys in batches, with a short-lived cache; cheap to clone.
 ///
-/// A key that is not known is looked up each time: a new one is valid at once.
+/// Unknown keys are not cached: a new key is valid at once.
 #[derive(Clone)]
 pub struct KeyLookups {
     rounds: Rounds<[u8; 32], Result<Option<Actor>, StoreError>>,
@@ -59,7 +59,7 @@ pub struct KeyLookups {
 #[derive(Default)]
 struct Known {
     actors: HashMap<[u8; 32], (Instant, Actor)>,
-    /// How often keys were revoked here: what was looked up before is void.
+    /// Number of revocations in this process: results of look-ups that began before one are discarded.
     revocations: u64,
     /// When those that are no longer known were last removed.
     swept: Option<Instant>,
@@ -90,7 +90,7 @@ impl fmt::Debug for KeyLookups {
 }
 
 impl KeyLookups {
-    /// Look-ups in a database.
+    /// Key look-ups in a database.
     #[must_use]
     pub fn new(db: Db) -> Self {
         let look_up = move |hashes: Vec<[u8; 32]>| {
@@ -125,7 +125,7 @@ impl KeyLookups {
         let found = self.rounds.submit(hash).await??;
         if let Some(actor) = &found {
             let mut known = self.known();
-            // What was revoked meanwhile is not taken for valid afterwards.
+            // A key that was revoked during the look-up must not be cached as valid.
             if known.revocations == revocations {
                 known.insert(hash, begun, actor.clone());
             }
@@ -133,7 +133,7 @@ impl KeyLookups {
         Ok(found)
     }
 
-    /// Says that keys were revoked, after the commit.
+    /// Clears the cache after keys were revoked; called after the commit.
     pub(super) fn revoked(&self) {
         let mut known = self.known();
         known.revocations += 1;
@@ -159,7 +159,7 @@ pub(super) fn derived_key(
         .ok_or_else(|| ServiceError::Internal("no key can be derived".to_owned()))
 }
 
-/// What a caller may do this to; refuses one whose kind of key may not do it at all.
+/// The caller's grant for an operation; refuses a kind of key that has no permission for it.
 ///
 /// # Errors
 /// [`Code::Forbidden`].
@@ -172,7 +172,7 @@ pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, Ser
     })
 }
 
-/// Refuses an account without the enterprise parts (decisions 1); `what` is the part.
+/// Refuses an account that has no enterprise features; `what` is the feature.
 ///
 /// # Errors
 /// [`Code::Forbidden`].
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_known_for_a_moment_and_no_more_than_fit() {
+    fn cached_keys_expire_and_the_cache_is_bounded() {
         let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
         let actor = Actor {
             account,

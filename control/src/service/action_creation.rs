@@ -1,4 +1,4 @@
-//! Creates actions: the one way by which requests and jobs do (decisions 4).
+//! Creates actions, for requests and jobs alike.
 
 pub mod alike;
 pub mod alone;
@@ -61,7 +61,7 @@ use crate::{
     },
 };
 
-/// What the actions of one request have in common.
+/// Options that all actions of one request share.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Circumstances<'a> {
     /// Where the request came from; nothing for what no client asks for.
@@ -70,12 +70,12 @@ pub struct Circumstances<'a> {
     pub project: Option<&'a str>,
 }
 
-/// Creates actions, all or none, in the order given; `kind` is a type, or `all` where each says its own.
+/// Creates actions, all or none, in the given order; `kind` is a type, or `all` if each draft has its own.
 ///
 /// # Errors
-/// The type or what the path names is not there (404), the key may not write the type (403), an identifier
-/// belongs to several (409), anything else in a draft is wrong (400, with `[3].` before the member where there
-/// are several drafts), or the database failed.
+/// The type or a resource in the path does not exist (404), the key may not write the type (403), an identifier is
+/// ambiguous (409), or anything else in a draft is invalid (400, with `[3].` before the member if there are several
+/// drafts).
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -150,11 +150,11 @@ struct Making<'a> {
     /// The scopes of an action that asks for none.
     scopes: Option<Scopes>,
     seen: Seen,
-    /// Whether drafts may say in `context` of whom they tell, once that was asked.
+    /// Whether drafts may give the customer in `context`; cached once it was looked up.
     reports_context: Option<bool>,
     now: UnixMillis,
     known_types: HashSet<String>,
-    /// What the application lets the caller do, if it is a user that is confined to its own.
+    /// The rules of the application, if the caller is a user with `own` rights.
     rules: Option<UserRules>,
     /// Thngs found so far: a long array mostly names few.
     thngs: HashMap<String, Target>,
@@ -211,7 +211,7 @@ impl<'a> Making<'a> {
         })
     }
 
-    /// What a draft says of an action, whatever it is about.
+    /// The template from a draft, independent of its target.
     async fn template(
         &mut self,
         tx: &mut Tx,
@@ -250,7 +250,7 @@ impl<'a> Making<'a> {
         if kind.parse::<TriggerType>().is_ok() {
             put(scan_source::MEMBER, Some(Source::of_actor(self.actor.kind).as_str().into()));
         }
-        // A Thng's key knows no scopes but those of the Thng.
+        // With a Thng's key the scopes are always those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
         let scopes = match asked.cloned() {
             None => self.scopes.clone(),
@@ -289,7 +289,7 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// What the path says that all actions are about.
+    /// The target that the path names for all actions.
     async fn of_path(&mut self, tx: &mut Tx, scope: Scope<'_>) -> Result<Option<Target>, ServiceError> {
         match scope {
             Scope::Account => Ok(None),
@@ -299,12 +299,12 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// What a draft says it is about; nothing is allowed.
+    /// The target that a draft names; it may name none.
     async fn of_draft(&mut self, tx: &mut Tx, draft: &ActionDraft) -> Result<Target, ServiceError> {
         let (mut thng, mut product) =
             (draft.thng.as_ref().map(ToString::to_string), draft.product.as_ref().map(ToString::to_string));
         if !draft.names_something() {
-            // A Thng tells of itself.
+            // A Thng may only create actions about itself.
             if let Limit::Itself(itself) = self.grant.limit() {
                 thng = Some(itself.clone());
             } else if let Some(all) = draft.identifiers.as_ref().filter(|all| !all.is_empty()) {
@@ -352,7 +352,7 @@ impl<'a> Making<'a> {
         if !matches!(found, Match::Many(_)) {
             return Ok(thng);
         }
-        // Whether there is such a product is said where it is looked for.
+        // An absent product is reported where it is resolved.
         let Ok(product) = resolve_product(tx, self.actor.account, product).await else { return Ok(thng) };
         let pair = (named.key.as_str(), named.value.as_str());
         let found = commissions::find_of_product(tx, self.actor.account, pair, product).await?;
@@ -467,8 +467,8 @@ fn invalid(member: &str, fault: String) -> ServiceError {
     ServiceError::refused(Code::Invalid, format!("{member}: {fault}."))
 }
 
-/// What a body names and is not there is a fault of the body.
-// Spec gap: 400 or 404 is not shown; 404 is for what the path names.
+/// An absent resource named in the body is a fault of the body.
+// Spec gap: 400 or 404 is not shown; 404 is only for resources in the path.
 fn in_body(member: &str, error: ServiceError) -> ServiceError {
     match error {
         ServiceError::Refused { code: Code::NotFound, errors } => {

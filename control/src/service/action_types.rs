@@ -1,4 +1,4 @@
-//! The types of actions: built in, and an account's own (decisions 4).
+//! Action types: built-in ones, and those of an account.
 
 use shared::{filter::Fact, problem::Code};
 use tracing::instrument;
@@ -47,10 +47,10 @@ impl KnownType {
 /// The types of actions, the built-in ones being the oldest; filtered by name if asked.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<KnownType>, ServiceError> {
-    // What types there are is no secret within an account: all who may read them see all of them.
+    // Action types are visible to every caller of the account that may read them.
     let _ = require(actor, Verb::Read, ActionTypes)?;
     let mut conn = app.db.read().await?;
     let custom = action_types::list(&mut conn, actor.account).await?;
@@ -67,10 +67,10 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
     Ok(Page::of_placed(all.collect(), request.page))
 }
 
-/// Makes a type.
+/// Creates a type.
 ///
 /// # Errors
-/// The key may not, the account has a type of this name or too many, or the database failed.
+/// The key lacks the permission, or the account has a type of this name or too many.
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<CustomType, ServiceError> {
     let grant = require(actor, Verb::Create, ActionTypes)?;
@@ -97,7 +97,7 @@ pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<Custom
 /// Merges the members given into a type; its name stays.
 ///
 /// # Errors
-/// It is built in or not there, or the database failed.
+/// It is built in or does not exist.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -120,10 +120,10 @@ pub async fn update(
 }
 
 // Spec gap: what becomes of the actions of a deleted type is not shown: they stay, under `all`.
-/// Removes a type; its actions stay.
+/// Deletes a type; its actions stay.
 ///
 /// # Errors
-/// It is built in or not there, or the database failed.
+/// It is built in or does not exist.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, name: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, ActionTypes)?;

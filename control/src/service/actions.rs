@@ -1,4 +1,4 @@
-//! Actions as they are read and removed (decisions 4); see `action_creation` for how they are made.
+//! Reads and deletes actions; `action_creation` creates them.
 
 use serde_json::Value;
 use shared::problem::Code;
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// What a path says the actions are about.
+/// The target that a path names.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope<'a> {
     /// `/actions`: anything in the account.
@@ -46,7 +46,7 @@ pub enum Scope<'a> {
 /// Lists actions of one type or of all.
 ///
 /// # Errors
-/// The type, Thng or product is not there, or the database failed.
+/// The type, Thng or product does not exist.
 #[instrument(skip_all)]
 pub async fn list(
     app: &App,
@@ -74,10 +74,10 @@ pub async fn list(
     Ok(page)
 }
 
-/// Reads one action; its type and what it is about must be as the path says.
+/// Reads one action; its type and target must match the path.
 ///
 /// # Errors
-/// There is no such action, or the database failed.
+/// There is no such action.
 #[instrument(skip_all)]
 pub async fn read(
     app: &App,
@@ -93,11 +93,11 @@ pub async fn read(
     Ok(action)
 }
 
-/// Removes one action; its type and what it is about must be as the path says. A scan goes out of the profile of its
-/// Thng; hits stay as they were counted.
+/// Deletes one action; its type and target must match the path. A scan is removed from the profile of its Thng; hits
+/// are unchanged.
 ///
 /// # Errors
-/// There is no such action, or the database failed.
+/// There is no such action.
 #[instrument(skip_all)]
 pub async fn delete(
     app: &App,
@@ -116,8 +116,8 @@ pub async fn delete(
     Ok(tx.commit().await?)
 }
 
-/// Takes the context out of an action where the caller does not see it: address, agent and place of whoever was behind
-/// it, which an assessment repeats.
+/// Removes the context of an action if the caller may not see it: address, agent and place of the person behind it,
+/// also where an assessment repeats them.
 fn hide_context(actor: &Actor, action: &mut Action) {
     if shows_context(actor, action) {
         return;
@@ -143,7 +143,7 @@ fn shows_context(actor: &Actor, action: &Action) -> bool {
     }
 }
 
-/// Refuses a filter by what the caller does not see: which actions it finds would tell.
+/// Refuses a filter on members that the caller may not see, because its results would reveal them.
 fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceError> {
     let terms = request.filter.as_ref().map(|filter| filter.expr().terms()).unwrap_or_default();
     match terms.iter().find(|term| term.field.starts_with("context.")) {
@@ -158,7 +158,7 @@ fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceErr
 /// What actions a subscription is about: the channel's parts, as far as they exist for the caller.
 ///
 /// # Errors
-/// The type, Thng, product or collection is not there, or the database failed.
+/// The type, Thng, product or collection does not exist.
 pub(super) async fn find_channel(
     app: &App,
     actor: &Actor,
@@ -214,14 +214,14 @@ pub(super) async fn action_type<'a>(
     if is_there { Ok(kind) } else { Err(action_types::not_found(text)) }
 }
 
-/// What a path says the actions are about; it must be there for the caller.
+/// The target that a path names; it must be visible to the caller.
 async fn about(
     conn: &mut Conn,
     actor: &Actor,
     grant: &Grant,
     scope: Scope<'_>,
 ) -> Result<About, ServiceError> {
-    // What it may read it may ask about; which actions it finds is another question.
+    // A readable target is enough here; which actions are visible is decided separately.
     let readable = |subject| require(actor, Verb::Read, subject).unwrap_or_else(|_| grant.clone());
     match scope {
         Scope::Account => Ok(About::Anything),

@@ -1,4 +1,4 @@
-//! Applications of projects, and their keys (decisions 3).
+//! Applications of projects, and their keys.
 
 use shared::{
     id::{AccountId, ApplicationId, ProjectId},
@@ -30,13 +30,13 @@ use crate::{
     store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},
 };
 
-/// An application has one pair of keys as long as it lives: for another pair, another application is made.
+/// An application has one pair of keys for its lifetime; for another pair, create another application.
 const GENERATION: u32 = 0;
 
-/// Makes an application and its two keys.
+/// Creates an application and its two keys.
 ///
 /// # Errors
-/// The key may not, the project is not there, the name is missing, or the database failed.
+/// The key lacks the permission, the project does not exist, or the name is missing.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -76,7 +76,7 @@ pub async fn create(
 /// Reads an application of a project.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {
     let _ = require(actor, Verb::Read, Applications)?;
@@ -86,7 +86,7 @@ pub async fn read(app: &App, actor: &Actor, project: &str, id: &str) -> Result<A
 /// Reads the application that the key belongs to.
 ///
 /// # Errors
-/// The key is not of an application, or the database failed.
+/// The key is not of an application.
 #[instrument(skip_all)]
 pub async fn read_own(app: &App, actor: &Actor) -> Result<Application, ServiceError> {
     let _ = require(actor, Verb::Read, Access)?;
@@ -102,7 +102,7 @@ pub async fn read_own(app: &App, actor: &Actor) -> Result<Application, ServiceEr
 /// Lists the applications of a project.
 ///
 /// # Errors
-/// The key may not, the project is not there, or the database failed.
+/// The key lacks the permission or the project does not exist.
 #[instrument(skip_all)]
 pub async fn list(
     app: &App,
@@ -124,7 +124,7 @@ pub async fn list(
 /// Merges the members given into an application.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -144,7 +144,7 @@ pub async fn update(
 /// Merges the members given into each of some applications of a project: into all of them, or none.
 ///
 /// # Errors
-/// 404 that names the project or every absent application, or the database failed.
+/// 404 that names the project or every absent application.
 #[instrument(skip_all)]
 pub async fn update_many(
     app: &App,
@@ -184,7 +184,7 @@ async fn update_in(
 /// Removes an application with its users; none of their keys is valid from then on.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Delete, Applications)?;
@@ -198,7 +198,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &str, id: &str) -> Result
 /// Removes each of some applications of a project with its users: all of them, or none.
 ///
 /// # Errors
-/// 404 that names the project or every absent application, or the database failed.
+/// 404 that names the project or every absent application.
 #[instrument(skip_all)]
 pub async fn delete_many(
     app: &App,
@@ -235,8 +235,8 @@ async fn delete_in(
     Ok(AfterCommit { wakes_edges, revokes_keys: true, ..AfterCommit::default() })
 }
 
-/// Removes an application that is known to be the account's, with what belongs to it; `true` when edges are to
-/// hear of its rules.
+/// Deletes an application of the account with everything that belongs to it; `true` when edges must learn of its
+/// rules.
 pub(super) async fn remove(
     tx: &mut Tx,
     account: AccountId,
@@ -260,7 +260,7 @@ pub fn public_key(app: &App, id: ApplicationId) -> Result<String, ServiceError> 
 /// The secret key of an application, by which it is trusted.
 ///
 /// # Errors
-/// The key may not, the application is not there, or the database failed.
+/// The key lacks the permission or the application does not exist.
 #[instrument(skip_all)]
 pub async fn read_secret_key(
     app: &App,

@@ -1,4 +1,4 @@
-//! Scheme and host of the URLs that answers hold: always ours, never a stranger's `Host`.
+//! Scheme and host of URLs in responses: always one of ours, never an unknown `Host`.
 
 use std::{
     collections::HashSet,
@@ -16,15 +16,15 @@ use crate::store::accounts;
 /// Least time between two reads of the short domains, which only requests with an unknown host cause.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether a certificate of ours is for a host.
+/// Whether the service has a certificate for a host.
 pub type IsCertified = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What the settings say of the URLs of answers.
+/// Settings for the URLs in responses.
 #[derive(Clone, Default)]
 pub struct UrlSettings {
     /// The base of the API as clients reach it; it decides alone.
     pub public_url: Option<String>,
-    /// A TLS proxy stands in front: every URL is https.
+    /// Behind a TLS proxy: every URL is https.
     pub behind_tls_proxy: bool,
     /// Addresses of the API's listeners.
     pub listeners: Vec<SocketAddr>,
@@ -35,7 +35,7 @@ pub struct UrlSettings {
 }
 
 impl UrlSettings {
-    /// The base of the API for whoever has no request at hand: docs, webhooks, messages.
+    /// The base of the API where there is no request: docs, webhooks, messages.
     #[must_use]
     pub fn own_base(&self, plain: SocketAddr, tls: Option<(SocketAddr, Option<String>)>) -> String {
         let base = |scheme: Scheme, host: &str| match ShortDomain::new(scheme, host) {
@@ -53,7 +53,7 @@ impl UrlSettings {
         }
     }
 
-    /// What a start says once where clients could get URLs that lead nowhere.
+    /// A warning at start if clients could get URLs that do not work.
     #[must_use]
     pub fn warning(&self) -> Option<&'static str> {
         (self.behind_tls_proxy && self.public_url.is_none()).then_some(
@@ -86,7 +86,7 @@ struct Domains {
     read_at: Option<Instant>,
 }
 
-/// What a request says of how it reached us.
+/// How a request reached the service.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reached<'a> {
     /// `Host`, or the authority of HTTP/2.
@@ -112,7 +112,7 @@ impl BaseUrls {
         self.settings.development
     }
 
-    /// Whether a host is ours whatever the database says.
+    /// Whether a host is ours, whatever the database says.
     fn is_own(&self, host: &Host, docs_url: &str, reached: Reached<'_>) -> bool {
         let name = name_of(host.as_str());
         let is_ours = |ip: IpAddr| {
@@ -133,7 +133,7 @@ impl BaseUrls {
         self.domains.lock().unwrap_or_else(PoisonError::into_inner).hosts.contains(host)
     }
 
-    /// Whether the short domains may be read again; whoever is told so does it.
+    /// Whether the short domains may be read again; a caller that gets `true` does so.
     fn may_read(&self) -> bool {
         let mut domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = domains.read_at.is_none_or(|at| at.elapsed() >= REFRESH_PAUSE);

@@ -24,10 +24,10 @@ use crate::{
     store::{Tx, documents, tasks},
 };
 
-/// Makes a batch, in a project if `project` names one.
+/// Creates a batch, in a project if `project` names one.
 ///
 /// # Errors
-/// The key may not, the name is missing, there is no such project, or the database failed.
+/// The key lacks the permission, the name is missing, or there is no such project.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -52,7 +52,7 @@ pub async fn create(
 /// Reads a batch by id or `<key>:<value>`.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Batch, ServiceError> {
     named::read(app, actor, reference).await
@@ -61,7 +61,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Batch, Se
 /// Lists batches.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Batch>, ServiceError> {
     named::list(app, actor, request).await
@@ -70,7 +70,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a batch.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -87,10 +87,10 @@ pub async fn update(
     Ok(batch)
 }
 
-/// Removes a batch with its tasks; what they made stays.
+/// Deletes a batch with its tasks; what they created stays.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Batches)?;

@@ -1,4 +1,4 @@
-//! Many named resources by one request: changed or removed together, or created one by one from an array.
+//! Operations on many named resources in one request: updated or deleted together, or created one by one from an array.
 
 use std::future::Future;
 
@@ -16,10 +16,10 @@ use crate::{
 /// Most resources that one array creates.
 pub const MAX_CREATED: usize = 1_000;
 
-/// What is left to do once changes are committed.
+/// Work after the commit.
 #[derive(Debug, Default)]
 pub struct AfterCommit {
-    /// Redirections changed with it: edges are to know.
+    /// Redirections changed too: edges must learn of it.
     pub wakes_edges: bool,
     /// Keys were revoked.
     pub revokes_keys: bool,
@@ -29,7 +29,7 @@ pub struct AfterCommit {
     pub blobs: Vec<String>,
     /// A webhook may have something to send.
     pub wakes_webhooks: bool,
-    /// Webhooks made active again, by their place in lists: what waits for them is due now.
+    /// Webhooks that were activated, by sequence number: their waiting messages are due now.
     pub resumed_webhooks: Vec<i64>,
     /// Queues whose webhook or reaction, by its place in lists, is gone.
     pub abandoned_queues: Vec<(&'static Follows, i64)>,
@@ -78,7 +78,7 @@ impl AfterCommit {
 
 /// A named resource of which one request may change or remove many.
 pub trait Bulk: Document {
-    /// What a change says.
+    /// The body of an update.
     type Change: Clone + Send + Sync;
 
     /// Merges the members given into one, within a transaction.
@@ -103,7 +103,7 @@ pub trait Bulk: Document {
 
 /// A named resource that an array may create many of.
 pub trait CreateEach: Document {
-    /// What a create says.
+    /// The body of a create.
     type Change: Send;
 
     /// Creates one, within a transaction.
@@ -116,10 +116,10 @@ pub trait CreateEach: Document {
     ) -> impl Future<Output = Result<Self, ServiceError>> + Send;
 }
 
-/// Merges the members given into each of some resources: into all of them, or none.
+/// Merges the members given into each of some resources: all of them, or none.
 ///
 /// # Errors
-/// 404 that names every absent one, what a change of one is refused for, or the database failed.
+/// 404 that names every absent one, or the reason why an update is refused.
 #[instrument(skip_all)]
 pub async fn update<D: Bulk>(
     app: &App,
@@ -143,7 +143,7 @@ pub async fn update<D: Bulk>(
 /// Removes each of some resources: all of them, or none.
 ///
 /// # Errors
-/// 404 that names every absent one, or the database failed.
+/// 404 that names every absent one.
 #[instrument(skip_all)]
 pub async fn delete<D: Bulk>(app: &App, actor: &Actor, ids: &[String]) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, D::SUBJECT)?;
@@ -167,7 +167,7 @@ pub(super) fn in_order(ids: &[String]) -> Vec<&str> {
     ids
 }
 
-/// The faults of a resource that is not there; any other error ends the request.
+/// The faults of an absent resource; any other error ends the request.
 pub(super) fn absence(error: ServiceError) -> Result<Vec<String>, ServiceError> {
     match error {
         ServiceError::Refused { code: Code::NotFound, errors } => Ok(errors),
@@ -175,7 +175,7 @@ pub(super) fn absence(error: ServiceError) -> Result<Vec<String>, ServiceError> 
     }
 }
 
-/// Commits what was done, unless a resource was absent.
+/// Commits, unless a resource was absent.
 pub(super) async fn finish(
     app: &App,
     tx: Tx,
@@ -216,7 +216,7 @@ pub enum ItemResult {
 /// `items` are the changes, or the faults found while reading them; the answer is in their order.
 ///
 /// # Errors
-/// The key may not, a wrong count, or the database failed: then nothing was created.
+/// The key lacks the permission, a wrong count, or the database failed: then nothing was created.
 #[instrument(skip_all)]
 pub async fn create_each<D: CreateEach>(
     app: &App,

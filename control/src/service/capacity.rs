@@ -1,5 +1,5 @@
-//! Places that all share: connections, uploads, streams, work that waits. Each owner has a share of its own, so that a
-//! stranger, an application or a tenant shuts nobody else out.
+//! Shared pools: connections, uploads, streams, queued work. Each owner is bounded, so that no stranger, application or
+//! tenant shuts out the others.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ const API_CONNECTIONS: usize = 1_024;
 /// Most connections of the listeners of MQTT, and of those of edges: streams and requests of 5,000 edges.
 const MANY_CONNECTIONS: usize = 16_384;
 
-/// Most connections that showed no key: more would take long to search for one that makes room.
+/// Most connections without a key: with more, the search for one to close would take long.
 const MOST_NEWCOMERS: usize = 1_024;
 
 /// Most streams and exports of a process: each holds a task and a connection.
@@ -44,10 +44,10 @@ const STREAMS_PER_ADDRESS: usize = 40;
 /// Passwords that are hashed or wait for it: at some 20 ms each, a second's work for two threads.
 const PASSWORDS: usize = 100;
 
-/// Test events of webhooks that are on their way at once; each takes 15 s at most.
+/// Concurrent test events of webhooks; each takes 15 s at most.
 const PINGS: usize = 16;
 
-/// Single reads of edges at once: half of the connections to the database, so that misses of a fleet leave room.
+/// Concurrent single reads of edges: half of the database connections, so that misses of a fleet leave room.
 const LOOKUPS: usize = 8;
 
 /// Property writes that may wait.
@@ -70,9 +70,9 @@ pub struct CapacityLimits {
     pub connections_per_account: Option<usize>,
     /// Time limits of a connection.
     pub times: TimeLimits,
-    /// Uploads at once: with two parts of 5 MiB each, 32 take 320 MiB of memory.
+    /// Concurrent uploads: with two parts of 5 MiB each, 32 take 320 MiB of memory.
     pub uploads: usize,
-    /// Writes of requests that may wait for the database at once: a second's work or two.
+    /// Writes of requests that may wait for the database: one or two seconds of work.
     pub writes: usize,
     /// Bytes a second that an upload brings at least, over [`Self::upload_window`].
     pub upload_rate: u64,
@@ -97,7 +97,7 @@ impl Default for CapacityLimits {
     }
 }
 
-/// Who has a share of a pool.
+/// An owner of slots of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// An account.
@@ -108,7 +108,7 @@ pub(crate) enum Owner {
     Actor(AccountId, ActorKind, String),
     /// An address (IPv6: one /64).
     Address(IpAddr),
-    /// A file, whose signed URL stands in for a key.
+    /// A file, whose signed URL replaces a key.
     File(FileId),
     /// An edge.
     Edge(Arc<str>),
@@ -189,9 +189,9 @@ impl Capacity {
         }
     }
 
-    /// A place for an upload of an account's file; `actor` is missing where a signed URL stands in for a key.
+    /// A slot for an upload of an account's file; `actor` is absent if a signed URL replaces the key.
     ///
-    /// A half of all is an account's, a quarter an actor's, a file's or an address's.
+    /// An account may use half of all slots; an actor, a file or an address a quarter.
     pub(crate) fn upload(
         &self,
         account: AccountId,
@@ -227,7 +227,7 @@ impl Capacity {
         take(&self.pings, owners, "test events")
     }
 
-    /// A place for a single read of an edge; nobody waits for one.
+    /// A slot for a single read of an edge; refused at once if there is none.
     pub(crate) fn lookup(&self, edge: &Arc<str>) -> Result<Place, ServiceError> {
         self.lookups
             .take([(Owner::Edge(edge.clone()), LOOKUPS * 3 / 4)])
@@ -292,7 +292,7 @@ fn take(
     })
 }
 
-/// What the holder of a connection hears when a share is used up.
+/// The error for the holder of a connection when its share is used up.
 pub(crate) fn refusal(reason: Refused) -> ServiceError {
     let whose = match reason {
         Refused::Key => "with this key",
@@ -307,8 +307,8 @@ pub(crate) fn refusal(reason: Refused) -> ServiceError {
     ServiceError::refused(Code::TooManyRequests, text)
 }
 
-/// Whether anybody can get a key of this kind: it lies in a public page, is made by whoever has one of these, or can be
-/// taken out of an item.
+/// Whether anybody can get a key of this kind: it is in a public page, can be created with one that is, or can be
+/// extracted from an item.
 pub(crate) const fn is_public(kind: ActorKind) -> bool {
     match kind {
         ActorKind::Operator | ActorKind::TrustedApp => false,

@@ -35,7 +35,7 @@ const DISPLAY: &str = "display";
 /// Lists cases.
 ///
 /// # Errors
-/// The account or the key may not, or the database failed.
+/// The account or the key may not.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Case>, ServiceError> {
     let grant = admit(actor, Verb::List)?;
@@ -47,7 +47,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Reads a case.
 ///
 /// # Errors
-/// The account or the key may not, it is not there, or the database failed.
+/// The account or the key may not or it does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Case, ServiceError> {
     let grant = admit(actor, Verb::Read)?;
@@ -55,11 +55,11 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Case, ServiceErr
     admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)
 }
 
-/// Decides on a case; the standing of its Thng follows in the same transaction.
+/// Decides on a case; the status of its Thng follows in the same transaction.
 ///
 /// # Errors
-/// The account or the key may not, it is not there, it is of another version than the caller saw (409), the Thng has no
-/// room for the tag, or the database failed.
+/// The account or the key lacks the permission, the case does not exist, its version differs from the one given
+/// (409), or the Thng has no room for the tag.
 #[instrument(skip_all)]
 pub async fn decide(
     app: &App,
@@ -71,7 +71,7 @@ pub async fn decide(
     let (parsed, now) = (parse(id)?, app.clock.now());
     let mut tx = app.db.begin().await?;
     let found = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
-    // Assessments and decisions of one item wait for each other here; what was read before is read again.
+    // Serialises assessments and decisions of one item; what was read before is read again.
     let thng: Option<Thng> = documents::find_locked(&mut tx, actor.account, found.thng).await?;
     let mut thng = thng.ok_or_else(|| not_found(id))?;
     let case = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;

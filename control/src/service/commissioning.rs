@@ -1,4 +1,4 @@
-//! Commissioning of Thngs: the two steps, and the states they lead to (contract: Commissioning; decisions 9).
+//! Commissioning and decommissioning of Thngs, and their states (`control/README.md`, "Commissioning").
 
 use serde_json::{Map, Value, json};
 use shared::{
@@ -38,10 +38,10 @@ use crate::{
     },
 };
 
-/// Links a Thng to a product; gives the action that records it.
+/// Links a Thng to a product; returns the action that records it.
 ///
 /// # Errors
-/// The account may not (403), the Thng is not there (404), product or place are not there (400), an identifier
+/// The account may not (403), the Thng does not exist (404), product or place do not exist (400), an identifier
 /// belongs to several, or something stands against the step (409, with every reason).
 #[instrument(skip_all)]
 pub async fn commission(
@@ -61,7 +61,7 @@ pub async fn commission(
     making.run(tx, thng, id, Some((product, order))).await
 }
 
-/// Withdraws a Thng; gives the action that records it.
+/// Withdraws a Thng; returns the action that records it.
 ///
 /// # Errors
 /// As [`commission`].
@@ -87,7 +87,7 @@ pub async fn decommission(
 pub struct Stands {
     /// The state.
     pub state: CommissionState,
-    /// Absent for what was never commissioned.
+    /// Absent if it was never commissioned.
     pub occurred_at: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl From<Option<Commission>> for Stands {
 /// The state of a Thng.
 ///
 /// # Errors
-/// The account may not, the Thng is not there, its identifier is ambiguous, or the database failed.
+/// The account may not, the Thng does not exist, or its identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn read_state(app: &App, actor: &Actor, thng: &str) -> Result<Stands, ServiceError> {
     let grant = admit(actor, Verb::Read)?;
@@ -115,13 +115,13 @@ pub async fn read_state(app: &App, actor: &Actor, thng: &str) -> Result<Stands, 
 /// The states of pairs of a Thng and a product, in their order; one that does not fit was never commissioned.
 ///
 /// # Errors
-/// The account may not, or the database failed.
+/// The account may not.
 #[instrument(skip_all)]
 pub async fn list_states(app: &App, actor: &Actor, pairs: &[Pair]) -> Result<Vec<Stands>, ServiceError> {
     let _ = admit(actor, Verb::Read)?;
     let mut conn = app.db.read().await?;
     let found = commissions::list(&mut conn, actor.account, pairs).await?;
-    // Spec gap: two Thngs of one serial and product are not shown; the one with the latest step is told.
+    // Spec gap: two Thngs with one serial and product are not shown; the one with the latest step is returned.
     let stands = |found: Option<Found>| match found {
         None => Stands::from(None),
         Some(found) => Stands { state: found.state, occurred_at: Some(found.occurred_at) },
@@ -135,7 +135,7 @@ fn admit(actor: &Actor, verb: Verb) -> Result<Grant, ServiceError> {
     Ok(grant)
 }
 
-/// The product that the body names, or what is wrong with that.
+/// The product that the body names, or the fault.
 async fn find_product(
     tx: &mut Tx,
     actor: &Actor,
@@ -180,7 +180,7 @@ struct Making<'a> {
     draft: &'a StepDraft,
 }
 
-/// The product of a commission, or what is wrong with it, and its purchase order.
+/// The product of a commission or its fault, and its purchase order.
 type Ordered<'a> = (Result<ProductId, String>, Option<&'a str>);
 
 impl Making<'_> {
@@ -192,7 +192,7 @@ impl Making<'_> {
         ordered: Option<Ordered<'_>>,
     ) -> Result<Action, ServiceError> {
         let Self { app, actor, draft, .. } = *self;
-        // Whoever is second waits here, and then sees what the first one did.
+        // A concurrent second request waits here, and then sees what the first one did.
         let found = documents::find_locked(&mut tx, actor.account, id).await?;
         let thng: Thng = named::admitted(found, self.grant, reference)?;
         let known = commissions::find(&mut tx, actor.account, id).await?;
@@ -218,7 +218,7 @@ impl Making<'_> {
         let location = self.located(place.as_ref());
         let action = self.action(&thng, &location, factory, order)?;
         actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
-        // Edges hear of the state as of a change of the name: it is read with the redirection.
+        // Edges learn of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
         tx.commit().await?;
         app.feed.wake();
@@ -252,7 +252,7 @@ impl Making<'_> {
         })
     }
 
-    /// What is on record after the step; a decommission leaves product, factory and order as they were.
+    /// The stored state after the step; a decommission keeps product, factory and order.
     fn remembered(
         &self,
         known: Option<Commission>,
@@ -336,7 +336,7 @@ impl Making<'_> {
     }
 }
 
-/// The place that a location names, or what is wrong with that.
+/// The place that a location names, or the fault.
 async fn find_place(
     conn: &mut Conn,
     actor: &Actor,
@@ -347,7 +347,7 @@ async fn find_place(
     Ok(found.map(Some).ok_or_else(|| format!("location.place: the place {id} does not exist.")))
 }
 
-/// `customFields.factory` of a Thng; what is no text is compared as its JSON.
+/// `customFields.factory` of a Thng; a value that is not a text is compared as its JSON.
 fn factory_of(thng: &Thng) -> Option<String> {
     let value = thng.details.common.custom_fields.as_ref()?.get("factory")?;
     match value {

@@ -1,8 +1,8 @@
-//! Connections to the broker: who is connected, and `~connected`, which tells it (contract: PropertyDocument).
+//! Connections of Thngs to the broker, and the property `~connected` that reflects them.
 //!
-//! A connection of a Thng is a row under the lease of its replica. `~connected` changes in the transaction
-//! that adds the first row of a Thng or removes its last one, so it is what the rows say; rows of a replica
-//! whose lease ran out are removed by the others, or by the next start.
+//! A connection of a Thng is a row under the lease of its replica. `~connected` changes in the transaction that adds
+//! the first row of a Thng or removes its last one, so it always matches the rows. Rows of a replica whose lease ran
+//! out are removed by the other replicas, or at the next start.
 
 use std::{
     collections::HashMap,
@@ -34,19 +34,19 @@ use crate::{
     },
 };
 
-/// How long a replica is believed to be there after its last word.
+/// How long a replica counts as alive after its last heartbeat.
 pub const LEASE: Duration = Duration::from_secs(10);
 
 /// Time between two words of a replica.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// Orphans that one round closes.
+/// Orphaned connections that one heartbeat closes.
 const ROUND: u32 = 500;
 
 /// Keys that one statement checks.
 const KEYS: usize = 1_000;
 
-/// The system property that tells whether a Thng is connected.
+/// The system property that shows whether a Thng is connected.
 const CONNECTED: &str = "~connected";
 
 /// Why a connection is ended by us.
@@ -56,7 +56,7 @@ pub enum Ended {
     TakenOver,
     /// Its key is not valid any more.
     KeyRevoked,
-    /// The replica was given up, or the row could not be kept: the client must connect anew.
+    /// The replica was given up, or the row could not be kept: the client must reconnect.
     Lost,
 }
 
@@ -65,7 +65,7 @@ pub enum Ended {
 pub struct Connection {
     /// Its name, which no other has.
     pub id: String,
-    /// Cancelled when it shall end.
+    /// Cancelled when it must end.
     pub ends: CancellationToken,
 }
 
@@ -91,11 +91,11 @@ struct Table {
 #[derive(Debug, Default)]
 pub struct Connections {
     table: Mutex<Table>,
-    /// Cancelled when connections shall go elsewhere, as the process stops.
+    /// Cancelled at shutdown, when connections must move to another replica.
     pub stopping: CancellationToken,
     /// The tasks that serve them.
     pub sessions: TaskTracker,
-    /// What the broker counted.
+    /// Counters of the broker.
     pub metrics: BrokerMetrics,
 }
 
@@ -110,7 +110,7 @@ impl Connections {
         self.lock().held.len()
     }
 
-    /// Why a connection shall end, once it shall.
+    /// Why a connection must end, once it must.
     #[must_use]
     pub fn why(&self, id: &str) -> Option<Ended> {
         self.lock().held.get(id).and_then(|held| held.why)
@@ -130,7 +130,7 @@ impl Connections {
 /// Takes a new connection in; one of the same caller with the same client id ends.
 ///
 /// # Errors
-/// The Thng is not there, the replica is not registered, or the database failed.
+/// The Thng does not exist or the replica is not registered.
 #[instrument(skip_all)]
 pub async fn open(
     app: &App,
@@ -163,7 +163,7 @@ pub async fn open(
     Ok(connection)
 }
 
-/// Lets a connection go; what cannot be written now is done when the replica is given up.
+/// Releases a connection; what cannot be written now is written when the replica is given up.
 #[instrument(skip_all)]
 pub async fn close(app: &App, actor: &Actor, id: &str) {
     if actor.kind == ActorKind::Thng {
@@ -171,7 +171,7 @@ pub async fn close(app: &App, actor: &Actor, id: &str) {
         for _ in 0..5 {
             match remove(app, actor.account, &actor.id, id).await {
                 Ok(()) => break,
-                Err(error) => tracing::warn!(%error, "the end of a connection was not written yet"),
+                Err(error) => tracing::warn!(%error, "the end of a connection is not recorded yet"),
             }
             tokio::time::sleep(pause).await;
             pause *= 2;
@@ -180,7 +180,7 @@ pub async fn close(app: &App, actor: &Actor, id: &str) {
     forget(app, id);
 }
 
-/// Lets a connection go that is not a Thng's own: nothing tells of it but the table of this process.
+/// Releases a connection that is not a Thng's own, which is only in the table of this process.
 pub(super) fn release(app: &App, id: &str) {
     forget(app, id);
 }
@@ -211,7 +211,7 @@ async fn add(app: &App, actor: &Actor, id: &str, replica: &str) -> Result<(), Se
 
 async fn remove(app: &App, account: AccountId, thng: &str, id: &str) -> Result<(), StoreError> {
     let mut tx = app.db.begin().await?;
-    // A Thng that is gone took its properties along.
+    // The properties of a deleted Thng are gone, too.
     let is_there = property_owners::hold(&mut tx, account, Owner::Thng, thng, Hold::Alone).await?;
     if store::close(&mut tx, id).await? && is_there && !store::is_connected(&mut tx, thng).await? {
         note(app, &mut tx, account, thng, false).await?;
@@ -243,10 +243,11 @@ async fn note(
     events::record(tx, now, &[(account, event)]).await
 }
 
-/// Says that this replica is there, closes what others left, and ends connections whose key is gone.
+/// One heartbeat: renews the lease of this replica, closes what dead replicas left, and ends connections whose key is
+/// gone.
 ///
 /// # Errors
-/// The database failed; the next word comes soon.
+/// The database failed; the next heartbeat comes soon.
 pub async fn beat(app: &App) -> Result<(), ServiceError> {
     let own = app.connections.lock().replica.clone();
     let own = match own {
@@ -258,7 +259,7 @@ pub async fn beat(app: &App) -> Result<(), ServiceError> {
             if is_renewed {
                 own
             } else {
-                tracing::error!("this replica was given up by the others: its connections end");
+                tracing::error!("the lease of this replica expired: its connections end");
                 let ids: Vec<String> = {
                     let mut table = app.connections.lock();
                     table.replica = None;
@@ -315,7 +316,7 @@ async fn check_keys(app: &App) -> Result<(), ServiceError> {
         let valid: HashMap<[u8; 32], UserRights> = valid.into_iter().collect();
         let gone = some.iter().filter(|(_, key, _)| !valid.contains_key(key)).map(|(id, ..)| id.clone());
         app.connections.end(gone, Ended::KeyRevoked);
-        // What it hears was decided when it came: it comes again, and gets what users may have now.
+        // Its subscriptions were authorised when it connected: it must reconnect to get the present rights of users.
         let is_changed =
             |key: &[u8; 32], rights: &UserRights| valid.get(key).is_some_and(|now| now != rights);
         let other = some
@@ -326,7 +327,7 @@ async fn check_keys(app: &App) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Gives this replica up, as it stops: what it still holds is closed by the others, or by the next start.
+/// Gives up this replica at shutdown: what it still holds is closed by the others, or by the next start.
 ///
 /// # Errors
 /// The database failed; the lease runs out then.

@@ -1,4 +1,4 @@
-//! Keys by which edges are known: made by an operator, held in memory by each replica (design: push, 2).
+//! Keys of edges: created by an operator, cached in memory by each replica.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use crate::{
     store::{Db, StoreError, edge_keys},
 };
 
-/// Time between two looks: what is revoked ends within a second.
+/// Poll interval: a revoked key is refused within a second.
 const LOOK: Duration = Duration::from_millis(400);
 
 /// SHA-256 of a key.
@@ -37,13 +37,13 @@ impl EdgeKeys {
         Self { own: Some((hash_key(key), edge.into())), valid: RwLock::default() }
     }
 
-    /// The edge of a key, as far as this replica knows.
+    /// The edge of a key, from memory.
     #[must_use]
     pub fn edge_of(&self, key: &str) -> Option<Arc<str>> {
         self.edge_of_hash(&hash_key(key))
     }
 
-    /// The edge of a key by its hash: how long the look takes says nothing about a stored key.
+    /// The edge of a key by its hash, so that timing reveals nothing about a stored key.
     #[must_use]
     pub fn edge_of_hash(&self, hash: &KeyHash) -> Option<Arc<str>> {
         match &self.own {
@@ -52,10 +52,7 @@ impl EdgeKeys {
         }
     }
 
-    /// The edge of a key; one that was made a moment ago is looked for in the database.
-    ///
-    /// # Errors
-    /// The database failed.
+    /// The edge of a key; an unknown key is looked up in the database, because it may be new.
     pub async fn find(&self, db: &Db, key: &str) -> Result<Option<(KeyHash, Arc<str>)>, StoreError> {
         if !is_key(key) {
             return Ok(None);
@@ -92,7 +89,7 @@ impl EdgeKeys {
                     Ok(()) => failed = false,
                     Err(error) if !failed => {
                         failed = true;
-                        tracing::warn!(%error, "the keys of edges cannot be read; those known last serve");
+                        tracing::warn!(%error, "the keys of edges cannot be read; using those last read");
                     }
                     Err(_) => {}
                 }
@@ -107,10 +104,10 @@ impl EdgeKeys {
     }
 }
 
-/// Makes a key of an edge; gives its number and the key, which is stored nowhere in clear.
+/// Creates a key of an edge; returns its number and the key, of which only the hash is stored.
 ///
 /// # Errors
-/// The database failed, or there are no random bits.
+/// There are no random bits.
 pub async fn create(
     db: &Db,
     clock: &dyn Clock,
@@ -124,10 +121,10 @@ pub async fn create(
     Ok((seq, key))
 }
 
-/// Adds a key that was made elsewhere; gives its number.
+/// Adds a key that was generated elsewhere; returns its number.
 ///
 /// # Errors
-/// The database failed; [`StoreError::Unique`] for a key that is there, be it revoked.
+/// The database failed; [`StoreError::Unique`] for an existing key, even if it is revoked.
 pub async fn add(db: &Db, clock: &dyn Clock, edge: &str, key: &str) -> Result<i64, ServiceError> {
     let mut tx = db.begin().await?;
     let seq = edge_keys::insert(&mut tx, edge, &hash_key(key), clock.now().0).await?;
@@ -135,10 +132,7 @@ pub async fn add(db: &Db, clock: &dyn Clock, edge: &str, key: &str) -> Result<i6
     Ok(seq)
 }
 
-/// Revokes a key by its number; gives whether it was valid until now.
-///
-/// # Errors
-/// The database failed.
+/// Revokes a key by its number; returns whether it was valid until now.
 pub async fn revoke(db: &Db, clock: &dyn Clock, seq: i64) -> Result<bool, StoreError> {
     let mut tx = db.begin().await?;
     let revoked = edge_keys::revoke(&mut tx, seq, clock.now().0).await?;
@@ -146,10 +140,7 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, seq: i64) -> Result<bool, StoreE
     Ok(revoked)
 }
 
-/// Revokes every key of an edge; gives how many there were.
-///
-/// # Errors
-/// The database failed.
+/// Revokes every key of an edge; returns how many there were.
 pub async fn revoke_all(db: &Db, clock: &dyn Clock, edge: &str) -> Result<u64, StoreError> {
     let mut tx = db.begin().await?;
     let revoked = edge_keys::revoke_all(&mut tx, edge, clock.now().0).await?;

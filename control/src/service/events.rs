@@ -1,4 +1,4 @@
-//! The stream of events: what happens in an account, as it happens or from a place in the log on (issue 9).
+//! The event stream of an account: live, or resumed from a position in the log.
 
 use std::{
     collections::HashMap,
@@ -34,13 +34,13 @@ use crate::{
     store::event_log::{self, TRIMMED},
 };
 
-/// Rows of the log that are read at once.
+/// Rows of the log per read.
 const BATCH: u32 = 200;
 
 /// Longest time without a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How long a client may take to read what was sent: past it the stream ends, and it may come back for the rest.
+/// How long a client may take to read what was sent; then the stream ends, and the client may resume.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pieces that wait for the client.
@@ -49,10 +49,10 @@ const WAITING: usize = 64;
 /// How soon a client comes back after the end of a stream, in milliseconds.
 const RETRY_MS: u32 = 2_000;
 
-/// What a stream is asked for.
+/// The request of a stream.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The types that are told.
+    /// The types that are streamed.
     pub types: Types,
     /// What an event must meet.
     pub condition: Option<Condition>,
@@ -60,11 +60,11 @@ pub struct Request {
     pub after: Option<Position>,
     /// The client's address.
     pub client: Option<IpAddr>,
-    /// Whether it goes on; else it ends when everything was told that was there.
+    /// Whether it continues with new events; else it ends after the existing ones.
     pub follows: bool,
 }
 
-/// The turns of the exports of a process.
+/// Fair scheduling of the exports of a process.
 #[derive(Debug)]
 pub struct Streams {
     exports: Semaphore,
@@ -81,11 +81,12 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Waits for a turn to read; an account has one at a time, so that two are served whatever the first has open.
+    /// Waits for a permit to read. An account has one, so that two accounts are served however many streams the first
+    /// has open.
     pub(super) async fn turn(&self, account: AccountId) -> Option<Turn<'_>> {
         let own = {
             let mut table = self.by_account.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that nobody holds or waits for.
+            // Drops permits that are neither held nor waited for.
             table.retain(|_, turns| Arc::strong_count(turns) > 1);
             table.entry(account).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
         };
@@ -95,13 +96,13 @@ impl Streams {
     }
 }
 
-/// A turn of an export.
+/// A permit to read for an export.
 pub(super) struct Turn<'a> {
     _all: SemaphorePermit<'a>,
     _own: OwnedSemaphorePermit,
 }
 
-/// The place of one stream; it is given back however the stream ends.
+/// The slot of one stream, returned on drop.
 pub(super) struct Place {
     pub(super) app: Arc<App>,
     account: AccountId,
@@ -113,7 +114,7 @@ impl Place {
     /// Takes one, for as long as the key stands.
     ///
     /// # Errors
-    /// Too many streams are open, or the database failed.
+    /// Too many streams are open.
     pub(super) async fn take(
         app: &Arc<App>,
         actor: &Actor,
@@ -137,7 +138,7 @@ impl Drop for Place {
 /// It ends when its key is revoked, the process stops, or the client does not read.
 ///
 /// # Errors
-/// The key may not, too many streams are open, the place is not kept any more (409), or the database failed.
+/// The key lacks the permission, too many streams are open, or the place is not kept any more (409).
 #[instrument(skip_all)]
 pub async fn open(
     app: &Arc<App>,
@@ -209,7 +210,7 @@ impl Stream {
                 // The feed lives as long as the process.
                 _ = settled.changed() => {}
                 () = tokio::time::sleep_until(told_at + HEARTBEAT) => {
-                    // Whoever comes back from here need not look at what others did meanwhile.
+                    // A client that resumes from here need not skip the events of others again.
                     self.send(format!(": alive\nid: {}\n\n", self.after)).await?;
                     told_at = Instant::now();
                 }
@@ -217,7 +218,7 @@ impl Stream {
         }
     }
 
-    /// Reads and tells once; gives whether there may be more.
+    /// Reads and sends once; returns whether there may be more.
     async fn step(&mut self, told_at: &mut Instant) -> Result<bool, Ended> {
         let read = async {
             let mut conn = self.place.app.db.read().await?;
@@ -227,7 +228,7 @@ impl Stream {
             Ok::<_, crate::store::StoreError>((trimmed, rows))
         };
         let (trimmed, rows) = read.await.map_err(|error| self.failed(&error))?;
-        // It was too slow for what is kept: the answer to its next try says so.
+        // It was so slow that its position has expired: the response to its next request says so.
         if trimmed.is_some_and(|trimmed| trimmed > self.after) {
             return Err(Ended);
         }

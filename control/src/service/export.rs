@@ -1,7 +1,7 @@
-//! Actions as lines of JSON, oldest first, for engines of analytics (issue 9).
+//! Exports actions as lines of JSON, oldest first, for analytics.
 //!
-//! What is read is a page at a time, by the place of its last row: an export holds no transaction and no
-//! connection while its client reads, and goes on from the last line that came.
+//! Rows are read a page at a time by the position of the last one. An export holds no transaction and no connection
+//! while its client reads, and can resume from the last line received.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -34,7 +34,7 @@ use crate::{
     store::{Db, StoreError, action_lists, listing::Selection},
 };
 
-/// Lines that are read at once: with a kilobyte each, half a megabyte.
+/// Lines per read: with a kilobyte each, half a megabyte.
 const LINES: u32 = 500;
 
 /// Pieces that wait for the client, so that an export takes some two megabytes at most.
@@ -43,22 +43,22 @@ const WAITING: usize = 2;
 /// Pages without a line for the caller after which an empty one is given: a sign of life.
 const SILENT_PAGES: usize = 20;
 
-/// What is exported.
+/// The selection of an export.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Not made earlier than this.
+    /// Created at or after this.
     pub from: i64,
-    /// Made earlier than this.
+    /// Created before this.
     pub to: i64,
     /// The last action that came before.
     pub after: Option<ActionId>,
-    /// Only what is scoped to this project.
+    /// Only actions scoped to this project.
     pub project: Option<ProjectId>,
     /// The client's address.
     pub client: Option<IpAddr>,
 }
 
-/// The export broke off: whoever reads it must not take it for whole.
+/// The export was interrupted: its reader must not take it for complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the export broke off")]
 pub struct BrokenOff;
@@ -68,15 +68,15 @@ pub struct BrokenOff;
 pub struct Reader {
     /// The account.
     pub account: AccountId,
-    /// What the caller's view is limited to.
+    /// The limit of the caller's view.
     pub limit: Limit,
     /// Of this type alone.
     pub kind: Option<String>,
-    /// Only what is scoped to this project.
+    /// Only actions scoped to this project.
     pub project: Option<ProjectId>,
     /// The place of the last that was read.
     pub after: Position,
-    /// Those made earlier than this.
+    /// Those created before this.
     pub to: i64,
     /// Whether all was read.
     pub is_done: bool,
@@ -91,9 +91,6 @@ impl Reader {
     }
 
     /// The next lines; none of them may be for the caller. `None` at the end.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn next(&mut self, db: &Db) -> Result<Option<Bytes>, StoreError> {
         for _ in 0..SILENT_PAGES {
             if self.is_done {
@@ -112,7 +109,7 @@ impl Reader {
             PageRequest { per_page: LINES, sort: SortOrder::Ascending, after: Some(self.after), number: 1 };
         let request = ListRequest { page, ..ListRequest::default() };
         let within: Vec<(&str, &str)> = self.kind.iter().map(|kind| ("type", kind.as_str())).collect();
-        // The whole account: a condition on scopes might look at millions of rows for one page, and get nowhere.
+        // Reads the whole account: with a condition on scopes one page might read millions of rows without result.
         let selection =
             Selection { account: self.account, limit: &Limit::Account, request: &request, within: &within };
         let page = action_lists::list(&mut db.read().await?, &selection).await?;
@@ -152,11 +149,10 @@ fn line(action: &Action) -> serde_json::Value {
 }
 
 /// Opens an export of actions of one type or of all; what comes are pieces of whole lines, and [`BrokenOff`] if
-/// it cannot go on. It ends when its key is revoked, the process stops, or the client does not read.
+/// it cannot continue. It ends when its key is revoked, the process stops, or the client does not read.
 ///
 /// # Errors
-/// The key may not, the type or the action to go on from is not there, too many streams are open, or the database
-/// failed.
+/// The key lacks the permission, the type or the action to continue from does not exist, or too many streams are open.
 #[instrument(skip_all)]
 pub async fn open(
     app: &Arc<App>,
@@ -198,7 +194,7 @@ pub async fn open(
     Ok(receiver)
 }
 
-/// Reads when it is its turn.
+/// Reads when it has a permit.
 async fn read(app: &App, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
     let _turn = app.streams.turn(reader.account).await.ok_or(StoreError::Stopped)?;
     reader.next(&app.db).await
@@ -220,7 +216,7 @@ async fn run(
             next = match read(&place.app, &mut reader).await {
                 Ok(next) => next,
                 Err(error) => {
-                    tracing::warn!(%error, "an export breaks off");
+                    tracing::warn!(%error, "an export was interrupted");
                     return false;
                 }
             };
@@ -233,7 +229,7 @@ async fn run(
         () = place.app.connections.stopping.cancelled() => false,
     };
     if !is_whole {
-        // Whoever does not read does not read this either.
+        // A client that does not read does not read this either.
         let _ = timeout(PATIENCE, pieces.send(Err(BrokenOff))).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Files: their records, and their content through the blob store (decisions 4).
+//! Files: their records, and their content in the blob store.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -46,13 +46,13 @@ const MAX_DRAIN_BYTES: usize = 64 * 1024 * 1024;
 /// Longest silence of a client whose body is read and forgotten.
 const DRAIN_SILENCE: Duration = Duration::from_secs(10);
 
-/// Blobs that one round of the upkeep removes at most.
+/// Most blobs that one run of the upkeep deletes.
 const PURGE_STEP: u32 = 100;
 
-/// Who wants the content of a file.
+/// Who requests the content of a file.
 #[derive(Debug, Clone)]
 pub enum Visitor {
-    /// Whoever holds a signed URL of the file; the signature has been checked.
+    /// The holder of a signed URL of the file; the signature has been checked.
     Signed,
     /// A caller with a key.
     Actor(Actor),
@@ -60,7 +60,7 @@ pub enum Visitor {
     Nobody,
 }
 
-/// What an upload says of itself before the bytes come.
+/// Headers of an upload.
 #[derive(Debug, Clone, Default)]
 pub struct UploadHead {
     /// The media type; that of the file's record wins.
@@ -81,10 +81,10 @@ pub struct Download {
     pub bytes: BoxStream<'static, object_store::Result<Bytes>>,
 }
 
-/// Makes a file without content, in a project if `project` names one.
+/// Creates a file without content, in a project if `project` names one.
 ///
 /// # Errors
-/// The key may not, the name is missing, there is no such project, or the database failed.
+/// The key lacks the permission, the name is missing, or there is no such project.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -109,7 +109,7 @@ pub async fn create(
 /// Reads a file's record.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<File, ServiceError> {
     let grant = require(actor, Verb::Read, Files)?;
@@ -120,7 +120,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<File, ServiceErr
 /// Lists files.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<File>, ServiceError> {
     named::list(app, actor, request).await
@@ -129,7 +129,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a file's record.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> Result<File, ServiceError> {
     let grant = require(actor, Verb::Update, Files)?;
@@ -144,7 +144,7 @@ pub async fn update(app: &App, actor: &Actor, id: &str, change: FileChange) -> R
 /// Removes a file and its content.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Files)?;
@@ -201,12 +201,12 @@ pub fn may_upload(actor: &Actor) -> bool {
     require(actor, Verb::Update, Files).is_ok()
 }
 
-// Spec gap: a second upload is not mentioned; it replaces the content once it is there whole.
-/// Writes the content of a file; it is there whole, or the one before stays.
+// Spec gap: a second upload is not mentioned; it replaces the content once it is complete.
+/// Writes the content of a file: completely, or the previous content stays.
 ///
 /// # Errors
-/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file is not there, 429 or
-/// 503 when too many upload at once, or a store failed.
+/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file does not exist, 429 or 503 when
+/// there are too many uploads, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
     app: &Arc<App>,
@@ -227,7 +227,7 @@ pub async fn upload<E: Send + 'static>(
     };
     let place = app.capacity.upload(account, actor, id, head.client)?;
     let app = app.clone();
-    // A task of its own: when the client goes away, what is half-written must still be removed.
+    // A separate task, because a partial file must be deleted even if the client disconnects.
     let task = tokio::spawn(async move {
         let _place = place;
         write(&app, account, id, head.media_type, body).await
@@ -287,7 +287,7 @@ async fn write<E>(
     }
 }
 
-/// Gives the file its new content; gives the blob of the one before.
+/// Sets the new content of a file; returns the previous blob.
 async fn settle(
     app: &App,
     account: AccountId,
@@ -315,7 +315,7 @@ async fn settle(
 /// Opens the content of a file.
 ///
 /// # Errors
-/// 401 without a key where one is needed, 404 when the file or its content is not there, or a store failed.
+/// 401 without a key where one is needed, 404 when the file or its content does not exist, or a store failed.
 #[instrument(skip_all)]
 pub async fn download(app: &App, visitor: Visitor, id: &str) -> Result<Download, ServiceError> {
     let mut conn = app.db.read().await?;
@@ -336,7 +336,7 @@ pub async fn download(app: &App, visitor: Visitor, id: &str) -> Result<Download,
             let account = files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id))?;
             documents::find(&mut conn, account, id).await?.ok_or_else(|| not_found(id))?
         }
-        // What is private and what is absent must not be told apart.
+        // A private file must be indistinguishable from an absent one.
         Visitor::Nobody => match parse(id) {
             Ok(id) => find_public(&mut conn, id).await?.ok_or_else(key_missing)?,
             Err(_) => return Err(key_missing()),
@@ -345,15 +345,12 @@ pub async fn download(app: &App, visitor: Visitor, id: &str) -> Result<Download,
     drop(conn);
     let empty = || ServiceError::refused(Code::NotFound, format!("The file {} has no content yet.", file.id));
     let content = file.content.clone().ok_or_else(empty)?;
-    // Gone between the two looks: replaced or removed a moment ago.
+    // Replaced or deleted between the two reads.
     let bytes = app.blobs.read(&content.blob).await?.ok_or_else(|| not_found(file.id))?;
     Ok(Download { file, content, bytes })
 }
 
-/// Removes blobs that no file has; gives how many.
-///
-/// # Errors
-/// The database failed.
+/// Removes blobs that no file has; returns how many.
 pub async fn purge(app: &App) -> Result<u64, ServiceError> {
     let mut conn = app.db.read().await?;
     let due = files::list_garbage(&mut conn, app.clock.now(), PURGE_STEP).await?;
@@ -382,7 +379,7 @@ pub(super) async fn discard(app: &App, blob: &str) -> bool {
     match removed.await {
         Ok(is_removed) => is_removed,
         Err(error) => {
-            tracing::warn!(%error, "a blob was not removed and is tried again later");
+            tracing::warn!(%error, "a blob was not deleted; retried later");
             false
         }
     }

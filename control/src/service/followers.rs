@@ -1,4 +1,4 @@
-//! What is done alike with all that follows the log of events: webhooks and reactions.
+//! Operations that webhooks and reactions, both subscribers of the event log, share.
 
 use shared::{
     id::{AccountId, ProjectId},
@@ -25,7 +25,7 @@ pub(super) const STEP: u32 = 2_000;
 /// Reads one.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<F, ServiceError> {
     named::read(app, actor, reference).await
@@ -34,7 +34,7 @@ pub async fn read<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Res
 /// Lists them.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list<F: Follower>(
     app: &App,
@@ -57,7 +57,7 @@ pub(super) async fn project_of_new(
     }
 }
 
-/// Adds one to those of an account; it hears what happens from now on.
+/// Adds a subscriber to an account; it receives events from now on.
 pub(super) async fn add<F: Follower>(tx: &mut Tx, account: AccountId, new: F) -> Result<F, ServiceError> {
     accounts::lock(tx, account).await?;
     if followers::count::<F>(tx, account).await? >= MOST {
@@ -69,7 +69,7 @@ pub(super) async fn add<F: Follower>(tx: &mut Tx, account: AccountId, new: F) ->
     Ok(added)
 }
 
-/// Writes one that was changed; if it was disabled and is not any more, it hears what happens from now on.
+/// Saves an updated subscriber; if it was disabled and now is not, it receives events from now on.
 pub(super) async fn save<F: Follower>(
     tx: &mut Tx,
     account: AccountId,
@@ -86,7 +86,7 @@ pub(super) async fn save<F: Follower>(
 /// Removes one with what waits in its queue.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, F::SUBJECT)?;
@@ -109,8 +109,7 @@ pub(super) async fn delete_in<F: Follower>(
     Ok(AfterCommit { abandoned_queues: vec![(F::FOLLOWS, gone.stamp().seq)], ..AfterCommit::default() })
 }
 
-/// Empties the queue of one that is gone, in steps; what a crash leaves is passed over by the workers, or goes with
-/// its age.
+/// Empties the queue of a deleted subscriber, in steps. What a crash leaves is skipped by the workers, and expires.
 pub(super) async fn clear_queue(app: &App, queue: &Follows, owner: i64) -> Result<(), ServiceError> {
     loop {
         let mut tx = app.db.begin().await?;

@@ -1,4 +1,4 @@
-//! Repeats of a request with the same `Idempotency-Key` get the first answer, for a day.
+//! Repeats of a request with the same `Idempotency-Key` get the first response, for a day.
 
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// An `Idempotency-Key` with a hash of the request that it stands for.
+/// An `Idempotency-Key` with a hash of its request.
 #[derive(Debug, Clone)]
 pub struct IdempotencyKey {
     /// The key, 1 to 255 characters.
@@ -26,7 +26,7 @@ pub struct IdempotencyKey {
     pub request: [u8; 32],
 }
 
-/// The same key in the hands of one caller: nobody gets the answer that was another's.
+/// A key of one caller: a caller never gets a response that was another's.
 #[derive(Debug, Clone)]
 pub(crate) struct CallersKey {
     key: OwnedKey,
@@ -98,10 +98,10 @@ pub(crate) fn keep_on<'a, T: Serialize + Sync>(
     .boxed()
 }
 
-/// What is kept under a claim's key: its answer, or null while there is none yet.
+/// The stored response for a claim's key; null while there is none yet.
 ///
 /// # Errors
-/// The key stands for another request, or the database failed.
+/// The key was used for another request.
 pub async fn find(app: &App, claim: &Claim) -> Result<Option<Value>, ServiceError> {
     let mut conn = app.db.read().await?;
     match idempotency::find(&mut conn, claim.account, &claim.key, &claim.request, claim.at_ms).await? {
@@ -111,10 +111,10 @@ pub async fn find(app: &App, claim: &Claim) -> Result<Option<Value>, ServiceErro
     }
 }
 
-/// Keeps the answer of a request that was carried out; without it a repeat hears that it was lost.
+/// Stores the response of a request that was carried out; without it a repeat is told that the response was lost.
 pub async fn settle(app: &App, claim: &Claim, answer: Value) {
     if let Err(error) = try_settle(app, claim, &answer).await {
-        tracing::error!(%error, "the answer of a request with an idempotency key was not kept");
+        tracing::error!(%error, "the response to a request with an idempotency key was not stored");
     }
 }
 

@@ -1,7 +1,7 @@
-//! How many requests keys and addresses may make, counted in this process (issue 3, "Rate limits").
+//! Rate limits of keys and addresses, counted in this process.
 //!
-//! A limit is a bucket that fills at a steady rate and takes a burst at once. Keys that are known have a
-//! bucket each; addresses share a fixed number of them, so that nobody can fill the memory.
+//! A limit is a token bucket. Each known key has its own; addresses share a fixed number, so that nobody can fill the
+//! memory.
 
 use std::{
     collections::hash_map::RandomState,
@@ -27,15 +27,15 @@ pub struct Limits {
     /// Requests of one key, a second; bursts of twice as many.
     ///
     /// An import by arrays of 1,000 at 20,000 rows a second takes 20 of them. All public keys of an account together,
-    /// of which anybody gets as many as wanted, have twice as many.
+    /// of which anybody can get any number, have twice as many.
     pub requests_per_key: u32,
     /// Requests of one address without a key that is known, a second; bursts of ten times as many.
     ///
     /// A key has 476 bits: this bounds what guesses cost, not whether they succeed.
     pub refusals_per_address: u32,
-    /// Logins, registrations and activations of one address, a minute; all of them at once.
+    /// Logins, registrations and activations of one address, per minute; all of them may come in one burst.
     ///
-    /// A password of a list of 10,000 takes most of a working day from one address.
+    /// Trying a list of 10,000 passwords takes most of a working day from one address.
     pub logins_per_address: u32,
 }
 
@@ -50,7 +50,7 @@ impl Default for Limits {
 pub struct Ticks(Arc<dyn Fn() -> Duration + Send + Sync>);
 
 impl Ticks {
-    /// Time that `since_start` tells.
+    /// A clock from a function that returns the time since some start.
     pub fn new(since_start: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Arc::new(since_start))
     }
@@ -70,12 +70,12 @@ impl Clock for Ticks {
     }
 }
 
-/// What a limit says of a request.
+/// The decision of a limit on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether the request may go on.
+    /// Whether the request is allowed.
     pub is_allowed: bool,
-    /// Requests that an untouched bucket takes at once.
+    /// The burst: requests that a full bucket allows.
     pub limit: u32,
     /// Requests that it still takes now.
     pub remaining: u32,
@@ -110,7 +110,7 @@ impl Limiter {
     /// A request with a key that is known, by its SHA-256; `None` where nothing limits it.
     #[must_use]
     pub fn request(&self, key: &[u8; 32]) -> Option<Verdict> {
-        // Half of the hash tells keys apart as well.
+        // Half of the hash is enough to distinguish keys.
         let mut half = [0; 16];
         half.copy_from_slice(key.get(..16)?);
         self.keys.check(&half)
@@ -122,7 +122,7 @@ impl Limiter {
         self.public.check(&account)
     }
 
-    /// A request that is refused for want of a key; nothing limits programs of this machine, which are `None`.
+    /// Counts a request without a valid key; local programs, `None`, are not limited.
     #[must_use]
     pub fn refusal(&self, client: Option<IpAddr>) -> Option<Verdict> {
         self.refusals.check(&self.bucket(client)?)
@@ -134,7 +134,7 @@ impl Limiter {
         self.logins.check(&self.bucket(client)?)
     }
 
-    /// Gives back the memory of keys and addresses that are quiet; called on a timer.
+    /// Frees the memory of idle keys and addresses; called on a timer.
     pub fn forget(&self) {
         self.keys.forget();
         self.public.forget();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_0_is_off_and_quiet_clients_are_forgotten() {
+    fn zero_disables_a_limit_and_idle_clients_are_dropped() {
         let (limiter, _) =
             limiter(Limits { requests_per_key: 0, refusals_per_address: 0, logins_per_address: 0 });
         assert_eq!(limiter.request(&[1; 32]), None);

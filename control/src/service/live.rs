@@ -1,4 +1,4 @@
-//! Publish and subscribe: what connections write and hear, with the permissions and errors of HTTP (issue 5).
+//! Publish and subscribe for connections, with the permissions and errors of HTTP.
 
 use serde_json::Value;
 use shared::problem::Code;
@@ -29,12 +29,12 @@ use crate::{
     store::events,
 };
 
-/// What a message is written with.
+/// Options of a published message.
 #[derive(Debug, Clone, Copy)]
 pub struct Sender<'a> {
     /// Who writes.
     pub actor: &'a Actor,
-    /// The connection, by a name that no other has, where it may ask not to hear what it wrote itself.
+    /// The unique name of the connection, if it may ask not to receive its own writes.
     pub connection: Option<&'a str>,
     /// Where it comes from.
     pub origin: Origin<'a>,
@@ -55,7 +55,7 @@ pub fn read(payload: &[u8]) -> Result<Value, ServiceError> {
 /// Writes a message that was published to a topic: the same as the HTTP request to the path.
 ///
 /// # Errors
-/// As those of the HTTP API: the key may not, something is not there, or the message is wrong.
+/// As those of the HTTP API: the key may not, something does not exist, or the message is wrong.
 #[instrument(skip_all)]
 pub async fn publish(
     app: &App,
@@ -97,10 +97,10 @@ async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> R
     Ok(())
 }
 
-/// What somebody may listen to: the channel, and what is held back of it.
+/// Authorises a subscription: the channel, and the limit on what is delivered.
 ///
 /// # Errors
-/// The key may not read it, or what it names is not there.
+/// The key may not read it, or the resource does not exist.
 #[instrument(skip_all)]
 pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel, Limit), ServiceError> {
     match topic {
@@ -121,7 +121,7 @@ pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel
             let (about, kind) = actions::find_channel(app, actor, &grant, of(scope), kind).await?;
             Ok((Channel::Actions(about.into(), kind), grant.limit().clone()))
         }
-        // What is held back of them says as little as what never happens.
+        // Withheld events reveal no more than absent ones.
         Topic::Redirections(short_id) => {
             let grant = require(actor, Verb::Read, Redirections)?;
             Ok((Channel::Redirections(short_id.clone()), grant.limit().clone()))
@@ -133,7 +133,7 @@ pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel
     }
 }
 
-/// Whether a kind of key may listen to anything at all; tells public keys before they connect.
+/// Whether a kind of key may subscribe to anything; checked before public keys connect.
 #[must_use]
 pub fn may_connect(actor: &Actor) -> bool {
     require(actor, Verb::Read, Properties).is_ok()
@@ -141,7 +141,7 @@ pub fn may_connect(actor: &Actor) -> bool {
         || require(actor, Verb::Create, Actions).is_ok()
 }
 
-/// What a topic that cannot be is answered with.
+/// The error for an invalid topic.
 #[must_use]
 pub fn refused(fault: TopicFault) -> ServiceError {
     let code = match fault {

@@ -1,4 +1,4 @@
-//! Where Thngs were (decisions 4).
+//! The location history of Thngs.
 
 use shared::{
     id::{AccountId, PlaceId},
@@ -22,10 +22,10 @@ use crate::{
     store::{Conn, Tx, documents, listing::Selection, thng_locations},
 };
 
-/// Adds where a Thng was; gives what was written, in the same order.
+/// Adds locations of a Thng; returns what was written, in the same order.
 ///
 /// # Errors
-/// The Thng is not there, a place does not exist, or the database failed.
+/// The Thng or a place does not exist.
 #[instrument(skip_all)]
 pub async fn add(
     app: &App,
@@ -47,7 +47,7 @@ pub async fn add(
 /// Each location comes with the name by which faults call it.
 ///
 /// # Errors
-/// A place does not exist, or the database failed.
+/// A place does not exist.
 pub(super) async fn record(
     tx: &mut Tx,
     account: AccountId,
@@ -67,7 +67,7 @@ pub(super) async fn record(
 /// The history of a Thng's location.
 ///
 /// # Errors
-/// The Thng is not there, or the database failed.
+/// The Thng does not exist.
 #[instrument(skip_all)]
 pub async fn list(
     app: &App,
@@ -87,7 +87,7 @@ pub async fn list(
 /// Removes where a Thng was before `to`, or everything.
 ///
 /// # Errors
-/// The Thng is not there, or the database failed.
+/// The Thng does not exist.
 #[instrument(skip_all)]
 pub async fn delete(
     app: &App,
@@ -107,7 +107,7 @@ pub async fn delete(
 /// Locations with the points of their places where they name none themselves.
 ///
 /// # Errors
-/// A place does not exist in the account, or the database failed.
+/// A place does not exist in the account.
 pub async fn at_places(
     conn: &mut Conn,
     account: AccountId,

@@ -1,4 +1,6 @@
 //! Operations: one function each, called by HTTP handlers and workers alike.
+//!
+//! Functions fail when the database does; their docs list other errors only.
 
 pub mod access;
 pub mod action_creation;
@@ -87,7 +89,7 @@ impl From<RandomUnavailable> for ServiceError {
 pub struct Secrets {
     /// Authenticates page tokens.
     pub page_token: [u8; 32],
-    /// Makes the ids of scan actions unguessable and the same on a repeat.
+    /// Key for the ids of scan actions, which must be unguessable and the same on a repeat.
     pub scan_id: [u8; 32],
     /// Signs the URLs of files.
     pub file_url: [u8; 32],
@@ -113,7 +115,7 @@ pub struct App {
     pub writer: Writer,
     /// The change stream.
     pub hub: Hub,
-    /// What subscribers hear.
+    /// The event feed for subscribers.
     pub feed: Feed,
     /// Sends requests to addresses that somebody gave.
     pub outward: Outward,
@@ -135,7 +137,7 @@ pub struct App {
     pub geo_ip: Arc<dyn GeoIp>,
     /// Proxies before the API that may name the client of a request.
     pub trusted_proxies: TrustedProxies,
-    /// What edges show to be let in, and to be believed about the client.
+    /// Keys of edges: they authenticate, and make what an edge says of the client count.
     pub edge_keys: Arc<edge_keys::EdgeKeys>,
     /// Places that all share.
     pub capacity: capacity::Capacity,
@@ -147,9 +149,9 @@ pub struct App {
     pub metrics: Metrics,
     /// Whether the database takes writes.
     pub write_probe: write_probe::WriteProbe,
-    /// What the intake of scans counted.
+    /// Counters of scan intake.
     pub intake: Counters,
-    /// Told of when a job may have something to do, so that workers of this process need not wait.
+    /// Notified when a job may be due, so that workers of this process need not poll.
     pub job_wake: tokio::sync::Notify,
     /// What workers of jobs counted.
     pub job_metrics: JobMetrics,
@@ -175,11 +177,11 @@ impl App {
     }
 }
 
-/// What the store must hold before the service opens.
+/// Data that the store must hold before the service starts.
 pub struct Prepared {
     /// Shared keys.
     pub secrets: Secrets,
-    /// The account that was made first, if there is one.
+    /// The first account, if there is one.
     pub first_account: Option<AccountId>,
 }
 
@@ -189,7 +191,7 @@ pub struct Prepared {
 /// id serves. A copy of the database thus gets a new epoch.
 ///
 /// # Errors
-/// The database failed, or there are no random bits.
+/// There are no random bits.
 pub async fn prepare(
     db: &Db,
     clock: &dyn Clock,

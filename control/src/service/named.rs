@@ -1,4 +1,4 @@
-//! What is done alike with every named resource that a path names by id or `<key>:<value>`.
+//! Operations that all named resources share, addressed by id or `<key>:<value>`.
 
 use std::slice;
 
@@ -55,7 +55,7 @@ pub(super) async fn find<D: Document>(
     admitted(documents::find(conn, actor.account, id).await?, grant, reference)
 }
 
-/// [`find`], and nobody else changes it until the transaction ends.
+/// [`find`], with a lock until the transaction ends.
 pub(super) async fn find_locked<D: Document>(
     tx: &mut Tx,
     actor: &Actor,
@@ -66,7 +66,7 @@ pub(super) async fn find_locked<D: Document>(
     admitted(documents::find_locked(tx, actor.account, id).await?, grant, reference)
 }
 
-/// What was found, if it exists for the caller.
+/// The resource, if it is visible to the caller.
 pub(super) fn admitted<D: Named>(
     found: Option<D>,
     grant: &Grant,
@@ -91,7 +91,7 @@ pub(super) async fn show_properties<D: Named>(
     if resources.first_mut().is_none_or(|first| first.properties().is_none()) {
         return Ok(());
     }
-    // A resource may be there for whoever may not read its properties.
+    // A caller may see a resource without being allowed to read its properties.
     let Ok(grant) = require(actor, Verb::Read, Subject::Properties) else { return Ok(()) };
     let readable = resources.iter().filter(|resource| is_seen(*resource, &grant));
     let ids: Vec<String> = readable.map(|resource| resource.id().to_string()).collect();

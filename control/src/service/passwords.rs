@@ -1,4 +1,4 @@
-//! Hashing of passwords on a few threads of their own, since each takes a core and 19 MiB.
+//! Password hashing on a few dedicated threads, because each hash takes a core and 19 MiB.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     error::ServiceError,
 };
 
-/// Passwords that are hashed at once: more would take the cores that redirects need.
+/// Passwords hashed concurrently: more would take the cores that redirects need.
 const RUNNING: usize = 2;
 
 /// A bounded pool that hashes passwords.
@@ -58,7 +58,7 @@ impl Passwords {
     ) -> Result<T, ServiceError> {
         let closed = |_| ServiceError::Internal("the pool of passwords is closed".to_owned());
         let permit = self.running.clone().acquire_owned().await.map_err(closed)?;
-        // The permit goes with the work: a caller that hangs up does not make room for more.
+        // The permit moves into the task: a caller that hangs up does not free its slot early.
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             work()

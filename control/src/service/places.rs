@@ -1,4 +1,4 @@
-//! Places, and the search of the nearest (decisions 4).
+//! Places, and the search for the nearest.
 
 use std::collections::HashMap;
 
@@ -28,10 +28,10 @@ use crate::{
     store::{Conn, Tx, documents, places},
 };
 
-/// Makes a place, in a project if `project` names one.
+/// Creates a place, in a project if `project` names one.
 ///
 /// # Errors
-/// The key may not, the name is missing, there is no such project, or the database failed.
+/// The key lacks the permission, the name is missing, or there is no such project.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -57,7 +57,7 @@ pub async fn create(
 /// Reads a place by id or `<key>:<value>`.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Place, ServiceError> {
     named::read(app, actor, reference).await
@@ -66,7 +66,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Place, Se
 /// Lists places.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Place>, ServiceError> {
     named::list(app, actor, request).await
@@ -75,7 +75,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Lists the places around a point, nearest first; a position in this list is a distance in millimetres.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list_nearest(
     app: &App,
@@ -123,7 +123,7 @@ async fn load_in_order(
 /// Merges the members given into a place.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -143,7 +143,7 @@ pub async fn update(
 /// Removes a place; what points at it stays.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Places)?;

@@ -1,4 +1,4 @@
-//! Products (decisions 4).
+//! Products.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +29,10 @@ use crate::{
     store::{self, Tx, documents},
 };
 
-/// Makes a product; `project` is what `?project=` names.
+/// Creates a product; `project` is what `?project=` names.
 ///
 /// # Errors
-/// The key may not, the name is missing, the GTIN is wrong or another product's, or the database failed.
+/// The key lacks the permission, the name is missing, or the GTIN is wrong or another product's.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -83,7 +83,7 @@ impl CreateEach for Product {
 /// Reads a product by id or `<key>:<value>`.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, ServiceError> {
     named::read(app, actor, reference).await
@@ -92,7 +92,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Product, 
 /// Lists products.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Product>, ServiceError> {
     named::list(app, actor, request).await
@@ -101,7 +101,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a product.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, another product has its GTIN, or the database failed.
+/// It does not exist, the identifier is ambiguous, or another product has its GTIN.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -121,7 +121,7 @@ pub async fn update(
 /// Removes a product; what points at it stays.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Products)?;
@@ -168,7 +168,7 @@ impl Bulk for Product {
     }
 }
 
-/// Brings a new `gs1:01` into the form in which it is kept, and refuses one that is no GTIN; what is stored stays.
+/// Normalises a new `gs1:01` and refuses an invalid GTIN; a stored value stays.
 fn keep_gtin(stored: Option<&Product>, change: &mut Common) -> Result<(), ServiceError> {
     let known = stored.and_then(|stored| stored.details.common.identifiers.as_ref()?.get("gs1:01"));
     let Some(given) = change.identifiers.as_mut().and_then(|all| all.get_mut("gs1:01")) else {

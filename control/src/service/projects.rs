@@ -1,4 +1,4 @@
-//! Projects (decisions 3).
+//! Projects.
 
 use shared::id::ProjectId;
 use tracing::instrument;
@@ -25,10 +25,10 @@ use crate::{
     store::{Tx, applications, documents},
 };
 
-/// Makes a project.
+/// Creates a project.
 ///
 /// # Errors
-/// The key may not, the name is missing, or the database failed.
+/// The key lacks the permission or the name is missing.
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, change: ProjectChange) -> Result<Project, ServiceError> {
     let _ = require(actor, Verb::Create, Projects)?;
@@ -46,7 +46,7 @@ pub async fn create(app: &App, actor: &Actor, change: ProjectChange) -> Result<P
 /// Reads a project.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Project, ServiceError> {
     let _ = require(actor, Verb::Read, Projects)?;
@@ -58,7 +58,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Project, Service
 /// Lists projects.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Project>, ServiceError> {
     named::list(app, actor, request).await
@@ -67,7 +67,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a project.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -85,10 +85,10 @@ pub async fn update(
 }
 
 // Spec gap: what becomes of the applications of a deleted project is not shown: they go with it.
-/// Removes a project with its applications, their users and keys; what was scoped to it stays.
+/// Deletes a project with its applications, their users and keys; resources scoped to it stay.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Projects)?;

@@ -1,4 +1,4 @@
-//! Properties of Thngs and products (contract: Properties; decisions 7).
+//! Properties of Thngs and products.
 
 use std::collections::BTreeMap;
 
@@ -39,12 +39,12 @@ use crate::{
 /// Points that one transaction removes: about 50 ms of the one writer of SQLite.
 const REMOVAL_STEP: u32 = 5_000;
 
-/// Writes values of one or several properties; gives what was written, in order.
+/// Writes values of one or several properties; returns what was written, in order.
 ///
-/// `verb` is what the operation is called: both make what is not there and replace what is.
+/// `verb` is the name of the operation: both create absent values and replace existing ones.
 ///
 /// # Errors
-/// The key may not, a property is the system's own, the owner is not there, or the database failed.
+/// The key lacks the permission, a property is the system's own, or the owner does not exist.
 #[instrument(skip_all)]
 pub async fn write(
     app: &App,
@@ -61,7 +61,7 @@ pub async fn write(
         let request = Request { account, grant, owner: owner.0, resource, points, origin };
         return app.property_groups.submit(request).await;
     }
-    // By itself in memory: the many small ones do not carry its state along.
+    // Boxed, so that the future of the many small writes stays small.
     Box::pin(write_many(app, actor, &grant, owner, points)).await
 }
 
@@ -116,7 +116,7 @@ async fn write_held(
 /// The id of a Thng or product whose properties the caller may write.
 ///
 /// # Errors
-/// The key may not, the owner is not there, or the database failed.
+/// The key lacks the permission or the owner does not exist.
 pub(super) async fn find_writable(
     conn: &mut Conn,
     actor: &Actor,
@@ -126,10 +126,10 @@ pub(super) async fn find_writable(
     resolved(conn, actor, &grant, owner).await
 }
 
-/// Writes the properties of a Thng or product that is being made.
+/// Writes the initial properties of a new Thng or product.
 ///
 /// # Errors
-/// The key may not, a property is the system's own, or the database failed.
+/// The key lacks the permission or a property is the system's own.
 pub(super) async fn write_initial(
     tx: &mut Tx,
     actor: &Actor,
@@ -147,7 +147,7 @@ pub(super) async fn write_initial(
     Ok(())
 }
 
-/// Records for subscribers what was written; gives it back.
+/// Records the written values as an event, and returns them.
 async fn record(
     tx: &mut Tx,
     account: AccountId,
@@ -163,16 +163,13 @@ async fn record(
 /// The id of a Thng or product whose properties the caller may read.
 ///
 /// # Errors
-/// The key may not, the owner is not there, or the database failed.
+/// The key lacks the permission or the owner does not exist.
 pub async fn find_owner(app: &App, actor: &Actor, owner: (Owner, &str)) -> Result<String, ServiceError> {
     let grant = require(actor, Verb::Read, Properties)?;
     resolved(&mut app.db.read().await?, actor, &grant, owner).await
 }
 
-/// What the document of a Thng or product shows of its properties; nothing to who may not read them.
-///
-/// # Errors
-/// The database failed.
+/// The properties in the document of a Thng or product; none if the caller may not read them.
 pub(super) async fn shown(
     conn: &mut Conn,
     actor: &Actor,
@@ -183,9 +180,6 @@ pub(super) async fn shown(
 }
 
 /// [`shown`] of many resources, by their ids.
-///
-/// # Errors
-/// The database failed.
 pub(super) async fn shown_of(
     conn: &mut Conn,
     actor: &Actor,
@@ -200,7 +194,7 @@ pub(super) async fn shown_of(
 /// The latest value of every property.
 ///
 /// # Errors
-/// The key may not, the owner is not there, or the database failed.
+/// The key lacks the permission or the owner does not exist.
 #[instrument(skip_all)]
 pub async fn list(
     app: &App,
@@ -219,7 +213,7 @@ pub async fn list(
 /// The history of a property; empty when there is no such property.
 ///
 /// # Errors
-/// The key may not, the owner is not there, or the database failed.
+/// The key lacks the permission or the owner does not exist.
 #[instrument(skip_all)]
 pub async fn history(
     app: &App,
@@ -239,7 +233,7 @@ pub async fn history(
 /// Without `from` and `to` it covers all of them.
 ///
 /// # Errors
-/// The key may not, the owner is not there, or the database failed.
+/// The key lacks the permission or the owner does not exist.
 #[instrument(skip_all)]
 pub async fn series(
     app: &App,
@@ -268,8 +262,8 @@ pub async fn series(
 /// Removes a property, or its values before a time; no such property is no error.
 ///
 /// # Errors
-/// The key may not, the property is the system's own, the owner is not there, or the database failed; a long
-/// history goes oldest first in steps, and a failure leaves the later steps undone.
+/// The key lacks the permission, the property is the system's own, the owner does not exist, or the database
+/// failed; a long history goes oldest first in steps, and a failure leaves the later steps undone.
 #[instrument(skip_all)]
 pub async fn delete(
     app: &App,
@@ -303,7 +297,7 @@ pub async fn delete(
 /// Removes every property but the system's own.
 ///
 /// # Errors
-/// The key may not, the owner is not there, or the database failed.
+/// The key lacks the permission or the owner does not exist.
 #[instrument(skip_all)]
 pub async fn delete_all(app: &App, actor: &Actor, owner: (Owner, &str)) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Properties)?;
@@ -316,7 +310,7 @@ pub async fn delete_all(app: &App, actor: &Actor, owner: (Owner, &str)) -> Resul
     Ok(())
 }
 
-/// Removes the points of properties that are gone, step by step; gives how many.
+/// Deletes the points of deleted properties, step by step; returns how many.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
@@ -331,10 +325,10 @@ pub async fn sweep(app: &App) -> Result<u64, StoreError> {
     }
 }
 
-/// One step of [`sweep`] after a removal, so that most are done at once; the upkeep does what is left.
+/// One step of [`sweep`] after a deletion, so that most are complete at once; the upkeep deletes the rest.
 pub(super) async fn sweep_once(app: &App) {
     if let Err(error) = sweep_step(app).await {
-        tracing::warn!(%error, "points of removed properties are left for the upkeep");
+        tracing::warn!(%error, "points of deleted properties are left for the upkeep");
     }
 }
 

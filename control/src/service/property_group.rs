@@ -1,6 +1,6 @@
-//! Small writes of properties that come at once share one transaction, and the disk is waited for once.
+//! Batcher: small property writes that arrive at the same time share one transaction and its fsync.
 //!
-//! Each is looked at by itself: one whose owner is not there takes nobody else along.
+//! Each is checked by itself: one whose owner does not exist does not affect the others.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,14 +27,14 @@ use crate::{
 /// Most values of a write that goes with others; a larger one is worth a transaction of its own.
 pub(super) const MAX_POINTS: usize = 32;
 
-/// Groups under way at once. A second would make both smaller, and each costs as much as ten values; on Postgres
-/// they would also wait for each other's disk.
+/// Concurrent batches. A second one would make both smaller, and each costs as much as ten values; on Postgres they
+/// would also wait for each other's fsync.
 const LANES: usize = 1;
 
-/// Groups under way at once where one waits for a property that others hold.
+/// Concurrent batches if one waits for a property that another transaction holds.
 const PG_MOST_LANES: usize = 4;
 
-/// A write that waits for its turn.
+/// A write in the queue.
 pub(super) struct Request {
     pub(super) account: AccountId,
     pub(super) grant: Grant,
@@ -42,7 +42,7 @@ pub(super) struct Request {
     /// Id of the owner.
     pub(super) resource: String,
     pub(super) points: Vec<NewPoint>,
-    /// The connection that it came by, if that also hears.
+    /// The connection that it came by, if that also subscribes.
     pub(super) origin: Option<String>,
 }
 
@@ -61,7 +61,7 @@ struct Groups {
 }
 
 impl PropertyGroups {
-    /// Groups for a database, which tell the feed of what they wrote.
+    /// A batcher for a database, which notifies the feed of its writes.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, feed: Feed) -> Self {
         let most_lanes = match db {
@@ -82,9 +82,9 @@ impl PropertyGroups {
         ))
     }
 
-    /// Writes with whoever else does just now; the answer comes after the commit.
+    /// Writes, batched with concurrent requests; returns after the commit.
     ///
-    /// A caller that leaves before its turn is passed over.
+    /// A request whose caller leaves before its batch starts is skipped.
     pub(super) async fn submit(&self, request: Request) -> Answer {
         self.0.submit(request).await?
     }
@@ -122,7 +122,7 @@ impl Groups {
 
     /// All or nothing, but for those that are refused.
     async fn write_once(&self, requests: &[Request]) -> Result<Vec<Answer>, StoreError> {
-        // Whoever heard of an earlier write asks after this, and so has the later time.
+        // A client that saw an earlier write sends its request after this, and so gets a later time.
         let now = self.clock.now();
         let settled: Vec<Vec<Point>> =
             requests.iter().map(|request| settle(request.points.clone(), now)).collect();

@@ -1,4 +1,4 @@
-//! Reactions: made and read by operators, given their tasks from the log, carried out by workers (issue 9).
+//! Reactions: managed by operators, queued from the event log, carried out by workers.
 
 pub mod carry_out;
 
@@ -29,24 +29,24 @@ use crate::{
     store::{Tx, documents, reaction_tasks as tasks},
 };
 
-/// What the workers of reactions of a process share with others.
+/// State that reaction workers of a process share with requests.
 #[derive(Debug, Default)]
 pub struct Reactions {
-    /// Told of when there is something to do.
+    /// Notified when there is a task.
     pub wake: Notify,
-    /// What they counted.
+    /// Their counters.
     pub metrics: ReactionMetrics,
     /// How much more each account's reactions may have to do.
     pub(super) rooms: Rooms<shared::id::AccountId>,
 }
 
-/// Most things that the reactions of an account have to do at once: what a job of a million actions leads to.
+/// Most queued tasks of an account's reactions: what a job of a million actions causes.
 pub(super) const MAX_TASKS: u64 = 1_000_000;
 
-/// Makes a reaction, in a project if `project` names one; it reacts to what happens from now on.
+/// Creates a reaction, in a project if `project` names one; it reacts to what happens from now on.
 ///
 /// # Errors
-/// The key may not, a member or the project is wrong, there are too many, or the database failed.
+/// The key lacks the permission, a member or the project is wrong, or there are too many.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -81,10 +81,10 @@ pub async fn create(
     Ok(reaction)
 }
 
-/// Merges the members given into a reaction; what it has still to do stays what it was.
+/// Merges the members given into a reaction; tasks that are already queued do not change.
 ///
 /// # Errors
-/// It is not there, a member is wrong, or the database failed.
+/// It does not exist or a member is wrong.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -133,7 +133,7 @@ impl Bulk for Reaction {
     }
 }
 
-/// Who a reaction is: it may do in its project what a trusted application may, and in the account what an operator
+/// The actor of a reaction: in its project it may do what a trusted application may, in the account what an operator
 /// may.
 pub(super) fn actor_of(
     account: shared::id::AccountId,
@@ -145,7 +145,7 @@ pub(super) fn actor_of(
     Actor { account, kind, id: id.to_string(), project, app: None, enterprise: false, user_rights }
 }
 
-/// Refuses an effect that could never be carried out: what it names must be there for the reaction.
+/// Refuses an effect that could never be carried out: its references must be visible to the reaction.
 async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Result<(), ServiceError> {
     let by = actor_of(actor.account, reaction.id, reaction.project);
     let named = |member: &str, error: ServiceError| match error {

@@ -1,4 +1,4 @@
-//! From what a path says to the one Thng or product that is meant.
+//! Resolves a path reference to the one Thng or product that is meant.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The Thng that a path names by id or `<key>:<value>`; an id is taken as it is, be there such a Thng or not.
+/// The Thng that a path names by id or `<key>:<value>`; an id is returned without checking that the Thng exists.
 ///
 /// # Errors
 /// [`Code::NotFound`], or [`Code::Conflict`] when several Thngs have the identifier.
@@ -24,7 +24,7 @@ pub async fn resolve_thng(conn: &mut Conn, account: AccountId, text: &str) -> Re
     resolve(conn, account, "thng", text).await
 }
 
-/// The product that a path names by id or `<key>:<value>`; an id is taken as it is.
+/// The product that a path names by id or `<key>:<value>`; an id is returned without a check.
 ///
 /// # Errors
 /// [`Code::NotFound`], or [`Code::Conflict`] when several products have the identifier.
@@ -36,7 +36,7 @@ pub async fn resolve_product(
     resolve(conn, account, "product", text).await
 }
 
-/// What a path names by id or `<key>:<value>`; an id is taken as it is.
+/// The resource that a path names by id or `<key>:<value>`; an id is returned without a check.
 ///
 /// # Errors
 /// [`Code::NotFound`], or [`Code::Conflict`] when several have the identifier.

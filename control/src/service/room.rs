@@ -1,4 +1,4 @@
-//! How much more a queue may take: looked at in the database now and then, and reckoned in between.
+//! Cached remaining capacity of queues, refreshed from the database every 10 s.
 
 use std::{
     collections::HashMap,
@@ -7,13 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long what was looked at is reckoned with: what other processes put into a queue meanwhile is not seen.
+/// How long a cached capacity is used: what other processes add to a queue meanwhile is not seen.
 const LOOKED: Duration = Duration::from_secs(10);
 
-/// The same for a queue that is full: so soon is it seen that there is room again.
+/// The same for a full queue, so that free capacity is noticed soon.
 const FULL: Duration = Duration::from_secs(1);
 
-/// Queues that are remembered; those beyond are looked at each time.
+/// Queues that are cached; others are read each time.
 const MOST: usize = 10_000;
 
 /// The queues that a process puts something into.
@@ -27,7 +27,8 @@ impl<K> Default for Rooms<K> {
 }
 
 impl<K: Copy + Eq + Hash> Rooms<K> {
-    /// How many of `wanted` may go into a queue; `None` when it must be looked at first, and [`Self::note`]d.
+    /// How many of `wanted` messages the queue can take; `None` when its capacity must be read first, and
+    /// [`Self::note`]d.
     pub fn take(&self, queue: K, wanted: u64, now: Instant) -> Option<u64> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, at) = known.get_mut(&queue)?;
@@ -40,7 +41,7 @@ impl<K: Copy + Eq + Hash> Rooms<K> {
         Some(taken)
     }
 
-    /// Notes how much room a queue has, and gives how many of `wanted` may go into it.
+    /// Caches the remaining capacity of a queue, and returns how many of `wanted` it can take.
     pub fn note(&self, queue: K, left: u64, wanted: u64, now: Instant) -> u64 {
         let taken = wanted.min(left);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_looked_at_is_reckoned_with_for_a_while() {
+    fn cached_capacity_is_used_for_a_while() {
         let (rooms, begun) = (Rooms::default(), Instant::now());
         let later = |seconds: u64| begun + Duration::from_secs(seconds);
         assert_eq!(rooms.take(1, 5, begun), None, "nobody has looked");

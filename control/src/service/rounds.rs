@@ -1,7 +1,7 @@
-//! Requests that come at once share one round to the database.
+//! Coalescer: requests that arrive at the same time share one round trip to the database.
 //!
-//! One that comes while nothing is under way begins at once; those that come meanwhile make the next round. What
-//! is asked is asked after it came: nothing is remembered from one round to the next.
+//! One that arrives while nothing is in flight starts at once; those that arrive meanwhile form the next batch. A query
+//! is always sent after its request arrived: nothing is cached between batches.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -16,33 +16,33 @@ use tokio::sync::oneshot;
 
 use crate::store::StoreError;
 
-/// Most requests of one round.
+/// Most requests of one batch.
 const ROUND_SIZE: usize = 256;
 
-/// How long a request waits before another lane is opened for it: one round may be held up by what others do in the
-/// database.
+/// How long a request waits before another lane is opened for it, because a batch may be blocked by other
+/// transactions.
 const PATIENCE: Duration = Duration::from_millis(25);
 
-/// Requests that may wait; past it the caller hears that the service is busy.
+/// Bound of waiting requests; beyond it callers get 503.
 pub(super) const MAX_WAITING: usize = 8_192;
 
 type Work<Q, A> = Box<dyn Fn(Vec<Q>) -> BoxFuture<'static, Vec<A>> + Send + Sync>;
 
-/// Requests that wait for their round, and what a round does; cheap to clone.
+/// Waiting requests, and the function that executes a batch; cheap to clone.
 pub(super) struct Rounds<Q, A>(Arc<Inner<Q, A>>);
 
 struct Inner<Q, A> {
     queue: Mutex<Queue<Q, A>>,
     lanes: usize,
     most_lanes: usize,
-    /// Of requests that name the same here, a round takes one.
+    /// A batch contains at most one of the requests with the same value here.
     alone: fn(&Q) -> Option<String>,
     work: Work<Q, A>,
 }
 
 struct Queue<Q, A> {
     waiting: VecDeque<(Q, oneshot::Sender<A>)>,
-    /// Lanes that take rounds from it.
+    /// Lanes that execute batches.
     lanes: usize,
 }
 
@@ -59,8 +59,8 @@ impl<Q, A> fmt::Debug for Rounds<Q, A> {
 }
 
 impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
-    /// At most `lanes` rounds at once, up to `most_lanes` when they take long; `work` answers each of its requests,
-    /// in their order.
+    /// Runs at most `lanes` batches at once, up to `most_lanes` when they take long; `work` returns one result per
+    /// request, in their order.
     pub(super) fn new(
         lanes: usize,
         most_lanes: usize,
@@ -71,7 +71,7 @@ impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
         Self(Arc::new(Inner { queue, lanes, most_lanes, alone, work }))
     }
 
-    /// The answer of the round that takes the request along; who leaves before is passed over.
+    /// The result of the batch that contains the request; requests whose caller left are skipped.
     pub(super) async fn submit(&self, request: Q) -> Result<A, StoreError> {
         let (answer, mut answered) = oneshot::channel();
         let begins = {
@@ -114,7 +114,7 @@ impl<Q, A> Inner<Q, A> {
         opens
     }
 
-    /// The next round; without any, ends the lane.
+    /// The next batch; if there is none, ends the lane.
     fn take(&self) -> Option<(Vec<Q>, Vec<oneshot::Sender<A>>)> {
         let mut queue = self.queue();
         let mut names = HashSet::new();
@@ -143,19 +143,19 @@ impl<Q, A> Inner<Q, A> {
     }
 }
 
-/// One of those who take rounds, until none is left.
+/// A lane: executes batches until none is left.
 async fn run<Q: Send + 'static, A: Send + 'static>(rounds: Arc<Inner<Q, A>>) {
     while let Some((round, answers)) = rounds.take() {
-        // A panic ends its round, and neither the lane nor those who wait for it.
+        // A panic ends its batch, but neither the lane nor the waiting requests.
         let Ok(results) = AssertUnwindSafe((rounds.work)(round)).catch_unwind().await else { continue };
         for (answer, result) in answers.into_iter().zip(results) {
-            // Who left does not hear of it.
+            // The caller may have left.
             let _ = answer.send(result);
         }
     }
 }
 
-/// The error of a round, for each of its requests.
+/// The error of a batch, copied for each of its requests.
 pub(super) fn of_all(error: &StoreError) -> StoreError {
     match error {
         StoreError::Timeout => StoreError::Timeout,
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// Rounds that wait for a permit each, and answer with their number and the request.
+    /// Batches that wait for a permit each, and return their number and the request.
     fn rounds(lanes: usize, most_lanes: usize, gate: Arc<Semaphore>) -> Rounds<u32, (usize, u32)> {
         let count = Arc::new(AtomicUsize::new(0));
         let work: Work<u32, (usize, u32)> = Box::new(move |round| {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_meanwhile_makes_the_next_round() {
+    async fn requests_during_a_batch_form_the_next_one() {
         let gate = Arc::new(Semaphore::new(0));
         let rounds = rounds(1, 1, gate.clone());
         let ask = |request: u32| {
@@ -205,7 +205,7 @@ mod tests {
         while rounds.0.queue().lanes == 0 || !rounds.0.queue().waiting.is_empty() {
             tokio::task::yield_now().await;
         }
-        // The first is under way; two that name the same do not share a round, and who leaves is passed over.
+        // The first is in flight; two with the same value do not share a batch, and one whose caller left is skipped.
         let others = [ask(2), ask(100), ask(100), ask(3), ask(4)];
         while rounds.0.queue().waiting.len() < others.len() {
             tokio::task::yield_now().await;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_takes_its_round_only() {
+    async fn a_panic_only_fails_its_own_batch() {
         let gate = Arc::new(Semaphore::new(0));
         let rounds = rounds(1, 1, gate.clone());
         let ask = |request: u32| {
@@ -234,7 +234,7 @@ mod tests {
         while rounds.0.queue().lanes == 0 || !rounds.0.queue().waiting.is_empty() {
             tokio::task::yield_now().await;
         }
-        // Nobody else comes to wake the lane for who waits behind it.
+        // No further request arrives to wake the lane for the one that waits.
         let behind = ask(8);
         while rounds.0.queue().waiting.is_empty() {
             tokio::task::yield_now().await;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_round_that_is_held_up_holds_up_nobody_for_long() {
+    async fn a_slow_batch_does_not_block_later_requests() {
         let held = Arc::new(Semaphore::new(0));
         let gate = held.clone();
         let work: Work<u32, u32> = Box::new(move |round| {

@@ -1,4 +1,4 @@
-//! Rules of redirection of the account and of applications: read, replace, remove.
+//! Redirect rules of the account and of applications: read, replace, delete.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub enum Whose<'a> {
 /// The rules of the account or of an application; empty when there are none.
 ///
 /// # Errors
-/// The key may not, the application is not there, or the database failed.
+/// The key lacks the permission or the application does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, whose: Whose<'_>) -> Result<StoredRules, ServiceError> {
     let owner = admit(actor, Verb::Read, whose)?;
@@ -56,8 +56,8 @@ pub async fn read(app: &App, actor: &Actor, whose: Whose<'_>) -> Result<StoredRu
 /// acknowledge.
 ///
 /// # Errors
-/// The key may not, the application is not there, a rule leads to a short URL, the account's rules are too
-/// large, or the database failed.
+/// The key lacks the permission, the application does not exist, a rule leads to a short URL, or the account's
+/// rules are too large.
 #[instrument(skip_all)]
 pub async fn replace(
     app: &App,
@@ -74,7 +74,7 @@ pub async fn replace(
 /// Removes the rules of the account or of an application; none is no fault.
 ///
 /// # Errors
-/// The key may not, the application is not there, or the database failed.
+/// The key lacks the permission or the application does not exist.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, whose: Whose<'_>) -> Result<Written<()>, ServiceError> {
     let owner = admit(actor, Verb::Delete, whose)?;
@@ -83,10 +83,10 @@ pub async fn delete(app: &App, actor: &Actor, whose: Whose<'_>) -> Result<Writte
     app.writer.submit(Lane::Urgent, move |tx| remove(tx, account, owner, now).boxed()).await
 }
 
-/// Removes the rules of an application that is being deleted; `true` when edges have something to hear.
+/// Deletes the rules of an application that is being deleted; `true` when edges must learn of it.
 ///
-/// Runs in the transaction of the delete, which holds the order of changes from here on: a list that is being
-/// put for the application is either seen here, or finds the application gone.
+/// Runs in the transaction of the delete, which holds the order of changes from here on: a list that is concurrently
+/// written for the application is either seen here, or finds the application gone.
 pub(super) async fn forget(
     tx: &mut Tx,
     account: AccountId,
@@ -173,7 +173,7 @@ async fn remove(
     Ok(Written { value: (), rev })
 }
 
-/// Appends what the rules of the account are now: one event holds all of them.
+/// Appends the present rules of the account: one event holds all of them.
 async fn publish(tx: &mut Tx, account: AccountId, rev: Rev, now: UnixMillis) -> Result<(), ServiceError> {
     let sets: AccountRules = table::load(tx, account).await?;
     let bytes = sets.bytes();

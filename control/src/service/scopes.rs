@@ -1,4 +1,4 @@
-//! What a resource that is being made belongs to: its scopes.
+//! The scopes of a new resource.
 
 use shared::{id::ProjectId, problem::Code};
 
@@ -17,7 +17,7 @@ use crate::{
 /// `?project=` names, which must exist and be within the key's reach.
 ///
 /// # Errors
-/// [`Code::InvalidParameter`] for another project, or the database failed.
+/// [`Code::InvalidParameter`] for another project.
 pub async fn scopes_for(
     tx: &mut Tx,
     actor: &Actor,
@@ -36,7 +36,7 @@ pub async fn scopes_for(
 /// The project that `?project=` names.
 ///
 /// # Errors
-/// [`Code::InvalidParameter`] unless it exists and is within the key's reach, or the database failed.
+/// [`Code::InvalidParameter`] unless it exists and is within the key's reach.
 pub(super) async fn project_in_reach(
     tx: &mut Tx,
     actor: &Actor,

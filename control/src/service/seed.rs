@@ -1,4 +1,4 @@
-//! The first account, its operator, its key and its short domains.
+//! Creates the first account, its operator, its key and its short domains.
 
 use shared::{
     id::{AccountId, OperatorId},
@@ -22,31 +22,31 @@ use crate::{
     },
 };
 
-/// What the first account is called; an operator may rename it.
+/// Name of the first account; an operator may rename it.
 const ACCOUNT_NAME: &str = "Waymark";
 
-/// What seeding found or made.
+/// The result of seeding.
 #[derive(Debug)]
 pub struct Seeded {
-    /// The account that was made first.
+    /// The first account.
     pub account: AccountId,
-    /// Whether the account was made just now.
+    /// Whether the account was created now.
     pub first_start: bool,
-    /// A key that was made just now; it is stored nowhere in clear.
+    /// A newly created key; only its hash is stored.
     pub new_key: Option<String>,
     /// The account's short domains, its first one first.
     pub domains: Vec<ShortDomain>,
 }
 
-/// Makes what is missing: account, operator, key and short domains, in one transaction.
+/// Creates what is missing: account, operator, key and short domains, in one transaction.
 ///
-/// `key` is added to the first operator's keys if it is not among them. The first of `domains` becomes the
-/// account's first one, on which codes are created by default, if `puts_first` says so or the present one is for
-/// development only. Safe to run at each start, by several processes at once; the log must be set up.
+/// `key` is added to the first operator's keys if it is not among them. The first of `domains` becomes the account's
+/// first one, on which codes are created by default, if `puts_first` says so or the present one is for development
+/// only. Safe to run at each start, by several processes at once; the log must be set up.
 ///
 /// # Errors
-/// The database failed, there are no random bits, or [`StoreError::Unique`] for a key that was revoked and
-/// for a domain of another account.
+/// The database failed, there are no random bits, or [`StoreError::Unique`] for a key that was revoked and for a
+/// domain of another account.
 pub async fn seed(
     db: &Db,
     clock: &dyn Clock,
@@ -57,7 +57,7 @@ pub async fn seed(
 ) -> Result<Seeded, ServiceError> {
     let now = clock.now().0;
     let mut tx = db.begin().await?;
-    // Of two first starts on one Postgres the second finds what the first made.
+    // Of two concurrent first starts on one Postgres, the second finds what the first created.
     log::lock(&mut tx).await?;
     let found = accounts::find_first(&mut tx).await?;
     let account = match found {
@@ -108,7 +108,7 @@ pub async fn seed(
     Ok(Seeded { account, first_start: found.is_none(), new_key, domains })
 }
 
-/// An account to be made, with its operator.
+/// A new account with its operator.
 #[derive(Debug)]
 pub struct NewAccount {
     /// Name of the account.
@@ -117,15 +117,15 @@ pub struct NewAccount {
     pub email: String,
     /// Its short domains, the first one first.
     pub domains: Vec<ShortDomain>,
-    /// The key that the operator shall have; else one is made.
+    /// The key of the operator; generated if absent.
     pub key: Option<String>,
     /// What users of its applications may do.
     pub user_rights: UserRights,
-    /// Make it only if there is no account.
+    /// Create it only if there is no account.
     pub only_first: bool,
 }
 
-/// Makes an account; `None` if there is one and `only_first` was asked. The log must be set up.
+/// Creates an account; `None` if there is one and `only_first` was asked. The log must be set up.
 ///
 /// # Errors
 /// The database failed, there are no random bits, or [`StoreError::Unique`] for a key or a domain that is
@@ -161,9 +161,9 @@ pub async fn create_account(
     Ok(Some(Seeded { account, first_start, new_key, domains: new.domains }))
 }
 
-/// Gives an account (the first one, unless another is named) short domains; those it has stay as they are.
+/// Adds short domains to an account (the first one, unless another is named); existing ones are unchanged.
 ///
-/// Gives how many were added. The log must be set up.
+/// Returns how many were added. The log must be set up.
 ///
 /// # Errors
 /// The database failed, there is no such account, or [`StoreError::Unique`] for a domain of another account.
@@ -181,9 +181,10 @@ pub async fn add_domains(
     Ok(count)
 }
 
-/// Adds the domains that the account has not, and tells the edges as of any other change; gives how many.
+/// Adds domains that the account does not have yet, and publishes them to edges as any other change; returns how
+/// many.
 ///
-/// The log is held by the transaction.
+/// The transaction holds the lock of the log.
 async fn give_domains(
     tx: &mut Tx,
     account: AccountId,
@@ -203,12 +204,13 @@ async fn give_domains(
     Ok(count)
 }
 
-/// Changes a short domain of an account (the first one, unless another is named), and tells the edges.
+/// Changes a short domain of an account (the first one, unless another is named), and publishes it to edges.
 ///
 /// The log must be set up.
 ///
 /// # Errors
-/// The database failed, the account has no such domain, or a code was created on it: what is printed stays.
+/// The database failed, the account has no such domain, or a code was created on it, because printed codes must not
+/// change.
 pub async fn change_domain(
     db: &Db,
     clock: &dyn Clock,
@@ -231,7 +233,8 @@ pub async fn change_domain(
     Ok(())
 }
 
-/// Changes a domain without codes, and tells the edges; whether it did. The log is held by the transaction.
+/// Changes a domain without codes, and publishes it to edges; returns whether it did. The transaction holds the lock
+/// of the log.
 async fn change_in(
     tx: &mut Tx,
     account: AccountId,
@@ -250,7 +253,7 @@ async fn change_in(
 /// Changes an account (the first one, unless another is named) as its operator could.
 ///
 /// # Errors
-/// The database failed, or there is no such account.
+/// There is no such account.
 pub async fn change_account(
     db: &Db,
     clock: &dyn Clock,
@@ -268,7 +271,7 @@ pub async fn change_account(
     Ok(())
 }
 
-/// The account that is named, else the one that was made first.
+/// The named account, else the first one.
 async fn find_account(tx: &mut Tx, account: Option<AccountId>) -> Result<AccountId, ServiceError> {
     match account {
         Some(account) if accounts::exists(tx, account).await? => Ok(account),
@@ -285,7 +288,7 @@ fn id_bits(random: &dyn Random) -> Result<[u8; 16], RandomUnavailable> {
     Ok(bits)
 }
 
-/// Makes a key for the first operator; only its hash is stored.
+/// Creates a key for the first operator; only its hash is stored.
 ///
 /// # Errors
 /// The database failed, there are no random bits, or there is no operator yet.
@@ -297,10 +300,7 @@ pub async fn create_key(db: &Db, clock: &dyn Clock, random: &dyn Random) -> Resu
     Ok(key)
 }
 
-/// Revokes one key; gives whether it was valid until now, once no process takes it any more.
-///
-/// # Errors
-/// The database failed.
+/// Revokes one key; returns whether it was valid until now, once no process takes it any more.
 pub async fn revoke_key(db: &Db, clock: &dyn Clock, key: &str) -> Result<bool, ServiceError> {
     let mut tx = db.begin().await?;
     let revoked = keys::revoke(&mut tx, &hash(key), clock.now().0).await?;
@@ -309,10 +309,10 @@ pub async fn revoke_key(db: &Db, clock: &dyn Clock, key: &str) -> Result<bool, S
     Ok(revoked)
 }
 
-/// Revokes every key of the first operator; gives how many there were, once no process takes them any more.
+/// Revokes every key of the first operator; returns how many there were, once no process takes them any more.
 ///
 /// # Errors
-/// The database failed, or there is no operator yet.
+/// There is no operator yet.
 pub async fn revoke_all_keys(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError> {
     let mut tx = db.begin().await?;
     let (operator, account) = first_operator(&mut tx).await?;
@@ -325,7 +325,7 @@ pub async fn revoke_all_keys(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceE
 /// The keys that the first operator has or had, oldest first.
 ///
 /// # Errors
-/// The database failed, or there is no operator yet.
+/// There is no operator yet.
 pub async fn list_keys(db: &Db) -> Result<Vec<KeyRecord>, ServiceError> {
     let mut tx = db.begin().await?;
     let (operator, account) = first_operator(&mut tx).await?;

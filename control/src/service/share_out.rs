@@ -1,7 +1,7 @@
-//! From the log to the queues of webhooks and reactions: each event once into each queue that wants it.
+//! Fan-out: moves events from the log to the queues of webhooks and reactions, each event once into each queue.
 //!
-//! The place in the log moves in the transaction that fills the queues, and its row is held meanwhile: however
-//! many processes share out, and whenever one dies, nothing is left out and nothing comes twice.
+//! The cursor in the log moves in the transaction that fills the queues, and its row is locked meanwhile. However many
+//! processes do this, and whenever one dies, no event is lost or queued twice.
 
 use std::{collections::BTreeMap, collections::BTreeSet, time::Instant};
 
@@ -28,19 +28,16 @@ use crate::{
 /// The name of the place; it is older than reactions.
 pub const PLACE: &str = "webhooks";
 
-/// Rows of the log that one transaction looks at, and messages after which it ends.
+/// Rows of the log per transaction, and messages after which it ends.
 const ROWS: u32 = 200;
 const MESSAGES: usize = 1_000;
 
 /// Whether there is anybody at all that something may be kept for.
-///
-/// # Errors
-/// The database failed.
 pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(followers::has_any::<Webhook>(conn).await? || followers::has_any::<Reaction>(conn).await?)
 }
 
-/// Shares out once; gives whether there may be more.
+/// Shares out once; returns whether there may be more.
 ///
 /// # Errors
 /// The database failed; nothing was shared out.
@@ -87,13 +84,11 @@ pub async fn step(app: &App) -> Result<bool, ServiceError> {
     Ok(is_full || is_cut)
 }
 
-/// Moves the place to `head`, as nobody wants what lies before it; gives `false` when somebody else shares out.
+/// Moves the cursor to `head`, because there is no subscriber for what lies before it; returns `false` when another
+/// process holds the cursor.
 ///
-/// The head must have been known before it was seen that there is nobody: what was written before one was made is
-/// not for it.
-///
-/// # Errors
-/// The database failed.
+/// The head must have been read before it was seen that there are no subscribers: a subscriber that is created later
+/// does not receive earlier events.
 pub async fn pass(app: &App, head: Position) -> Result<bool, StoreError> {
     let mut tx = app.db.begin().await?;
     if event_log::hold_place(&mut tx, PLACE).await?.is_none() {
@@ -125,7 +120,7 @@ async fn finish(app: &App, mut tx: Tx, place: Position, shares: Shares) -> Resul
     Ok(())
 }
 
-/// Puts what an account's reactions are to do into their queue, as far as there is room.
+/// Queues the tasks of an account's reactions, up to the capacity of the queue.
 async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task>) -> Result<(), StoreError> {
     let wanted = new.len() as u64;
     let rooms = &app.reactions.rooms;
@@ -143,7 +138,7 @@ async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task
     }
     tasks::insert(tx, app.clock.now(), &new).await?;
     for (reaction, count) in dropped {
-        tracing::warn!(%account, reaction, count, "what a reaction is to do finds no room");
+        tracing::warn!(%account, reaction, count, "the queue of reactions is full");
         app.reactions.metrics.dropped.inc_by(count);
         followers::count_dropped::<Reaction>(tx, reaction, count).await?;
     }
@@ -163,7 +158,7 @@ impl Shares {
     }
 }
 
-/// Who may want the events of a row.
+/// Subscribers that may want the events of a row.
 struct Wanted<'a> {
     recorded: &'a Recorded,
     receivers: Vec<&'a Following<Webhook>>,
@@ -233,7 +228,7 @@ const fn family(event: &Event) -> &'static str {
     }
 }
 
-/// Whether somebody may want what a row tells of: before it is read.
+/// Whether a subscriber may want the events of a row, decided before it is expanded.
 fn may_want<F: Follower>(at: Position, recorded: &Recorded, by: &Following<F>) -> bool {
     by.account == recorded.account && at > by.since && by.types.admit_family(family(&recorded.event))
 }
@@ -242,7 +237,7 @@ fn wants<F: Follower>(message: &Message, by: &Following<F>) -> bool {
     let limit = match by.project.as_deref().map(str::parse) {
         None => Limit::Account,
         Some(Ok(project)) => Limit::Project(project),
-        // What is no project has no events.
+        // An invalid project id matches no events.
         Some(Err(_)) => return false,
     };
     by.types.admit(&message.kind)

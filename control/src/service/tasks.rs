@@ -1,8 +1,7 @@
-//! Tasks of batches: asked for by operators, carried out in the background.
+//! Tasks of batches: created by operators, run in the background.
 //!
-//! A task goes on in steps. Each is one transaction that makes Thngs, their short URLs, and writes how far the task
-//! is, or nothing of it: whoever goes on after a restart begins where the last step ended, and two that are at it at
-//! once make nothing twice.
+//! A task runs in steps. Each is one transaction that creates Thngs and their short URLs and records the progress, or
+//! nothing. After a restart it continues where the last step ended, and two workers on one task create nothing twice.
 
 use std::sync::Arc;
 
@@ -47,8 +46,8 @@ const STALE_MS: i64 = 60_000;
 /// Accepts a task of a batch; [`run`] carries it out.
 ///
 /// # Errors
-/// The key may not, the batch is not there, the short domain is not the account's, too many tasks are under way,
-/// or the database failed.
+/// The key lacks the permission, the batch does not exist, the short domain is not the account's, or too many tasks
+/// are under way.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -102,7 +101,7 @@ async fn check_domain(
 /// Lists the tasks of a batch.
 ///
 /// # Errors
-/// The batch is not there, or the database failed.
+/// The batch does not exist.
 #[instrument(skip_all)]
 pub async fn list(
     app: &App,
@@ -121,7 +120,7 @@ pub async fn list(
 /// Reads a task of a batch.
 ///
 /// # Errors
-/// The batch or the task is not there, or the database failed.
+/// The batch or the task does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, batch: &str, id: &str) -> Result<Task, ServiceError> {
     let grant = require(actor, Verb::Read, Batches)?;
@@ -148,22 +147,19 @@ pub async fn run(app: Arc<App>, account: AccountId, id: TaskId) {
             Ok(false) => return,
             Err(ServiceError::Refused { code, errors }) if code.status() < 429 => {
                 if let Err(error) = fail(&app, account, id, errors.join(" ")).await {
-                    tracing::warn!(%error, "a task could not be ended and is tried again later");
+                    tracing::warn!(%error, "a task could not be ended; retried later");
                 }
                 return;
             }
             Err(error) => {
-                tracing::warn!(%error, "a task stopped and is tried again later");
+                tracing::warn!(%error, "a task stopped; retried later");
                 return;
             }
         }
     }
 }
 
-/// Goes on with tasks that nobody has worked on for a while; gives how many.
-///
-/// # Errors
-/// The database failed.
+/// Resumes tasks that made no progress for a while; returns how many.
 pub async fn resume(app: &Arc<App>) -> Result<usize, ServiceError> {
     let before = UnixMillis(app.clock.now().0.saturating_sub(STALE_MS));
     let mut conn = app.db.read().await?;
@@ -182,7 +178,7 @@ async fn step(app: &App, tx: &mut Tx, account: AccountId, id: TaskId) -> Result<
     let input = Value::Object(task.details.input_parameters.clone());
     let population =
         Population::parse(&input).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
-    // It was accepted from an operator, as whom it goes on.
+    // It was accepted from an operator, and continues with an operator's rights.
     let actor = Actor {
         account,
         kind: ActorKind::Operator,

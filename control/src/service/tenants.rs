@@ -25,7 +25,7 @@ use crate::{
 /// The accounts that a key belongs to: one.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list_accounts(app: &App, actor: &Actor) -> Result<Vec<Account>, ServiceError> {
     Ok(vec![read_account(app, actor, actor.account.as_str()).await?])
@@ -34,7 +34,7 @@ pub async fn list_accounts(app: &App, actor: &Actor) -> Result<Vec<Account>, Ser
 /// Reads an account.
 ///
 /// # Errors
-/// It is another one, or the database failed.
+/// It is another one.
 #[instrument(skip_all)]
 pub async fn read_account(app: &App, actor: &Actor, id: &str) -> Result<Account, ServiceError> {
     let _ = require(actor, Verb::Read, Accounts)?;
@@ -46,7 +46,7 @@ pub async fn read_account(app: &App, actor: &Actor, id: &str) -> Result<Account,
 /// Merges the members given into an account.
 ///
 /// # Errors
-/// It is another one, or the database failed.
+/// It is another one.
 #[instrument(skip_all)]
 pub async fn update_account(
     app: &App,
@@ -71,7 +71,7 @@ pub async fn update_account(
 /// The short domains of an account, its first one first.
 ///
 /// # Errors
-/// It is another account, or the database failed.
+/// It is another account.
 #[instrument(skip_all)]
 pub async fn list_short_domains(
     app: &App,
@@ -87,7 +87,7 @@ pub async fn list_short_domains(
 /// Reads an operator of the account.
 ///
 /// # Errors
-/// There is none with this id, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read_operator(app: &App, actor: &Actor, id: &str) -> Result<Operator, ServiceError> {
     let _ = require(actor, Verb::Read, Operators)?;
@@ -100,7 +100,7 @@ pub async fn read_operator(app: &App, actor: &Actor, id: &str) -> Result<Operato
 /// Merges the members given into an operator.
 ///
 /// # Errors
-/// There is none with this id, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn update_operator(
     app: &App,
@@ -124,7 +124,7 @@ pub async fn update_operator(
 /// The operators who have access to an account.
 ///
 /// # Errors
-/// It is another account, or the database failed.
+/// It is another account.
 #[instrument(skip_all)]
 pub async fn list_accesses(
     app: &App,
@@ -141,7 +141,7 @@ pub async fn list_accesses(
 /// Reads the access of an operator: its id is the operator's.
 ///
 /// # Errors
-/// It is another account, there is no such access, or the database failed.
+/// It is another account or there is no such access.
 #[instrument(skip_all)]
 pub async fn read_access(app: &App, actor: &Actor, id: &str, access: &str) -> Result<Operator, ServiceError> {
     let _ = require(actor, Verb::Read, Accounts)?;
@@ -153,7 +153,7 @@ pub async fn read_access(app: &App, actor: &Actor, id: &str, access: &str) -> Re
 /// Changes the access of an operator.
 ///
 /// # Errors
-/// It is another account, there is no such access, or the database failed.
+/// It is another account or there is no such access.
 #[instrument(skip_all)]
 pub async fn update_access(
     app: &App,

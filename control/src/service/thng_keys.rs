@@ -1,4 +1,4 @@
-//! Keys of Thngs (decisions 3).
+//! Keys of Thngs.
 
 use shared::{id::ThngId, problem::Code};
 use tracing::instrument;
@@ -21,10 +21,10 @@ use crate::{
 /// Most keys of one Thng that may have been revoked.
 const MAX_GENERATIONS: u32 = 100;
 
-/// Gives a Thng its key: the same one however often it is asked for, until it is revoked.
+/// The key of a Thng: the same one on each request, until it is revoked.
 ///
 /// # Errors
-/// The key may not, the Thng is not there, or the database failed.
+/// The key lacks the permission or the Thng does not exist.
 #[instrument(skip_all)]
 pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
     let grant = require(actor, Verb::Create, Keys)?;
@@ -58,7 +58,7 @@ pub async fn create(app: &App, actor: &Actor, id: ThngId) -> Result<String, Serv
 /// The key of a Thng that has one, with the Thng's id.
 ///
 /// # Errors
-/// The key may not, the Thng is not there or has no key, or the database failed.
+/// The key lacks the permission, or the Thng does not exist or has no key.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<(ThngId, String), ServiceError> {
     let grant = require(actor, Verb::Read, Keys)?;
@@ -67,10 +67,10 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<(ThngId, 
     Ok((id, find_valid(app, &mut conn, id).await?))
 }
 
-/// Revokes the key of a Thng; no request and no connection by it is let in from then on.
+/// Revokes the key of a Thng; requests and connections with it are refused from then on.
 ///
 /// # Errors
-/// The key may not, the Thng is not there or has no key, or the database failed.
+/// The key lacks the permission, or the Thng does not exist or has no key.
 #[instrument(skip_all)]
 pub async fn revoke(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Keys)?;

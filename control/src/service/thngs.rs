@@ -1,4 +1,4 @@
-//! Thngs (decisions 4).
+//! Thngs.
 
 use shared::{
     id::{ProductId, ThngId},
@@ -43,8 +43,8 @@ use crate::{
 /// Makes a Thng; `project` is what `?project=` names.
 ///
 /// # Errors
-/// The key may not, the name is missing, the product is not there, another Thng of the product has its serial, or the
-/// database failed.
+/// The key lacks the permission, the name is missing, the product does not exist, or another Thng of the product
+/// has its serial.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -96,7 +96,7 @@ pub(super) async fn create_in(
 /// Reads a Thng by id or `<key>:<value>`.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, ServiceError> {
     named::read(app, actor, reference).await
@@ -105,7 +105,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Thng, Ser
 /// Lists Thngs.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Thng>, ServiceError> {
     named::list(app, actor, request).await
@@ -114,8 +114,8 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a Thng.
 ///
 /// # Errors
-/// It or its product is not there, the identifier is ambiguous, the key may not change a member, another Thng of the
-/// product has its serial, or the database failed.
+/// It or its product does not exist, the identifier is ambiguous, the key may not change a member, or another Thng
+/// of the product has its serial.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -135,7 +135,7 @@ pub async fn update(
 /// Removes a Thng; what points at it stays.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Thngs)?;
@@ -182,7 +182,7 @@ impl Bulk for Thng {
         }
         check_product_right(actor, Some(&stored), &change)?;
         user_rules::check_write(tx, actor, Some(&stored), &mut change.details.common).await?;
-        // A client that sends back what it read may name a product that is gone by now.
+        // A client that sends back what it read may name a product that was deleted meanwhile.
         if change.product != stored.product {
             check_product(tx, actor, change.product).await?;
         }
@@ -247,7 +247,7 @@ fn check_product_right(
 
 async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -> Result<(), ServiceError> {
     let Some(id) = product else { return Ok(()) };
-    // What the key cannot see does not exist for it.
+    // A product that the key cannot see does not exist for it.
     let grant = require(actor, Verb::Read, Subject::Products).ok();
     let found: Option<Product> = documents::find(tx, actor.account, id).await?;
     let exists = found.zip(grant).is_some_and(|(product, grant)| is_seen(&product, &grant));

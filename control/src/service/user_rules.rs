@@ -1,5 +1,5 @@
-//! What holders of public keys may make and change, as far as the table of permissions cannot say it: what an
-//! application lets its users do, and what of a resource is not theirs to write.
+//! Restrictions of public keys that the permission table cannot express: what an application lets its users do, and
+//! which members they may write.
 
 use shared::{identifier::Identifier, problem::Code};
 
@@ -17,7 +17,7 @@ use crate::{
     store::{Conn, Tx, accounts, applications, identifiers},
 };
 
-/// What an application lets its users do.
+/// The rights that an application gives its users.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UserRules(ApplicationDetails);
 
@@ -39,7 +39,7 @@ impl UserRules {
         self.0.user_action_types.as_deref()
     }
 
-    /// What is wrong with a redirection's target.
+    /// The fault of a redirection's target.
     fn target_fault(&self, writable: &Writable) -> Option<String> {
         let host = writable.target.host().unwrap_or_default();
         let hosts = self.0.redirect_hosts.as_deref().unwrap_or_default();
@@ -47,7 +47,7 @@ impl UserRules {
             .then(|| format!("defaultRedirectUrl: the application's users may not link to the host {host}."))
     }
 
-    /// Refuses to make redirections that the application does not allow; all of a request are looked at.
+    /// Refuses redirections that the application does not allow; checks all of a request.
     pub(super) fn check_drafts<'a>(
         &self,
         drafts: impl Iterator<Item = (String, &'a Draft)>,
@@ -77,7 +77,7 @@ impl UserRules {
     }
 }
 
-/// Refuses a user whose application does not let its users make Things and collections.
+/// Refuses a user whose application does not let its users create Thngs and collections.
 pub(super) async fn check_creation(conn: &mut Conn, actor: &Actor) -> Result<(), ServiceError> {
     match UserRules::load(conn, actor).await? {
         Some(UserRules(details)) if details.users_may_create != Some(true) => {
@@ -88,10 +88,10 @@ pub(super) async fn check_creation(conn: &mut Conn, actor: &Actor) -> Result<(),
     }
 }
 
-/// Checks what a caller writes into a new or stored resource; what verdicts go by stays as it is.
+/// Checks what a caller writes into a new or stored resource; members that verdicts depend on are kept.
 ///
 /// # Errors
-/// The key may not (403), another resource has an identifier (409), or the database failed.
+/// The key lacks the permission (403), or another resource has an identifier (409).
 pub(super) async fn check_write<D: Named>(
     tx: &mut Tx,
     actor: &Actor,
@@ -123,7 +123,7 @@ async fn check_free<D: Named>(
     id: &str,
     change: &Common,
 ) -> Result<(), ServiceError> {
-    // Of two users at once the second sees what the first one wrote.
+    // Of two concurrent requests the second sees what the first wrote.
     accounts::lock(tx, actor.account).await?;
     for (key, value) in change.identifiers.iter().flatten() {
         let identifier = Identifier { key: key.clone(), value: value.clone() };

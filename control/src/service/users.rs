@@ -1,4 +1,4 @@
-//! Users of applications: registration, logins, and the users themselves (decisions 3).
+//! Users of applications: registration, logins, and the user records.
 
 use shared::{
     id::{ApplicationId, ProjectId, UserId},
@@ -25,7 +25,7 @@ use crate::{
     store::{StoreError, Tx, app_users, applications, keys, listing::Selection},
 };
 
-/// A user with a key that was made just now; it is stored nowhere in clear.
+/// A user with a newly created key, of which only the hash is stored.
 pub struct LoggedIn {
     /// The user.
     pub user: AppUser,
@@ -41,11 +41,11 @@ pub struct Registered {
     pub activation_code: String,
 }
 
-// Spec gap: whether one address may register twice is not shown: once a project, whatever its case.
+// Spec gap: whether one address may register twice is not shown: once per project, ignoring letter case.
 /// Registers a user by e-mail and password; it may log in once it was activated.
 ///
 /// # Errors
-/// The key is not an application's, 409 when the project has the address, or the database failed.
+/// The key is not an application's or 409 when the project has the address.
 #[instrument(skip_all)]
 pub async fn register(app: &App, actor: &Actor, new: NewUser) -> Result<Registered, ServiceError> {
     let (project, application) = application(actor)?;
@@ -79,10 +79,10 @@ pub async fn register(app: &App, actor: &Actor, new: NewUser) -> Result<Register
     Ok(Registered { user, activation_code })
 }
 
-/// Makes a user without a name, and its key.
+/// Creates a user without a name, and its key.
 ///
 /// # Errors
-/// The key is not an application's, or the database failed.
+/// The key is not an application's.
 #[instrument(skip_all)]
 pub async fn create_anonymous(app: &App, actor: &Actor) -> Result<LoggedIn, ServiceError> {
     let (project, application) = application(actor)?;
@@ -109,7 +109,7 @@ pub async fn create_anonymous(app: &App, actor: &Actor) -> Result<LoggedIn, Serv
 /// Activates a user by the code of its registration, and logs it in.
 ///
 /// # Errors
-/// 404 for a user of another application, 400 for a wrong or used code, or the database failed.
+/// 404 for a user of another application, 400 for a wrong or used code.
 #[instrument(skip_all)]
 pub async fn activate(app: &App, actor: &Actor, id: &str, code: &str) -> Result<LoggedIn, ServiceError> {
     let (_, application) = application(actor)?;
@@ -138,7 +138,7 @@ pub async fn activate(app: &App, actor: &Actor, id: &str, code: &str) -> Result<
 /// Logs a user in by e-mail and password; each login has a key of its own.
 ///
 /// # Errors
-/// [`Code::LoginFailed`], the key is not an application's, or the database failed.
+/// [`Code::LoginFailed`], or the key is not an application's.
 #[instrument(skip_all)]
 pub async fn login(app: &App, actor: &Actor, credentials: Credentials) -> Result<LoggedIn, ServiceError> {
     let (project, application) = application(actor)?;
@@ -165,7 +165,7 @@ pub async fn login(app: &App, actor: &Actor, credentials: Credentials) -> Result
 /// Ends the key of a user by which the request came; the others of the user stay.
 ///
 /// # Errors
-/// The key is not a user's, or the database failed.
+/// The key is not a user's.
 #[instrument(skip_all)]
 pub async fn logout(app: &App, actor: &Actor, key: &str) -> Result<(), ServiceError> {
     let _ = require(actor, Verb::Update, Access)?;
@@ -180,7 +180,7 @@ pub async fn logout(app: &App, actor: &Actor, key: &str) -> Result<(), ServiceEr
 /// Reads a user.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<AppUser, ServiceError> {
     let grant = require(actor, Verb::Read, Users)?;
@@ -193,7 +193,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<AppUser, Service
 /// Lists users; a user sees itself.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<AppUser>, ServiceError> {
     let grant = require(actor, Verb::Read, Users)?;
@@ -205,7 +205,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a user.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -227,10 +227,10 @@ pub async fn update(
     Ok(user)
 }
 
-/// Removes a user; none of its keys is valid from then on. What it made stays.
+/// Deletes a user and revokes its keys. What it created stays.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Users)?;
@@ -246,7 +246,7 @@ pub async fn delete(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     Ok(())
 }
 
-/// The project and application of a key by which users are made and logged in.
+/// The project and application of a key that may create and log in users.
 fn application(actor: &Actor) -> Result<(ProjectId, ApplicationId), ServiceError> {
     let _ = require(actor, Verb::Create, Users)?;
     match (actor.project, actor.app) {
@@ -257,7 +257,7 @@ fn application(actor: &Actor) -> Result<(ProjectId, ApplicationId), ServiceError
     }
 }
 
-/// A transaction in which the application stays: whoever removes it finds what this made.
+/// A transaction in which the application cannot be deleted: a later delete sees what this creates.
 async fn begin(app: &App, actor: &Actor, application: ApplicationId) -> Result<Tx, ServiceError> {
     let mut tx = app.db.begin().await?;
     if !applications::hold(&mut tx, actor.account, application).await? {
@@ -273,7 +273,8 @@ async fn add_key(app: &App, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Resul
         kind: ActorKind::User,
         id: user.id.to_string(),
         project: Some(user.project),
-        // Its keys end with the application that made it, by whichever of the project it logs in.
+        // Its keys are revoked with the application that created it, whichever application of the project it logs in
+        // with.
         app: Some(user.app),
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,

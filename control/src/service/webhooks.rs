@@ -1,4 +1,4 @@
-//! Webhooks: made and read by operators, filled from the log, emptied by workers (issue 9).
+//! Webhooks: managed by operators, queued from the event log, delivered by workers.
 
 pub mod deliver;
 pub mod queue;
@@ -41,12 +41,12 @@ use crate::{
     },
 };
 
-/// What the workers of webhooks of a process share with requests.
+/// State that webhook workers of a process share with requests.
 #[derive(Debug)]
 pub struct Webhooks {
-    /// Told of when something may be due.
+    /// Notified when something may be due.
     pub wake: Notify,
-    /// What they counted.
+    /// Their counters.
     pub metrics: WebhookMetrics,
     pub(super) rooms: Rooms<i64>,
 }
@@ -58,10 +58,10 @@ impl Default for Webhooks {
     }
 }
 
-/// Makes a webhook, in a project if `project` names one; it gets what happens from now on.
+/// Creates a webhook, in a project if `project` names one; it gets what happens from now on.
 ///
 /// # Errors
-/// The key may not, a member or the project is wrong, there are too many, or the database failed.
+/// The key lacks the permission, a member or the project is wrong, or there are too many.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -91,11 +91,11 @@ pub async fn create(
     Ok(webhook)
 }
 
-/// Merges the members given into a webhook; one that is made active begins anew with its receiver, and with what
-/// waits for it.
+/// Merges the members given into a webhook. One that is activated starts over with its receiver and its waiting
+/// messages.
 ///
 /// # Errors
-/// It is not there, or the database failed: what waits may wait on then.
+/// It does not exist, or the database failed: then messages may keep waiting.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -147,7 +147,7 @@ impl Bulk for Webhook {
     }
 }
 
-/// Lets what waits for a webhook that was made active begin anew, in steps.
+/// Makes the waiting messages of an activated webhook due again, in steps.
 pub(super) async fn renew_messages(app: &App, webhook: i64) -> Result<(), ServiceError> {
     let mut after = Some(0);
     while let Some(behind) = after {
@@ -170,10 +170,10 @@ pub struct Secret {
 /// The secrets that sign now, newest first.
 ///
 /// # Errors
-/// The webhook is not there, or the database failed.
+/// The webhook does not exist.
 #[instrument(skip_all)]
 pub async fn list_secrets(app: &App, actor: &Actor, id: &str) -> Result<Vec<Secret>, ServiceError> {
-    // Whoever may change a webhook may know what it signs with.
+    // A caller that may change a webhook may see its signing secret.
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
     let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
     Ok(secrets(app, &webhook))
@@ -182,7 +182,7 @@ pub async fn list_secrets(app: &App, actor: &Actor, id: &str) -> Result<Vec<Secr
 /// Puts a new secret into use; those before it sign beside it for `overlap_ms`.
 ///
 /// # Errors
-/// The webhook is not there, the time is out of range, or the database failed.
+/// The webhook does not exist or the time is out of range.
 #[instrument(skip_all)]
 pub async fn rotate(
     app: &App,
@@ -214,10 +214,10 @@ fn secrets(app: &App, webhook: &Webhook) -> Vec<Secret> {
     webhook.signing(app.clock.now()).into_iter().map(value).collect()
 }
 
-/// Sends a test event at once, whatever the webhook's state; gives what the receiver says, or why it says nothing.
+/// Sends a test event at once, whatever the webhook's state; returns the receiver's response, or why there is none.
 ///
 /// # Errors
-/// The webhook is not there, too many test events are on their way, or the database failed.
+/// The webhook does not exist, or too many test events are in flight.
 #[instrument(skip_all)]
 pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, String>, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
@@ -229,10 +229,10 @@ pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, S
     Ok(deliver::send(app, &webhook, &message, &body).await)
 }
 
-/// Lists what a webhook is to be sent and was.
+/// Lists the waiting and sent messages of a webhook.
 ///
 /// # Errors
-/// The webhook is not there, or the database failed.
+/// The webhook does not exist.
 #[instrument(skip_all)]
 pub async fn deliveries(
     app: &App,
@@ -251,7 +251,7 @@ pub async fn deliveries(
 /// Sends one message again, be it delivered or given up.
 ///
 /// # Errors
-/// The webhook or message is not there, or the database failed.
+/// The webhook or message does not exist.
 #[instrument(skip_all)]
 pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
@@ -266,10 +266,10 @@ pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Re
     Ok(())
 }
 
-/// Sends every message of a range again that is not under way; gives how many.
+/// Sends every message of a range again that is not under way; returns how many.
 ///
 /// # Errors
-/// The webhook is not there, or the database failed: some of them are sent again then.
+/// The webhook does not exist, or the database failed: some of them are sent again then.
 #[instrument(skip_all)]
 pub async fn send_range_again(
     app: &App,

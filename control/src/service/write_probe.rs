@@ -1,4 +1,4 @@
-//! Whether the database takes writes: a small real one now and then, for readiness.
+//! Tests with a small write every few seconds whether the database accepts writes, for readiness.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst},
@@ -16,10 +16,10 @@ const FILLER: [u8; 16 << 10] = [0; 16 << 10];
 /// Longest time of a probe: twice that of a statement. A commit that takes longer hangs.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// What the last probe said.
+/// The result of the last probe.
 #[derive(Debug, Default)]
 pub struct WriteProbe {
-    /// The first failure of an unbroken row of them; 0 while there is none.
+    /// The first failure of an unbroken series; 0 while there is none.
     failing_since: AtomicI64,
     /// Whether the last probe ended without an answer.
     in_doubt: AtomicBool,
@@ -32,7 +32,7 @@ impl WriteProbe {
         Some(self.failing_since.load(SeqCst)).filter(|since| *since != 0).map(UnixMillis)
     }
 
-    /// A probe ended without an answer; gives whether it is the second in a row.
+    /// A probe ended without an answer; returns whether it is the second in a row.
     fn doubted(&self) -> bool {
         self.in_doubt.swap(true, SeqCst)
     }
@@ -47,7 +47,7 @@ impl WriteProbe {
     }
 }
 
-/// Writes once under `id`, which no other process has, within `limit`; gives whether the database took it.
+/// Writes once under `id`, which no other process has, within `limit`; returns whether the database took it.
 ///
 /// A database that is busy once is no fault: then others are writing. Busy, or without an answer, twice in a row means
 /// that it takes no writes.
@@ -56,7 +56,7 @@ pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
     match written {
         Ok(()) => {
             if app.write_probe.succeeded() {
-                tracing::info!("the database takes writes again");
+                tracing::info!("the database accepts writes again");
             }
             true
         }
@@ -66,7 +66,7 @@ pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
         }
         Err(error) => {
             if app.write_probe.failed(app.clock.now()) {
-                tracing::error!(%error, "the database takes no writes: this process is not ready");
+                tracing::error!(%error, "the database accepts no writes: this process is not ready");
             }
             false
         }
@@ -80,9 +80,6 @@ async fn write(app: &App, id: i64) -> Result<(), StoreError> {
 }
 
 /// Deletes the rows of processes that are gone.
-///
-/// # Errors
-/// The database failed.
 pub async fn forget(app: &App, silence_ms: i64) -> Result<(), StoreError> {
     let mut tx = app.db.begin().await?;
     write_probe::forget(&mut tx, UnixMillis(app.clock.now().0 - silence_ms)).await?;

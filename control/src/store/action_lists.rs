@@ -1,4 +1,4 @@
-//! Actions as the API reads them.
+//! Queries for actions as the API returns them.
 
 use serde_json::Value;
 use shared::{
@@ -22,8 +22,8 @@ macro_rules! columns {
 }
 
 const FIND: &str = concat!(columns!(), " FROM actions t WHERE account_id = $1 AND id = $2");
-// One look for each id, as for redirections: by the list as a whole, a table that was not analysed
-// since it grew is read by the account, all of it.
+// One index look-up per id, as for redirections: with the list as a whole, Postgres reads all rows of the account if
+// the table was not analysed since it grew.
 const PG_FIND_MANY: &str = concat!(
     columns!(),
     " FROM UNNEST($2::text[]) AS k (id) \
@@ -50,7 +50,7 @@ const LIST: Table = Table {
     itself: "t.thng_id",
 };
 
-/// What the actions of a list are about.
+/// The target of the actions of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// Anything in the account.
@@ -96,9 +96,6 @@ impl TryFrom<Row> for Action {
 }
 
 /// An action of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<Option<Action>, StoreError> {
     let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
@@ -110,10 +107,7 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
     Ok(found.pop())
 }
 
-/// When the first action of an account was made, of those from a time on.
-///
-/// # Errors
-/// The database failed.
+/// Creation time of the first action of an account at or after a time.
 pub async fn find_first_since(
     conn: &mut Conn,
     account: AccountId,
@@ -124,10 +118,7 @@ pub async fn find_first_since(
     Ok(row.map(|(at,)| UnixMillis(at)))
 }
 
-/// Those of some actions of an account that are there, in the order in which they were made.
-///
-/// # Errors
-/// The database failed.
+/// The existing ones of some actions of an account, in order of creation.
 pub async fn find_many(
     conn: &mut Conn,
     account: AccountId,
@@ -141,17 +132,11 @@ pub async fn find_many(
 }
 
 /// The statement of [`list`] and its plan.
-///
-/// # Errors
-/// The database failed.
 pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Explained, StoreError> {
     listing::explain(conn, &LIST, selection).await
 }
 
 /// A page of actions.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Action>, StoreError> {
     let mut page = listing::page::<Row, Action>(conn, &LIST, selection, Action::position).await?;
     assessment_contexts::complete(conn, selection.account, &mut page.items).await?;

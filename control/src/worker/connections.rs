@@ -9,10 +9,10 @@ use crate::service::{
     connections::{self, HEARTBEAT},
 };
 
-/// Renews the lease and closes what other replicas left, until `shutdown`; then gives the replica up.
+/// Renews the lease and closes what other replicas left, until `shutdown`; then gives up the replica.
 pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(HEARTBEAT);
-    // After a pause one word is enough.
+    // After a pause one heartbeat is enough.
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -20,10 +20,10 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             () = shutdown.cancelled() => break,
         }
         if let Err(error) = connections::beat(&app).await {
-            tracing::warn!(%error, "the lease of this replica was not renewed yet");
+            tracing::warn!(%error, "the lease of this replica was not renewed");
         }
     }
     if let Err(error) = connections::leave(&app).await {
-        tracing::warn!(%error, "this replica was not given up: its lease runs out");
+        tracing::warn!(%error, "this replica could not release its lease, which will expire");
     }
 }

@@ -1,4 +1,4 @@
-//! The intake of scans: batches of edges become actions and hits, each scan once (design: push, 6).
+//! Scan intake: turns batches from edges into actions and hits, each scan once (`control/README.md`, "Scan intake").
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Scans that are stored at once where there is one writer, for whom the changes of users wait.
+/// Scans per transaction on SQLite, where there is one writer and changes of users wait for it.
 const SQLITE_STEP: usize = 100;
 
 /// A part of a batch, which is stored whole.
@@ -38,10 +38,10 @@ struct Part<'a> {
     records: &'a [ScanRecord],
 }
 
-/// Takes a batch, in parts: new scans become actions and hits, and the cursor moves, in one transaction each.
+/// Stores a batch, in parts: new scans become actions and hits, and the cursor moves, in one transaction each.
 ///
 /// # Errors
-/// 400 for a batch that is too large; the store's errors (repeat the batch: what was stored of it is known).
+/// 400 for a batch that is too large; the store's errors (repeat the batch: parts that were stored are recognised).
 pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, ServiceError> {
     if batch.records.len() > MAX_BATCH {
         let text = format!("A batch holds at most {MAX_BATCH} scans, not {}.", batch.records.len());
@@ -94,7 +94,7 @@ async fn ingest_part(app: &App, part: Part<'_>) -> Result<ScanReceipt, ServiceEr
     Ok(ScanReceipt { next_seq: end })
 }
 
-/// A scan made ready to be stored; without an action when its short id is not known.
+/// A scan prepared for storing; without an action if its short id is unknown.
 struct Scan<'a> {
     record: &'a ScanRecord,
     action: Option<NewAction>,
@@ -102,13 +102,13 @@ struct Scan<'a> {
     is_known: bool,
 }
 
-/// Makes the actions of a part's scans.
+/// Prepares the actions of a part's scans.
 async fn read<'a>(app: &App, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceError> {
     let known = list_known(app, part.records).await?;
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = read_agent(&app.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
-        // A sum of many scans counts, and is no action: nobody knows whose they were.
+        // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
         let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
             id: scan::action_id(&app.secrets.scan_id, part.edge, part.boot, seq, record),
             account: item.account,
@@ -152,7 +152,7 @@ async fn list_known(
     Ok(known)
 }
 
-/// Stores scans as actions and counts hits; gives how many had a known short id.
+/// Stores scans as actions and counts hits; returns how many had a known short id.
 async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let mut new = Vec::with_capacity(scans.len());

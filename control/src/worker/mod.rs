@@ -1,4 +1,4 @@
-//! Work that no caller waits for.
+//! Background work that no caller waits for.
 
 pub mod connections;
 pub mod ingest_scans;

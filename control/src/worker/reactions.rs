@@ -1,6 +1,6 @@
-//! The workers of reactions: as many processes as wanted, each with a few lanes.
+//! Workers of reactions: any number of processes, each with a few lanes.
 //!
-//! A lane takes the account whose turn it is and does some of what its reactions are to do, in one transaction.
+//! A lane takes the next account and carries out some of its queued reactions in one transaction.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,16 +13,16 @@ use crate::{
     store::{Db, reaction_tasks},
 };
 
-/// Accounts whose turn it is at once, of one process: on SQLite there is one writer anyhow.
+/// Lanes of one process on Postgres; SQLite has one writer anyhow.
 const PG_LANES: usize = 2;
 
-/// Time between two looks for something to do, where nobody tells of it.
+/// Poll interval without a wake-up.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Works until `stop`; what is under way then is undone, and done by whoever comes next.
+/// Works until `stop`; unfinished work is rolled back, and redone by the next worker.
 pub async fn run(app: Arc<App>, stop: CancellationToken) {
     let lanes = match app.db {
         Db::Pg(_) => PG_LANES,
@@ -35,7 +35,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     }
     while let Some(ended) = all.join_next().await {
         if let Err(error) = ended {
-            tracing::error!(%error, "a lane of reactions ended");
+            tracing::error!(%error, "a lane of reaction workers ended");
         }
     }
 }
@@ -48,7 +48,7 @@ async fn lane(app: &App) {
                 let _ = timeout(LOOK, app.reactions.wake.notified()).await;
             }
             Err(error) => {
-                tracing::warn!(%error, "reactions were not carried out and are tried again");
+                tracing::warn!(%error, "reactions were not carried out; retried");
                 tokio::time::sleep(FAILURE_PAUSE).await;
             }
         }

@@ -1,4 +1,4 @@
-//! Scan profiles that an older release made are made again, once after each start.
+//! Rebuilds scan profiles that an older release made, once after each start.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +23,10 @@ async fn rebuild(app: &App) {
     loop {
         match rebuild_outdated(app, &mut after).await {
             Ok(0) => return,
-            Ok(profiles) => return tracing::info!(profiles, "made scan profiles of an older release again"),
-            Err(error) => tracing::warn!(%error, "scan profiles of an older release are left for later"),
+            Ok(profiles) => return tracing::info!(profiles, "rebuilt scan profiles of an older release"),
+            Err(error) => {
+                tracing::warn!(%error, "rebuilding scan profiles of an older release is left for later")
+            }
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -1,8 +1,8 @@
-//! The workers of jobs: as many processes as wanted, each with a few lanes (design: push, 7).
+//! Workers of jobs: any number of processes, each with a few lanes.
 //!
-//! A lane takes the job whose turn it is, works on it for a moment, and lets it go: jobs of all accounts move on
-//! side by side, and one that is new and small is not held up by one of millions. What a lane holds when its
-//! process dies is taken up by others as soon as the lease has run out.
+//! A lane takes the next job, works on it for a moment, and releases it. Jobs of all accounts progress side by side,
+//! and a small new job is not delayed by one of millions. Jobs of a process that died are taken over as soon as the
+//! lease has run out.
 
 use std::{
     sync::Arc,
@@ -31,13 +31,13 @@ use crate::{
 /// connections, so that the API has the others.
 const EXECUTORS: usize = 2;
 
-/// Lanes that read inputs; so many large files may be on their way before a small one has to wait.
+/// Lanes that read inputs: this many large files may be read before a small one has to wait.
 const LOADERS: usize = 4;
 
 /// How long a lane works on a job while others wait.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Time between two looks for a job, where nobody tells of one.
+/// Poll interval without a wake-up.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Tries of a job that does not move on, each after a longer pause: some ten minutes together.
@@ -47,20 +47,20 @@ const MAX_FAILURES: u64 = 25;
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// Time between two tries to let a job go.
+/// Time between attempts to release a job.
 const RELEASE: Duration = Duration::from_millis(250);
 
-/// Time between two looks at how all jobs stand.
+/// Time between two counts of jobs by state.
 const STANDING: Duration = Duration::from_secs(5);
 
-/// How long a lane lets others go first when every connection is in use, and how often.
+/// How long, and how often, a lane yields when every database connection is in use.
 const YIELD: Duration = Duration::from_millis(20);
 const MAX_YIELDS: u32 = 5;
 
-/// Works on jobs until `stop`; what is under way is then let go of at once.
+/// Works on jobs until `stop`, then releases the jobs in progress.
 pub async fn run(app: Arc<App>, stop: CancellationToken) {
     if let Err(error) = job_leases::free_all(&app.db).await {
-        tracing::warn!(%error, "jobs that were held before wait for their leases to run out");
+        tracing::warn!(%error, "jobs of the previous process stay claimed until their leases expire");
     }
     let mut lanes = JoinSet::new();
     for phase in [[Phase::Execute].repeat(EXECUTORS), [Phase::Load].repeat(LOADERS)].concat() {
@@ -69,7 +69,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     lanes.spawn(watch(app, stop));
     while let Some(ended) = lanes.join_next().await {
         if let Err(error) = ended {
-            tracing::error!(%error, "a lane of jobs ended");
+            tracing::error!(%error, "a lane of job workers ended");
         }
     }
 }
@@ -83,7 +83,7 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
                 app.job_metrics.stand(&standing);
                 app.job_metrics.looked();
             }
-            Err(error) => tracing::warn!(%error, "how the jobs stand cannot be read"),
+            Err(error) => tracing::warn!(%error, "the jobs by state cannot be counted"),
         }
         tokio::select! {
             () = stop.cancelled() => return,
@@ -96,7 +96,7 @@ async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
     let mut pace = Pace::new(&app.db);
     let mut failures = 0_u64;
     while !stop.is_cancelled() {
-        // Before the look: a job that comes in between is heard of.
+        // Registered before the query, so that a job that arrives in between is noticed.
         let told = app.job_wake.notified();
         let wait = match turn(&app, phase, &mut pace, &stop).await {
             Ok(true) => {
@@ -109,7 +109,7 @@ async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
             }
             Err(error) => {
                 failures += 1;
-                tracing::warn!(%error, "jobs cannot be looked for");
+                tracing::warn!(%error, "jobs cannot be claimed");
                 pause(failures)
             }
         };
@@ -121,7 +121,7 @@ async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
     }
 }
 
-/// Takes a job and works on it for a turn; gives whether there was one.
+/// Claims a job and works on it for a time slice; returns whether there was one.
 async fn turn(
     app: &App,
     phase: Phase,
@@ -145,7 +145,7 @@ async fn turn(
             Duration::ZERO
         }
         Ok(End::Paused) => Duration::ZERO,
-        // Whoever has it now decides; if it is only cancelled, it is free at once.
+        // The new holder decides; if the job is only cancelled, it is free at once.
         Ok(End::Lost) => Duration::ZERO,
         Err(error) => {
             if execute::is_slow(&error) {
@@ -163,8 +163,8 @@ async fn turn(
     Ok(true)
 }
 
-/// Lets a job go; gives whether it was still held. A database that was away, as it is while it starts again, is
-/// asked until the lease runs out: else the job would stand still for the rest of it.
+/// Releases a job; returns whether it was still held. Retries until the lease runs out if the database is down, for
+/// example during its restart, because the job would otherwise stand still until then.
 async fn let_go(
     app: &App,
     claimed: &Claimed,
@@ -202,7 +202,7 @@ async fn claim(app: &App, phase: Phase) -> Result<Option<Claimed>, StoreError> {
     Ok(claimed)
 }
 
-/// Carries operations out until the job ends, the turn is over and somebody waits, or `stop`.
+/// Executes operations until the job ends, the time slice is over and another job waits, or `stop`.
 async fn work(
     app: &App,
     claimed: &mut Claimed,

@@ -1,4 +1,4 @@
-//! Shares the log out to the queues of webhooks and reactions.
+//! Background task of the fan-out to the queues of webhooks and reactions.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::{
     store::event_log,
 };
 
-/// Time between two looks for what other processes left.
+/// Poll interval for events of other processes.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Time between two notes of the place where there is nobody to share out to.
+/// How often the cursor is saved while there are no webhooks and reactions.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Pause after a failure of the database.
@@ -30,7 +30,7 @@ pub(super) async fn run(app: &App) {
             Ok(true) => continue,
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%error, "events were not shared out and are tried again");
+                tracing::warn!(%error, "events were not queued for webhooks and reactions; retried");
                 tokio::time::sleep(FAILURE_PAUSE).await;
             }
         }
@@ -50,7 +50,7 @@ async fn share_once(app: &App, head: Position, noted: &mut Option<Instant>) -> R
     if has_any {
         return share_out::step(app).await;
     }
-    // Whoever is made later gets what happens later: nothing is lost if the place stays behind a little.
+    // A webhook that is created later only gets later events, so nothing is lost if the cursor lags a little.
     if noted.is_none_or(|at| at.elapsed() >= IDLE) && share_out::pass(app, head).await? {
         *noted = Some(Instant::now());
     }

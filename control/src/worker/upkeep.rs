@@ -1,4 +1,4 @@
-//! Housekeeping: the change log and kept answers grow no further than they must.
+//! Housekeeping: bounds the change log, stored responses and other histories.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     store::{StoreError, database, idempotency, webhook_messages},
 };
 
-/// Time between two rounds.
+/// Time between two runs.
 const PERIOD: Duration = Duration::from_secs(15 * 60);
 
 /// Kept answers that one transaction removes: those of imports have 100 KiB each.
@@ -35,45 +35,42 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Err(error) => tracing::warn!(%error, "the size of the database is not known"),
         }
         match files::purge(&app).await {
-            Ok(blobs) if blobs > 0 => tracing::info!(blobs, "removed what no file has"),
+            Ok(blobs) if blobs > 0 => tracing::info!(blobs, "deleted blobs without a file"),
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "blobs were not removed and are tried again later"),
+            Err(error) => tracing::warn!(%error, "blobs were not deleted; retried later"),
         }
         match clean(&app).await {
             Ok((revisions, answers)) if revisions + answers > 0 => {
-                tracing::info!(revisions, answers, "removed what need not be kept");
+                tracing::info!(revisions, answers, "deleted expired rows");
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "upkeep failed and is tried again later"),
+            Err(error) => tracing::warn!(%error, "upkeep failed; retried later"),
         }
         app.limiter.forget();
         match jobs::sweep(&app).await {
             Ok(0) => {}
-            Ok(parts) => tracing::info!(parts, "removed what is left of the input of ended jobs"),
-            Err(error) => tracing::warn!(%error, "the input of ended jobs is left for later"),
+            Ok(parts) => tracing::info!(parts, "deleted remaining input of finished jobs"),
+            Err(error) => tracing::warn!(%error, "deleting the input of finished jobs is left for later"),
         }
         match jobs::purge(&app).await {
             Ok(0) => {}
-            Ok(ended) => tracing::info!(ended, "removed jobs that ended long ago"),
-            Err(error) => tracing::warn!(%error, "jobs that ended long ago are left for later"),
+            Ok(ended) => tracing::info!(ended, "deleted old jobs"),
+            Err(error) => tracing::warn!(%error, "deleting old jobs is left for later"),
         }
         match tasks::resume(&app).await {
             Ok(0) => {}
-            Ok(tasks) => tracing::info!(tasks, "went on with tasks of batches"),
-            Err(error) => tracing::warn!(%error, "tasks of batches are left for later"),
+            Ok(tasks) => tracing::info!(tasks, "resumed tasks of batches"),
+            Err(error) => tracing::warn!(%error, "resuming tasks of batches is left for later"),
         }
         match properties::sweep(&app).await {
             Ok(0) => {}
-            Ok(points) => tracing::info!(points, "removed the points of properties that are gone"),
-            Err(error) => tracing::warn!(%error, "points of properties that are gone are left for later"),
+            Ok(points) => tracing::info!(points, "deleted points of deleted properties"),
+            Err(error) => tracing::warn!(%error, "deleting points of deleted properties is left for later"),
         }
     }
 }
 
 /// Bytes that the database takes on its disk.
-///
-/// # Errors
-/// The database failed.
 pub async fn size(app: &App) -> Result<i64, StoreError> {
     let mut tx = app.db.begin().await?;
     let bytes = database::size(&mut tx).await?;
@@ -81,7 +78,7 @@ pub async fn size(app: &App) -> Result<i64, StoreError> {
     Ok(bytes)
 }
 
-/// One round; gives how many revisions and kept answers went.
+/// One run; returns how many revisions and stored responses were deleted.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.

@@ -1,5 +1,5 @@
-//! The workers of webhooks: one shares the log out, also to reactions, and many send. As many processes as wanted
-//! do both.
+//! Workers of webhooks: one task fills the queues, also those of reactions, and many deliver. Any number of processes
+//! may run them.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,8 +21,8 @@ use crate::{
     store::webhooks::{self, Claimed, Fit},
 };
 
-/// Webhooks that one process sends to at once: each waits for its receiver mostly, and one that hangs takes one
-/// place for 15 s, then none for longer and longer.
+/// Webhooks that one process delivers to concurrently: each mostly waits for its receiver, and one that hangs takes a
+/// lane for 15 s, then less and less often.
 const LANES: usize = 256;
 
 /// Of these, places of webhooks whose receivers failed last: however many hang, the others have the rest.
@@ -31,24 +31,24 @@ const SICK_LANES: usize = LANES / 2;
 /// Of these, places of webhooks of one account: eight whose receivers are slow, all of them, take what there is.
 const ACCOUNT_LANES: usize = 32;
 
-/// Webhooks that are claimed at once.
+/// Webhooks per claim.
 const CLAIM: usize = 32;
 
-/// Time between two looks for what is due, where nobody tells of it.
+/// Poll interval without a wake-up.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long what is on its way may take at a stop; what takes longer is sent again by whoever comes next.
+/// How long deliveries may take at shutdown; one that takes longer is sent again by the next process.
 const LAST: Duration = Duration::from_secs(2);
 
 /// Works until `stop`.
 pub async fn run(app: Arc<App>, stop: CancellationToken) {
     if let Err(error) = webhooks::free_all(&app.db).await {
-        tracing::warn!(%error, "webhooks that were held before wait for their leases to run out");
+        tracing::warn!(%error, "webhooks of the previous process stay claimed until their leases expire");
     }
-    // What is on its way ends with this.
+    // Deliveries in flight end when this is dropped.
     let mut lanes = JoinSet::new();
     let work = async { tokio::join!(share_out::run(&app), send(&app, &mut lanes, &stop)) };
     stop.run_until_cancelled(work).await;
@@ -94,7 +94,7 @@ async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken)
         let claimed = match claim(app, room, fit, &mut accounts).await {
             Ok(claimed) => claimed,
             Err(error) => {
-                tracing::warn!(%error, "webhooks cannot be looked for");
+                tracing::warn!(%error, "webhooks cannot be claimed");
                 tokio::time::sleep(FAILURE_PAUSE).await;
                 continue;
             }
@@ -115,12 +115,12 @@ type Places = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 async fn lane(app: Arc<App>, claimed: Claimed, places: Places, stop: CancellationToken) {
     if let Err(error) = deliver::work(&app, claimed, &stop).await {
-        tracing::warn!(%error, webhook = %claimed.id, "a webhook waits for its lease to run out");
+        tracing::warn!(%error, webhook = %claimed.id, "a webhook stays claimed until its lease expires");
     }
     drop(places);
 }
 
-/// Claims webhooks of accounts that have places left; those beyond are let go at once.
+/// Claims webhooks of accounts with free lanes; others are released at once.
 async fn claim(
     app: &App,
     room: usize,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_has_so_many_places_and_gets_them_back() {
+    fn an_account_is_bounded_and_its_lanes_are_returned() {
         let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
         let mut accounts = Accounts::default();
         let mut taken: Vec<_> = (0..ACCOUNT_LANES).map(|_| accounts.enter(one).unwrap()).collect();

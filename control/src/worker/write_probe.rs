@@ -1,4 +1,4 @@
-//! Asks the database for a small write every few seconds, so that readiness follows what it really takes.
+//! Runs the write probe every few seconds, so that readiness reflects what the database really accepts.
 
 use std::{sync::Arc, time::Duration};
 

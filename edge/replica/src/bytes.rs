@@ -1,4 +1,4 @@
-//! Numbers and texts in as few bytes as they take; reading never panics, whatever the bytes are.
+//! Compact encoding of numbers and texts. Reading never panics, whatever the bytes are.
 
 /// Writes a number, seven bits a byte, the lowest first.
 pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
@@ -45,7 +45,7 @@ pub(super) fn text<'i>(input: &mut &'i [u8]) -> Option<&'i [u8]> {
     take(input, length)
 }
 
-/// Takes so many bytes.
+/// Takes `length` bytes.
 pub(super) fn take<'i>(input: &mut &'i [u8], length: usize) -> Option<&'i [u8]> {
     let (head, rest) = input.split_at_checked(length)?;
     *input = rest;
@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_and_texts_survive(unsigned: u64, mixed: i64, letters: Vec<u8>) {
+        fn numbers_and_texts_round_trip(unsigned: u64, mixed: i64, letters: Vec<u8>) {
             let mut out = Vec::new();
             put_number(&mut out, unsigned);
             put_signed(&mut out, mixed);

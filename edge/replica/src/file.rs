@@ -1,12 +1,12 @@
-//! All links on disk: written shard by shard while the table changes, read in one go.
+//! The replica on disk: written shard by shard while the table changes, read in one pass.
 //!
-//! The file is `links` in the data folder: a magic, a block `length | crc32c | count | records` for each shard, a
-//! tail `length | crc32c | JSON` (history, revisions, seed, shared texts), and where the tail is. It is written
-//! aside, synced and renamed; one that is damaged, cut or of another form is passed over with a line in the log.
+//! The file is `links` in the data folder: a magic number, a block `length | crc32c | count | records` for each shard,
+//! a tail `length | crc32c | JSON` (epoch, revisions, seed, shared texts), and the offset of the tail. It is written to
+//! a temporary file, synced and renamed. A damaged, truncated or unknown file is skipped with a line in the log.
 //!
-//! Exactness: `applied` is read before the first shard is copied and `newest` after the last. So the file holds the
-//! state of `applied`, parts of it as of later revisions up to `newest`; events after `applied` bring the rest, and
-//! those seen already change nothing. Texts are written last, so none that a record names is missing.
+//! Consistency: `applied` is read before the first shard is copied and `newest` after the last. So the file holds the
+//! state of `applied`, with parts of it as of later revisions up to `newest`; events after `applied` bring the rest,
+//! and those already contained change nothing. Texts are written last, so none that a record refers to is missing.
 
 use std::{
     fs::{self, File},
@@ -29,7 +29,7 @@ const NAME: &str = "links";
 const MAGIC: &[u8; 8] = b"WMLINK1\n";
 /// Last bytes of the file.
 const END: &[u8; 8] = b"WMLINKS\n";
-/// Most bytes of a block or a tail: what a shard can hold, and the texts of a full dictionary.
+/// Most bytes of a block or a tail: the largest shard, and the texts of a full dictionary.
 const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -59,10 +59,11 @@ pub struct Loaded {
     pub table: Table,
 }
 
-/// Writes a table that stands at `applied` of `epoch`; `rest` is told the bytes written and may say stop, `last` is
-/// asked when all links are written: nothing among them is newer than its revision, nor absent that it names.
+/// Saves a table that is at `applied` of `epoch`. `rest` is called with the number of bytes written and may abort;
+/// `last` is called when all links are written and returns a revision at least as new as everything in the file, and
+/// the keys of links that the table does not hold.
 ///
-/// Gives links and bytes.
+/// Returns links and bytes.
 pub fn save(
     folder: &Path,
     table: &Table,
@@ -220,7 +221,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_written_is_read_and_goes_on(
+        fn a_saved_table_is_loaded_and_can_be_changed(
             keys in prop::collection::btree_set(0..3_000_u32, 0..400),
             gone in prop::collection::btree_set(0..3_000_u32, 0..400),
             more in prop::collection::btree_set(0..3_000_u32, 0..400),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_while_it_is_written_is_brought_by_the_events_after() {
+    fn changes_during_a_save_are_covered_by_later_events() {
         let folder = tempfile::tempdir().unwrap();
         let before = table(0..1_000);
         let mut step = 0;

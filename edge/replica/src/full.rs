@@ -1,15 +1,16 @@
-//! When the table may answer, and when the fill rule has to (design: push, 3).
+//! When the replica may answer, and when the fill rule must (README of `edge`, "Full replica").
 //!
-//! Once all pages are in and everything up to the newest of them is applied, the table is the state of `applied`,
-//! for every key at once. What could have been shown of a later state are fills alone (a view may be ahead of the
-//! stream), and a fill is only asked for what the table does not answer. So that reads never go back:
-//! - a fill that differs from the table raises `filled` of its key's slot to the view's watermark: the table gives
-//!   no answer there until that is applied;
-//! - an absence that the table says too raises `absent` instead, else guessed ids would silence every slot while
-//!   control is away: until it is applied, no link is shown that came after the state in which it was absent.
+//! Once all pages are loaded and everything up to the newest of them is applied, the table is the state of `applied`
+//! for every key. Only fills can have shown a later state, because a view may be ahead of the stream, and a fill is
+//! only made for a key that the table does not answer. So that reads never go back:
+//! - a fill that differs from the table raises `filled` of its key's slot to the view's watermark, and the table does
+//!   not answer for that slot until this revision is applied;
+//! - an absence that the table confirms raises `absent` instead, as guessed ids would otherwise disable every slot
+//!   while control is away: until that revision is applied, no link is shown that was created after the state in which
+//!   it was absent.
 //!
-//! An absence is answered without asking while the stream is live. While it is not, a key that the table lacks is
-//! read as any miss is; when nobody answers, the state of `applied` is the answer, as for everything that is held.
+//! While the stream is connected, an absence is answered without asking. While it is not, a key that the table lacks is
+//! read like any miss; if nobody answers, the state of `applied` is the answer, as for everything that is held.
 
 use std::{
     collections::HashSet,
@@ -34,11 +35,11 @@ const MOST_UNFIT: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplicaState {
-    /// Links are being read, or what was read is not applied yet: nothing is answered from it.
+    /// Links are being loaded, or what was loaded is not applied yet: it answers nothing.
     Loading,
-    /// Every link is there.
+    /// Every link is loaded.
     Whole,
-    /// Every link is there that could be read: unknown ids are read again.
+    /// Every readable link is loaded: unknown ids are read from control.
     Unsure,
 }
 
@@ -66,14 +67,14 @@ pub struct Asked<'k> {
     pub applied: Rev,
 }
 
-/// What the table says of a key.
+/// The table's answer for a key.
 #[derive(Debug)]
 pub enum Answer<T> {
     /// There is such a link.
     Present(T),
     /// There was none at `applied`.
     Absent,
-    /// The table does not know.
+    /// The table cannot answer.
     Unknown,
 }
 
@@ -85,7 +86,7 @@ pub struct Full {
     is_read: AtomicBool,
     /// Nothing newer is in the table, but for what events brought.
     newest: AtomicU64,
-    /// Parts may be as new as this: what pages brought, or what was on disk.
+    /// Parts may be as new as this, from pages or from disk.
     newest_part: AtomicU64,
     /// A change was not understood: a link may have come of which nothing is known.
     is_unsure: AtomicBool,
@@ -98,7 +99,7 @@ pub struct Full {
 /// Absences of views that are ahead of the stream.
 #[derive(Debug, Default)]
 struct Absent {
-    /// Links of later revisions may have been said to be absent.
+    /// Links of later revisions may have been reported as absent.
     since: AtomicU64,
     /// Until this one is applied.
     through: AtomicU64,
@@ -106,15 +107,15 @@ struct Absent {
 }
 
 impl Full {
-    /// An empty replica over so many slots.
+    /// An empty replica with this many slots.
     pub fn new(slots: usize) -> Self {
         Self::over(Table::default(), slots)
     }
 
     /// A replica as it was on disk.
     pub fn restore(loaded: Loaded, slots: usize) -> Self {
-        // Parts of it are later than the start: shown all the same, as what is held is before the first contact,
-        // from which on it waits for the head.
+        // Parts of it are later than the start. It serves them all the same, as other held entries before the first
+        // contact, after which it waits for the head.
         let full = Self::over(loaded.table, slots);
         full.newest_part.store(loaded.newest, SeqCst);
         loaded.unfit.iter().for_each(|key| full.keep(key));
@@ -171,11 +172,11 @@ impl Full {
         find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
     ) -> Answer<T> {
         let Asked { domain, folded, slot, applied } = asked;
-        // The slot is below the number of slots, as it is computed from it.
+        // The slot is less than the number of slots by construction.
         if !self.is_whole(applied) || self.filled[slot].load(SeqCst) > applied {
             return Answer::Unknown;
         }
-        // Before the table is looked at, as what raises it looks there first.
+        // Read before the table, because the writer that raises it looks at the table first.
         let is_behind_absences = self.absent.through.load(SeqCst) > applied;
         match find(&self.table, domain, folded) {
             Some((rev, _)) if is_behind_absences && rev > self.absent.since.load(SeqCst) => Answer::Unknown,
@@ -223,7 +224,7 @@ impl Full {
         self.table.remove(key, rev);
     }
 
-    /// A link cannot be served: what was there stays, and what was not is not absent.
+    /// A link cannot be served: the old one stays, and an unknown one is not absent.
     pub fn keep(&self, key: &RedirectKey) {
         let mut unfit = self.unfit();
         if unfit.len() >= MOST_UNFIT {
@@ -280,7 +281,7 @@ impl Absent {
     fn raise(&self, applied: Rev, watermark: Rev) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.through.load(SeqCst) <= applied {
-            // What was said before is the past; `since` first, as readers look at `through` first.
+            // Earlier reports are obsolete; `since` first, because readers check `through` first.
             self.since.store(applied, SeqCst);
         } else {
             self.since.fetch_min(applied, SeqCst);

@@ -1,4 +1,4 @@
-//! Ids in three quarters of their letters, or by a number where many links share one.
+//! Ids packed into three quarters of their length, or replaced by a number where many links share one.
 
 use std::str::FromStr;
 
@@ -22,7 +22,7 @@ pub(super) fn parse<T: FromStr>(id: &Id) -> Option<T> {
     std::str::from_utf8(id).ok()?.parse().ok()
 }
 
-/// Packs an id; `None` when it is none.
+/// Packs an id; `None` if the text is not one.
 pub(super) fn pack(id: &str) -> Option<[u8; PACKED_ID]> {
     let id = id.as_bytes();
     if id.len() != ID_LEN {
@@ -58,7 +58,7 @@ pub(super) fn unpack(input: &mut &[u8]) -> Option<Id> {
     Some(out)
 }
 
-/// Writes an id by its number, or itself behind a zero when there is no room for more.
+/// Writes an id by its number, or literally behind a zero if the dictionary is full.
 pub(super) fn put_id(ids: &Names, out: &mut Vec<u8>, id: &str) -> Option<()> {
     match ids.number(id) {
         Some(number) => put_number(out, u64::from(number) + 1),

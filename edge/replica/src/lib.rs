@@ -1,9 +1,9 @@
-//! Every link of the edge's domains in process, so that neither a known nor an unknown id needs the network.
+//! A compact table of every link of the edge's domains, so that neither known nor unknown ids need the network.
 //!
-//! About 75 bytes a link with targets of 60 characters: ids are packed, texts that many links share stand once in
-//! a dictionary, records stand in arenas with an index of four bytes a slot. The table is cut into shards behind
-//! locks of their own: a change, a growth or a compaction holds up the readers of one shard in 8,192, for as long
-//! as it takes to copy at most a few hundred kilobytes.
+//! It takes about 75 bytes per link with targets of 60 characters: ids are packed, texts that many links share are
+//! stored once in a dictionary, and records are in arenas with an index of four bytes per slot. The table is split into
+//! 8,192 or more shards, each with its own lock. An insert, a growth or a compaction blocks the readers of one shard,
+//! for as long as it takes to copy at most a few hundred kilobytes.
 
 mod bytes;
 mod file;

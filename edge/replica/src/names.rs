@@ -1,4 +1,4 @@
-//! Texts that many links share, each held once and named by a number.
+//! Dictionary of texts that many links share, each stored once and referred to by a number.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ impl Names {
         self.blocks.get(number / BLOCK)?.get()?.get(number % BLOCK)?.get().map(|text| &**text)
     }
 
-    /// The number of a text, which is taken in if there is room.
+    /// The number of a text, which is added if the dictionary has room.
     pub(super) fn number(&self, text: &str) -> Option<u32> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = known.0.get(text) {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_keep_their_numbers_until_there_is_no_room() {
+    fn texts_keep_their_numbers_until_the_dictionary_is_full() {
         let names = Names::new(3_000);
         let numbers: Vec<_> = (0..1_000).map(|n| names.number(&format!("{n:03}"))).collect();
         assert!(numbers.iter().enumerate().all(|(n, number)| *number == Some(n as u32)));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_65536_at_most() {
+    fn the_dictionary_holds_at_most_65536_texts() {
         let names = Names::new(usize::MAX);
         let taken = (0..70_000).filter(|n: &u32| names.number(&n.to_string()).is_some()).count();
         assert_eq!((taken, names.text(65_535), names.text(65_536)), (65_536, Some("65535"), None));

@@ -1,7 +1,7 @@
-//! One link as bytes: ids packed, shared texts by number, the target as a template and what it is filled with.
+//! One link as bytes: packed ids, shared texts by number, the target as a template with its parameters.
 //!
-//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`; every number is a
-//! varint. The length is that of all that follows. Bytes that this module did not write give no link, never a panic.
+//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`. Every number is a
+//! varint; the length counts all that follows it. Bytes that this module did not write give no link, never a panic.
 
 use http::HeaderValue;
 use shared::{
@@ -55,7 +55,7 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// An empty one; what has no room in it is written out.
+    /// Empty dictionaries; texts that do not fit into them are written literally.
     pub(super) fn new() -> Self {
         Self { domains: Names::new(4 << 20), templates: Names::new(8 << 20), ids: Names::new(2 << 20) }
     }
@@ -82,7 +82,7 @@ pub(super) fn key(record: &[u8]) -> Option<(u32, &[u8])> {
     Some((number(input)? as u32, text(input)?))
 }
 
-/// The revision that made a record.
+/// The revision that wrote a record.
 pub(super) fn rev(record: &[u8]) -> Option<Rev> {
     let input = &mut &*record;
     number(input)?;
@@ -91,7 +91,7 @@ pub(super) fn rev(record: &[u8]) -> Option<Rev> {
     number(input)
 }
 
-/// Writes a link; `None` when there is no room for its domain or what it holds cannot be packed.
+/// Encodes a link; `None` if its domain does not fit or its members cannot be packed.
 pub(super) fn encode(
     dictionary: &Dictionary,
     key: &RedirectKey,
@@ -247,7 +247,7 @@ pub(super) fn lead(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Optio
     if target.contains(&b'{') {
         return Some((rev, None));
     }
-    // It was made ready once before it was taken in, by the same rules.
+    // It was validated by the same rules when it was inserted.
     let location = HeaderValue::from_maybe_shared(bytes::Bytes::from(target)).ok()?;
     Some((rev, Some(Lead { location, forward_query: flags & FORWARDS_QUERY != 0 })))
 }
@@ -267,7 +267,7 @@ fn target(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Cuts a target where links of one kind differ: its last word with a digit, else its last word.
+/// Splits a target where similar links differ: at its last word with a digit, else at its last word.
 fn split(target: &str) -> (&str, &str, &str) {
     let is_edge = |byte: u8| !byte.is_ascii_alphanumeric() && byte != b'%' && byte != b'{' && byte != b'}';
     let bytes = target.as_bytes();
@@ -292,7 +292,7 @@ fn split(target: &str) -> (&str, &str, &str) {
     }
 }
 
-/// One byte for each part; 0 says that nothing is known.
+/// One byte for each part; 0 means unknown.
 fn pack_standing(standing: &Standing) -> Option<[u8; 2]> {
     let commission = match standing.commission {
         None => 0,
@@ -365,7 +365,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn records_round_trip(
             fold: bool, kind in 0..4_usize, thng in 0..3_u8, target in "https://[a-z]{1,9}\\.example/[ -~é]{0,60}",
             name in prop::option::of(".{0,30}"), created in 0..2_000_000_000_000_i64, updated: i64, rev: u64, room: bool,
         ) {
@@ -388,7 +388,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes: Vec<u8>) {
+        fn any_bytes_are_decoded_without_panic(bytes: Vec<u8>) {
             let dictionary = Dictionary::new();
             dictionary.domains.number("tn.gg");
             prop_assert!(length(&bytes) <= bytes.len());

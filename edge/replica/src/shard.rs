@@ -1,20 +1,20 @@
-//! A part of the table: open addressing over one arena of records.
+//! A shard of the table: open addressing over one arena of records.
 //!
-//! A slot is four bytes: eight bits of the hash, and where the record begins in units of four bytes, counted
-//! from one; zero is a free slot. Deletion shifts back what stands behind, so no slot is ever wasted.
+//! A slot has four bytes: eight bits of the hash, and the start of the record in units of four bytes, counted from one;
+//! zero is a free slot. Deletion shifts back the entries behind it, so there are no tombstones.
 
 /// Bytes that records are aligned to.
 const UNIT: usize = 4;
 /// Bits of a slot that say where the record is: 64 MiB of records a shard.
 const PLACE_BITS: u32 = 24;
-/// Slots are this full at most, in percent: a look-up then meets four slots on average, all on one cache line.
+/// Maximum load in percent: a look-up then visits four slots on average, all on one cache line.
 const FULL: usize = 85;
 /// Least slots.
 const LEAST: usize = 8;
 /// Bytes of dead records that are not worth a compaction.
 const WASTE: usize = 1 << 10;
 
-/// What a shard has to know about the records in it.
+/// What a shard needs to know about its records.
 pub(super) trait Form {
     /// Bytes of the record that begins here.
     fn length(&self, record: &[u8]) -> usize;
@@ -148,7 +148,7 @@ impl Shard {
                 break;
             }
             let home = self.home(form.hash(&self.arena[place(slot)..]));
-            // What stands behind the hole moves into it, unless its own home lies between.
+            // The entry behind the hole moves into it, unless its home slot lies between.
             if (at + count - home) % count >= (at + count - hole) % count {
                 self.slots[hole] = slot;
                 hole = at;
@@ -160,7 +160,7 @@ impl Shard {
         true
     }
 
-    /// Copies every record, padded; gives how many there are.
+    /// Copies every record, padded; returns how many there are.
     pub(super) fn copy(&self, form: &impl Form, out: &mut Vec<u8>) -> usize {
         out.reserve(self.arena.len() - self.dead);
         for slot in self.slots.iter().filter(|slot| **slot != 0) {
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// `length | key | value…`, with a hash that makes neighbours of many.
+    /// `length | key | value…`, with a hash that causes many collisions.
     struct Bytes;
 
     fn hash_of(key: u8) -> u64 {
@@ -282,7 +282,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shard_is_a_map(steps in prop::collection::vec((any::<u8>(), prop::option::weighted(0.6, any::<u8>())), 1..2_000)) {
+        fn a_shard_behaves_like_a_map(
+            steps in prop::collection::vec((any::<u8>(), prop::option::weighted(0.6, any::<u8>())), 1..2_000),
+        ) {
             let (mut shard, mut map) = (Shard::default(), BTreeMap::new());
             for (key, value) in steps {
                 let is_it = |record: &[u8]| record[1] == key;

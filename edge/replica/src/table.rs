@@ -1,4 +1,4 @@
-//! All links in shards that grow, shrink and are read one by one: no change ever stops the whole table.
+//! The table: shards that grow, shrink and are read one by one, so that no change blocks the whole table.
 
 use std::{
     hash::BuildHasher as _,
@@ -27,12 +27,12 @@ const MOST_SHARDS: u32 = 16;
 pub struct Table {
     shards: Box<[RwLock<Shard>]>,
     dictionary: Dictionary,
-    /// Short ids come from whoever asks, so the hash has a seed that nobody knows; it is kept with the table.
+    /// Short ids are chosen by clients, so the hash has a secret random seed, which is saved with the table.
     seed: u64,
     hasher: FixedState,
 }
 
-/// What the shards ask about records.
+/// How the shards read records.
 struct Reading<'t>(&'t Table);
 
 impl Form for Reading<'_> {
@@ -75,7 +75,7 @@ impl Table {
             [&dictionary.domains, &dictionary.templates, &dictionary.ids].into_iter().zip(texts)
         {
             for (number, text) in (0..).zip(texts) {
-                // Numbers must come out as they were: a text that is there twice, or has no room, is damage.
+                // Numbers must be reproduced exactly: a duplicate text, or one that does not fit, means damage.
                 (names.number(text) == Some(number)).then_some(())?;
             }
         }
@@ -90,10 +90,10 @@ impl Table {
         Some(())
     }
 
-    /// Puts a link in, unless what is there is as new.
+    /// Inserts a link, unless the existing one is at least as new.
     ///
     /// # Errors
-    /// There is no room for it; what was there stays.
+    /// There is no room for it; the old link stays.
     pub fn put(&self, key: &RedirectKey, rev: Rev, link: &Redirect) -> Result<(), Unfit> {
         let bytes = record::encode(&self.dictionary, key, rev, link).ok_or(Unfit)?;
         let hash = self.hash(&key.domain, key.folded.as_bytes());
@@ -115,19 +115,19 @@ impl Table {
         }
     }
 
-    /// A link with the revision that made it.
+    /// A link with the revision that wrote it.
     #[must_use]
     pub fn find(&self, domain: &str, folded: &str) -> Option<(Rev, Redirect)> {
         self.look(domain, folded, |record| record::decode(&self.dictionary, record))
     }
 
-    /// Where a link leads, with the revision that made it; no lead when its target has tags.
+    /// The target of a link, with the revision that wrote it; no target if it has tags.
     #[must_use]
     pub fn find_lead(&self, domain: &str, folded: &str) -> Option<(Rev, Option<Lead>)> {
         self.look(domain, folded, |record| record::lead(&self.dictionary, record))
     }
 
-    /// The revision that made a link.
+    /// The revision that wrote a link.
     #[must_use]
     pub fn find_rev(&self, domain: &str, folded: &str) -> Option<Rev> {
         self.look(domain, folded, record::rev)
@@ -149,13 +149,13 @@ impl Table {
         self.hasher.hash_one((domain, folded))
     }
 
-    /// Links held; looks into every shard.
+    /// Number of links; visits every shard.
     #[must_use]
     pub fn count(&self) -> usize {
         (0..self.shards.len()).map(|number| self.shard(number).count()).sum()
     }
 
-    /// Bytes that everything takes; looks into every shard.
+    /// Total bytes; visits every shard.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let shards: usize = (0..self.shards.len()).map(|number| self.shard(number).bytes()).sum();
@@ -175,7 +175,7 @@ impl Table {
         [&self.dictionary.domains, &self.dictionary.templates, &self.dictionary.ids].map(|names| names.all())
     }
 
-    /// Copies the records of a shard behind what `out` holds, as they stand in the arena; gives how many.
+    /// Appends the records of a shard to `out`, in the arena's format; returns how many.
     pub(super) fn copy_shard(&self, number: usize, out: &mut Vec<u8>) -> usize {
         self.shard(number).copy(&Reading(self), out)
     }
@@ -244,7 +244,7 @@ pub(super) mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_table_is_a_map_of_the_newest(
+        fn a_table_behaves_like_a_map_of_the_newest_values(
             steps in prop::collection::vec((any::<bool>(), 0..400_u32, 1..5_000_u64, any::<bool>()), 1..3_000),
         ) {
             let (table, mut map) = (Table::with_shards(1), BTreeMap::<(bool, u32), (Rev, Redirect)>::new());
@@ -278,7 +278,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn changes_are_seen_whole_while_others_read() {
+    fn concurrent_readers_see_whole_changes() {
         let table = Table::with_shards(2);
         let (keys, rounds) = (64, 200);
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Requests to control's internal listener: single keys past the view, and scans.
+//! Client of control's internal listener: single reads that bypass the view, pages of links, and scans.
 
 use std::{
     num::NonZeroU32,
@@ -47,7 +47,7 @@ use crate::{
 
 /// How long connecting may take, with TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// `Content-Type` of what is not [`SPOOLED`].
+/// `Content-Type` of bodies other than [`SPOOLED`].
 const JSON: &str = "application/json";
 /// Idle connections are kept this long.
 const IDLE: Duration = Duration::from_secs(30);
@@ -55,15 +55,16 @@ const IDLE: Duration = Duration::from_secs(30);
 const ANSWER_BYTES: usize = 8 << 20;
 /// How long control may take for a look-up: one read by a primary key.
 const LOOKUP_TIMEOUT: Duration = Duration::from_millis(800);
-/// The same while every replica is silent: nobody shall wait long for what nobody answers.
+/// The same while every replica is silent, so that requests do not wait long for an unlikely answer.
 const LOOKUP_TIMEOUT_SILENT: Duration = Duration::from_millis(200);
-/// A look-up that has no answer by then is sent to the next replica too: many times what a busy replica needs.
+/// A look-up without an answer after this time is also sent to the next replica: many times what a busy replica
+/// needs.
 const HEDGE_AFTER: Duration = Duration::from_millis(50);
 /// How long control may take for a page of links.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long control may take for a batch of scans: as long as the statement that stores them.
 const SCANS_TIMEOUT: Duration = Duration::from_secs(6);
-/// Look-ups under way at the same time: a control that hangs must not gather the misses of an edge.
+/// Concurrent look-ups: a control that hangs must not accumulate the misses of an edge.
 const LOOKUPS_AT_ONCE: usize = 64;
 
 /// A pooled client of all replicas.
@@ -73,7 +74,7 @@ pub(super) struct ControlClient {
     origins: Origins,
     key: Arc<EdgeKey>,
     lookups: Lookups,
-    /// Whether the last receipt was of a control that takes scans as they lie on the disk.
+    /// Whether the last receipt came from a control that accepts the spool format.
     takes_spooled: AtomicBool,
 }
 
@@ -136,7 +137,7 @@ impl ControlClient {
             tokio::select! {
                 answer = asked.next() => match answer {
                     Some(Ok(found)) => {
-                        // Whoever is asked next need not wait for the slower ones.
+                        // Later requests need not wait for the slower replicas.
                         for slower in replicas.iter().take(replicas.len() - others.len() - 1) {
                             self.origins.leave(slower);
                         }
@@ -164,11 +165,11 @@ impl ControlClient {
         self.ask(Method::GET, &path, (JSON, Bytes::new()), PAGE_TIMEOUT).await
     }
 
-    /// Hands over scans: as they lie on the disk, or as JSON where control does not say that it takes that, or refuses it,
-    /// as a replica of the version before does, and one that knows fewer kinds of records.
+    /// Delivers scans: in spool format, or as JSON if control does not announce that it accepts that, or refuses it.
+    /// A replica of the previous version, or one that knows fewer kinds of records, does.
     ///
     /// # Errors
-    /// Nothing answered, neither side can read the first of them, or control will never take them.
+    /// Nothing answered, neither side can read the first of them, or control will never accept them.
     pub(super) async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
         let batch = if self.takes_spooled.load(Relaxed) { None } else { scans.read() };
         if let Some(batch) = batch {
@@ -209,8 +210,8 @@ impl ControlClient {
         self.ask_one(&self.origins.current(), &method, path, body, limit).await
     }
 
-    /// Asks one replica; one that fails or is silent for longer than `limit` is left, so that the next request goes
-    /// elsewhere, whatever the patience of the caller.
+    /// Sends a request to one replica. A replica that fails or is silent for longer than `limit` is left, so that the
+    /// next request goes elsewhere, however long the caller is willing to wait.
     async fn ask_one<T: DeserializeOwned>(
         &self,
         origin: &Origin,
@@ -247,7 +248,7 @@ impl ControlClient {
                     let said = String::from_utf8_lossy(&answer).into_owned();
                     return Err(BackingError::Refused(format!("{status}: {said}")));
                 }
-                // Of JSON only somebody else says that, and no scan is given up for it.
+                // For JSON, only another server would answer this, and no scan is dropped because of it.
                 StatusCode::UNSUPPORTED_MEDIA_TYPE if body.0 == SPOOLED => {
                     return Err(BackingError::Refused(status.to_string()));
                 }
@@ -289,7 +290,7 @@ impl ControlClient {
     }
 }
 
-/// Connections to control, over TLS where the URL says so and if it is needed at all.
+/// A connector for control, with TLS if the URL says so.
 ///
 /// # Errors
 /// The CA file cannot be used, or the system has no roots.

@@ -1,4 +1,4 @@
-//! Where an edge gets what it does not hold, and where its scans go.
+//! The interface of an edge to what is behind it: reads of keys it does not hold, changes, and the delivery of scans.
 
 mod internal;
 mod network;
@@ -26,7 +26,7 @@ use shared::{
 pub(crate) use self::internal::connector;
 pub use self::network::{Network, NetworkConfig};
 
-/// What a view tells beside redirections, so that an edge can start while control is away.
+/// Domains and rules from a view, so that an edge can start while control is down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupView {
     /// The epoch of the view.
@@ -42,22 +42,22 @@ pub struct SetupView {
 /// How a backing stands, for `/ready` and metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BackingStatus {
-    /// Whether the view answers; `None` when it was not asked yet, or there is none of its own.
+    /// Whether the view answers; `None` before the first read, or if there is no separate view.
     pub view_up: Option<bool>,
     /// For how long it does or does not.
     pub view_for: Duration,
 }
 
-/// How a change stream ended, as far as that says where to go next.
+/// How a change stream ended, if that affects where to connect next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The other side was not heard for longer than it may be silent.
+    /// The peer was silent for longer than allowed.
     Silent,
-    /// The other side said that the edge shall go elsewhere.
+    /// The peer asked the edge to connect elsewhere.
     SentAway,
 }
 
-/// Why the backing gave no answer; the edge serves on with what it holds.
+/// Why the backing gave no answer; the edge keeps serving what it holds.
 #[derive(Debug, thiserror::Error)]
 pub enum BackingError {
     /// Nothing answered in time, or the connection broke.
@@ -68,7 +68,7 @@ pub enum BackingError {
     Refused(String),
 }
 
-/// The control plane and its view as an edge sees them (design: house, decision 7).
+/// The control plane and its view, as an edge uses them (README, "One interface, two backings").
 ///
 /// Two implementations pass one conformance suite: Redis with the network stream, and in process.
 pub trait Backing: Send + Sync + 'static {
@@ -81,18 +81,18 @@ pub trait Backing: Send + Sync + 'static {
     /// Nothing answered in time.
     fn get(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
 
-    /// Reads one key where it is written, past any view of it: for what the fill rule refused, and while the
-    /// view is away. Bounded, as control must not carry the misses of a fleet.
+    /// Reads one key from the source, bypassing any view: if the fill rule refused the view's answer, and while the
+    /// view is down. Rate-limited, because control must not carry the misses of a fleet.
     ///
     /// # Errors
     /// Nothing answered in time, or there were too many.
     fn lookup(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
 
-    /// Opens the change stream after `hello.applied`; its first message is a `Welcome`. Gives up by itself: each step
-    /// has its own time limit, so that one silent replica does not use up the time of the others.
+    /// Opens the change stream after `hello.applied`; its first message is a `Welcome`. Has its own timeouts: each
+    /// step is limited, so that one silent replica does not use up the time of the others.
     ///
     /// # Errors
-    /// Nothing answered, or the edge is not let in.
+    /// Nothing answered, or the edge is refused.
     fn changes(&self, hello: Hello) -> impl Future<Output = Result<Self::Changes, BackingError>> + Send;
 
     /// Whether another replica than that of the newest stream may answer: then this one need not be waited for.
@@ -100,7 +100,7 @@ pub trait Backing: Send + Sync + 'static {
         false
     }
 
-    /// Hears how the stream ended, so that the next one is opened elsewhere.
+    /// Reports how the stream ended, so that the next one is opened elsewhere.
     fn ended(&self, _end: StreamEnd) {}
 
     /// Hands over scans; a batch seen before is acknowledged and not counted again.
@@ -112,7 +112,7 @@ pub trait Backing: Send + Sync + 'static {
         scans: &SpooledScans,
     ) -> impl Future<Output = Result<ScanReceipt, BackingError>> + Send;
 
-    /// What the view tells beside redirections, where there is a view and it is whole.
+    /// Domains and rules from the view, if there is one and it is complete.
     ///
     /// # Errors
     /// Nothing answered in time.
@@ -139,7 +139,7 @@ pub trait Changes: Send + 'static {
     /// The next message; cancel-safe.
     ///
     /// # Errors
-    /// The stream ended; the edge connects anew.
+    /// The stream ended; the edge reconnects.
     fn next(&mut self) -> impl Future<Output = Result<ToEdge, BackingError>> + Send;
 
     /// Sends an acknowledgement or a wish to resync.

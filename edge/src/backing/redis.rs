@@ -1,9 +1,9 @@
-//! The view in Redis: one atomic `MGET meta key` for a read, over one multiplexed connection.
+//! Reads the view in Redis: one atomic `MGET meta key` per read, over one multiplexed connection.
 //!
-//! A connection is proved by a read of the first shard's meta; the user of an edge needs `MGET` alone (in a
-//! cluster `CLUSTER SLOTS` too, which tells where keys are, and behind sentinels `ROLE`, by which the client
-//! library makes sure that it has the primary). One that is lost is made again at once; reads
-//! wait for that a moment, and fail at once as long as Redis is known to be away.
+//! A connection is tested by reading the first shard's meta. The Redis user of an edge needs only `MGET`; in a cluster
+//! also `CLUSTER SLOTS`, and behind sentinels `ROLE`, by which the client library checks that it talks to the primary.
+//! A lost connection is opened again at once. Reads wait for that briefly, and fail at once while Redis is known to be
+//! down.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::SeqCst},
@@ -37,7 +37,7 @@ use crate::error::EdgeError;
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long connecting may take, with the proof.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a read waits while a lost connection is made again.
+/// How long a read waits for a lost connection to be reopened.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// First and longest wait after a failed attempt.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -114,7 +114,7 @@ impl RedisView {
             None => None,
             Some(Ok(Record { rev, value })) => Some((rev, value)),
             Some(Err(error)) => {
-                tracing::error!(domain = %key.domain, short_id = %key.folded, %error, "a record of the view is garbled");
+                tracing::error!(domain = %key.domain, short_id = %key.folded, %error, "a record in Redis is invalid");
                 return Ok(nothing());
             }
         };
@@ -134,7 +134,7 @@ impl RedisView {
                 Ok(Some(SetupView { epoch: meta.epoch, watermark: meta.watermark, domains, rules }))
             }
             Some(Err(error)) => {
-                tracing::error!(%error, "the setup in the view is garbled");
+                tracing::error!(%error, "the setup in the view is invalid");
                 Ok(None)
             }
         }
@@ -162,7 +162,7 @@ impl RedisView {
         let away = || BackingError::Unreachable("Redis is away".to_owned());
         let mut link = self.link.clone();
         let settled = async { link.wait_for(|link| !matches!(link, Link::Dialing)).await.is_ok() };
-        // What is not settled by then is seen below.
+        // If it is not settled by then, the check below fails.
         let _ = timeout(PATIENCE, settled).await;
         let up = match &*self.link.borrow() {
             Link::Up(number, connection, _) => Some((*number, connection.clone())),
@@ -185,7 +185,7 @@ impl RedisView {
     }
 }
 
-/// What is not there says nothing: neither that a key is absent, nor how far the view is.
+/// A missing meta proves nothing: neither that a key is absent, nor how far the view is.
 fn nothing() -> Fill {
     Fill { epoch: "".into(), complete: false, watermark: 0, value: None }
 }
@@ -238,7 +238,7 @@ async fn keep(mut client: RedisClient, link: watch::Sender<Link>, mut losses: wa
             }
             Err(reason) => {
                 let since = *away.get_or_insert_with(Instant::now);
-                tracing::warn!(%reason, "the view in Redis is away");
+                tracing::warn!(%reason, "the view in Redis is unreachable");
                 link.send_replace(Link::Down(since));
                 tokio::time::sleep(super::jittered(backoff)).await;
                 backoff = (backoff * 2).min(BACKOFF.1);

@@ -1,6 +1,6 @@
-//! The change stream over a connection: an HTTP upgrade, then frames in both directions (design: push, 2).
+//! The change stream over a connection: an HTTP upgrade, then frames in both directions.
 //!
-//! Over any stream of bytes, so that a simulated network drives the same code.
+//! It works over any byte stream, so a simulated network runs the same code.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use super::{BackingError, Changes};
 
 /// Bytes asked of the connection at a time.
 const READ_BYTES: usize = 64 << 10;
-/// How long control may take for the upgrade, before which it asks nobody.
+/// How long control may take for the upgrade, which needs no other service.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the hello may take to go out.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Changes for FrameStream
                 Err(error) => return Err(BackingError::Unreachable(error.to_string())),
             }
             self.decoder.buffer.reserve(READ_BYTES);
-            // What was read stays in the buffer when this future is dropped.
+            // Data that was read stays in the buffer when this future is dropped.
             match self.io.read_buf(&mut self.decoder.buffer).await {
                 Ok(0) => return Err(BackingError::Unreachable("control closed the stream".to_owned())),
                 Ok(_) => {}
@@ -103,7 +103,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Changes for FrameStream
     }
 }
 
-/// Asks for the stream on a connection to control, and says hello; each step has a time limit of its own.
+/// Requests the stream on a connection to control, and sends the hello; each step has its own timeout.
 ///
 /// # Errors
 /// Control refuses or is silent, or the connection ends.

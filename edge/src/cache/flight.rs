@@ -1,4 +1,4 @@
-//! One read of the backing for all requests that miss the same key at the same time.
+//! Single flight: one read of the backing for all requests that miss the same key at the same time.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! One epoch's entries with their floors: every rule of push.md section 3 in one place.
+//! The entries of one epoch with their floors: the fill rule in one place (README, "Fill rule").
 
 mod links;
 
@@ -32,16 +32,16 @@ use crate::rules::{self, RuleSet, RuleTable};
 
 /// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
 const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };
-/// What a remembered absence costs: key, moka's nodes and queues (measured: 431 bytes at 300,000).
+/// Memory of a cached absence: key, moka's nodes and queues (measured: 431 bytes at 300,000).
 const ABSENT_BYTES: usize = 430;
-/// What a redirection costs beside its texts: measured 1,012 bytes with a target of 63 characters, and since
-/// then two slices came in.
+/// Memory of a redirection besides its texts: measured 1,012 bytes with a target of 63 characters, before two slices
+/// were added.
 const PRESENT_BYTES: usize = 900;
 
-/// A redirection with the revision that made it.
+/// A redirection with the revision that wrote it.
 pub(super) type Versioned = (Rev, Arc<Served>);
 
-/// A key that is only borrowed: looks up without an allocation.
+/// A borrowed key: look-ups without allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct KeyRef<'a> {
     // The same fields in the same order as `RedirectKey`, so that both hash alike.
@@ -64,7 +64,7 @@ impl Equivalent<RedirectKey> for KeyRef<'_> {
 
 #[derive(Debug, Clone)]
 struct Entry {
-    /// The revision that made the value; of an absence from a fill: the view's watermark.
+    /// The revision that wrote the value; for an absence from a fill: the view's watermark.
     rev: Rev,
     /// The revision at which the value was known to be the newest.
     as_of: Rev,
@@ -74,14 +74,14 @@ struct Entry {
 /// What became of a view that was offered.
 #[derive(Debug)]
 pub(super) enum Offer {
-    /// The key's state at `as_of`: what was offered, or something at least as new that is held.
+    /// The key's state at `as_of`: the offered one, or a cached one that is at least as new.
     Taken {
         /// The revision at which `found` was the newest.
         as_of: Rev,
         /// The state.
         found: Found,
     },
-    /// The view is older than what the edge has seen.
+    /// The view is older than what the edge has applied.
     Rejected,
 }
 
@@ -115,12 +115,12 @@ pub(crate) struct Sources {
     pub(crate) sets: BTreeMap<AccountId, Arc<AccountRules>>,
 }
 
-/// What is held under one key, as it is kept on disk.
+/// A cache entry in the form that is saved to disk.
 #[derive(Debug)]
 pub(crate) struct Kept {
     /// The key.
     pub(crate) key: RedirectKey,
-    /// The revision that made the value; of an absence, one at which the key was absent.
+    /// The revision that wrote the value; for an absence, one at which the key was absent.
     pub(crate) rev: Rev,
     /// The revision at which it was the newest.
     pub(crate) as_of: Rev,
@@ -137,7 +137,7 @@ impl Generation {
         capacity_bytes: u64,
         full: Option<Full>,
     ) -> Self {
-        // Seeded at random, as short ids come from whoever asks.
+        // Randomly seeded, because short ids are chosen by clients.
         let entries = Cache::builder()
             .max_capacity(capacity_bytes)
             .weigher(|_, entry: &Entry| weigh(entry))
@@ -172,17 +172,17 @@ impl Generation {
         }
     }
 
-    /// Control was heard for the first time since a start without it, and is at `head`: what is held from
-    /// before waits until that is applied, so that reads go back no more from here on.
+    /// The first contact with control since a start without it; control is at `head`. Older entries are stale until
+    /// `head` is applied, so that reads never go back from here on.
     ///
-    /// Only the one task that follows the stream calls this and [`Self::set_applied`].
+    /// Only the task that follows the stream calls this and [`Self::set_applied`].
     pub(super) fn confirm(&self, head: Rev) {
         if head > self.applied() {
             self.hold.store(head, SeqCst);
         }
     }
 
-    /// Nobody answers again: what waits is served as before the contact.
+    /// Control is unreachable again: held-back entries are served as before the contact.
     pub(super) fn release(&self) {
         self.hold.store(0, SeqCst);
     }
@@ -235,7 +235,7 @@ impl Generation {
                 return Err(reason);
             }
         };
-        // First the tail, then the floor: whoever meets the raised floor finds the tail complete.
+        // First the tail, then the floor: a reader that sees the raised floor finds the tail complete.
         self.remember(rev, key, value.map_or(Last::Absent, |record| Last::Value(record.clone())));
         let slot = self.slot(key);
         self.entries.entry(key.clone()).and_compute_with(|current| {
@@ -248,7 +248,7 @@ impl Generation {
                 Some(_) | None => Op::Nop,
             }
         });
-        // After the entry: whoever finds the table silent a moment later finds nothing older there.
+        // After the entry: a reader that gets no answer from the table a moment later finds nothing older there.
         if let Some(full) = &*self.full.load() {
             match value {
                 Some(link) => full.put(key, rev, link),
@@ -275,7 +275,7 @@ impl Generation {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(rev, key, last);
     }
 
-    /// Looks at the rules of an account; `None` without a search as long as no account has some.
+    /// Calls `look` with the rules of an account; `None` without a search as long as no account has some.
     pub(super) fn with_rules<R>(&self, account: &AccountId, look: impl FnOnce(&RuleSet) -> R) -> Option<R> {
         let table = self.rules.load();
         if table.is_empty() { None } else { table.get(account).map(|set| look(set)) }
@@ -319,7 +319,7 @@ impl Generation {
             floor.fetch_max(at_rev, SeqCst);
         }
         self.snap_floor.fetch_max(at_rev, SeqCst);
-        // What came between is not known: all links are read anew.
+        // The changes in between are unknown, so all links are loaded again.
         if self.full.load().is_some() {
             self.full.store(Some(Arc::new(Self::empty_replica())));
         }
@@ -341,12 +341,12 @@ impl Generation {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Shows every entry that is not stale, until `put` says stop.
+    /// Visits every entry that is not stale, until `put` breaks.
     ///
-    /// What is shown is true at the `applied` that was read before, or at a later revision.
+    /// Each entry is true at the `applied` that was read before, or at a later revision.
     pub(super) fn walk(&self, mut put: impl FnMut(Kept) -> ControlFlow<()>) {
         for (key, entry) in &self.entries {
-            // Read anew for each: an entry may be put late, from before a snapshot.
+            // Read again for each entry, because one may be inserted late, from before a snapshot.
             if entry.as_of < self.oldest() {
                 continue;
             }

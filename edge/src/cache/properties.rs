@@ -1,10 +1,10 @@
-//! The real cache against a plain map, under every order of events, fills, snapshots and evictions.
+//! Property tests of the real cache against a plain map, under any order of events, fills, snapshots and evictions.
 //!
-//! The world writes a log; the edge is sent parts of it late, twice, or out of order, and reads views
-//! that lag. After each step the invariants are checked: what is served is the truth at some revision
-//! not before what was acknowledged (I3), nor before what was served already (I6); so a deleted id is
-//! never served after its ack (I5), and duplicates and reorders change nothing (I8). The rules of redirection
-//! are at each moment exactly those of the revision that is applied. Half of the edges hold every link.
+//! The model writes a log. The edge receives parts of it late, twice or out of order, and reads views that lag. After
+//! each step the invariants are checked: what is served is the truth at some revision that is not before what was
+//! acknowledged (I3), nor before what was served already (I6); so a deleted id is never served after its ack (I5), and
+//! duplicates and reordering change nothing (I8). Redirect rules are always exactly those of the applied revision. Half
+//! of the edges hold every link.
 
 mod replica;
 
@@ -48,7 +48,7 @@ enum Step {
     Finish { which: u8 },
     /// A client asks.
     Ask { key: u8 },
-    /// The stream begins anew by a snapshot, which may be older than what was applied.
+    /// The stream restarts with a snapshot, which may be older than what was applied.
     Snapshot { back: u8 },
     /// History was cut: control begins an epoch with the state of `back` writes ago.
     Epoch { back: u8 },
@@ -82,7 +82,7 @@ const RULES: u8 = KEYS;
 
 type State = BTreeMap<u8, Rev>;
 
-/// Control and the edge, with what the edge has promised.
+/// Control and the edge, with the lower bounds that the edge has promised.
 struct World {
     cache: EdgeCache,
     epoch: Epoch,
@@ -103,7 +103,7 @@ fn key(n: u8) -> RedirectKey {
     RedirectKey::new("tn.gg", &format!("K{n}"))
 }
 
-/// The record that revision `rev` wrote; its target tells the revision.
+/// The record that revision `rev` wrote; its target contains the revision.
 fn record(n: u8, rev: Rev) -> Arc<Redirect> {
     Arc::new(Redirect {
         domain: "tn.gg".parse().unwrap(),
@@ -126,7 +126,7 @@ fn account() -> AccountId {
     "U0000000000000000000000a".parse().unwrap()
 }
 
-/// The rules that revision `rev` wrote; their target tells the revision.
+/// The rules that revision `rev` wrote; their target contains the revision.
 fn rules(rev: Option<Rev>) -> Arc<AccountRules> {
     let rule = |rev| Rule {
         name: None,
@@ -213,13 +213,13 @@ impl World {
         self.log.push(Event { rev, change });
     }
 
-    /// Checks an answer: the truth at some revision from what was promised before it on.
+    /// Checks an answer: it must be the truth at some revision from the promised one on.
     fn serve(&mut self, n: u8, found: &Found, promised: Rev) {
         let shown = rev_of(found);
         let newest = (promised..=self.head()).rev().find(|rev| self.state(*rev).get(&n).copied() == shown);
         let first = (promised..=self.head()).find(|rev| self.state(*rev).get(&n).copied() == shown);
         assert!(newest.is_some(), "key {n} shows {shown:?}, which was never true from {promised} on");
-        // The least it has promised by this: whoever asks later may not see less.
+        // The lower bound that this implies: later reads may not see anything older.
         let promise = self.promised.entry(n).or_default();
         *promise = (*promise).max(first.unwrap());
     }
@@ -311,7 +311,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_old_is_ever_served(steps in steps(), is_full: bool) {
+    fn no_stale_value_is_ever_served(steps in steps(), is_full: bool) {
         let mut world = if is_full { World::over(EdgeCache::full(1 << 20)) } else { World::new() };
         for step in steps {
             world.step(step);
@@ -338,7 +338,7 @@ proptest! {
 }
 
 #[test]
-fn a_view_that_lags_is_lifted_by_the_tail() {
+fn a_lagging_view_is_completed_by_the_tail() {
     let mut world = World::new();
     world.step(Step::Write { key: 0, delete: false });
     world.step(Step::Read { key: 0, lag: 0, complete: true });
@@ -376,7 +376,7 @@ fn a_refused_record_leaves_the_old_value() {
 }
 
 #[test]
-fn a_run_with_a_hole_is_a_gap() {
+fn a_run_of_events_with_a_hole_is_a_gap() {
     let cache = EdgeCache::new(1 << 20);
     cache.snapshot(&"e".into(), 0, &[]);
     let item = |rev| Event { rev, change: Change::Redirect(key(0), None) };
@@ -388,7 +388,7 @@ fn a_run_with_a_hole_is_a_gap() {
 }
 
 #[test]
-fn a_change_that_cannot_be_read_is_not_lifted_over() {
+fn an_unreadable_change_is_not_skipped_by_the_tail() {
     let mut world = World::new();
     world.step(Step::Write { key: 0, delete: false });
     world.step(Step::Deliver { count: 1 });

@@ -1,4 +1,4 @@
-//! The links of all as the tasks see them that read them from control and write them to disk.
+//! The full replica as seen by the tasks that load it from control and save it to disk.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What is to be read still.
+    /// The pages that are still missing.
     pub(super) fn of(generation: Arc<Generation>) -> Option<Self> {
         let full = generation.full().filter(|full| !full.is_read())?;
         let epoch = generation.epoch()?.clone();
@@ -46,8 +46,8 @@ impl Reading {
     }
 }
 
-/// Every link, at `applied` or later: parts of it are as new as what was read last, which events may not have reached
-/// yet, as when the stream ended right after the pages were read.
+/// Every link, at `applied` or later: parts of it are as new as the last page, which events may not have reached yet,
+/// for example if the stream ended right after the pages were read.
 #[derive(Debug)]
 pub(crate) struct Whole {
     epoch: Epoch,

@@ -1,4 +1,4 @@
-//! A redirection made ready to be served.
+//! A redirection prepared for serving.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use shared::{
     target::{TagValues, Target, Template},
 };
 
-/// A redirection made ready to be served: the bytes of `Location` exist since the record came in.
+/// A redirection prepared for serving: the bytes of `Location` are built when the record arrives.
 #[derive(Debug)]
 pub(crate) struct Served {
     /// The key it is found by.

@@ -1,4 +1,4 @@
-//! How an answer came about.
+//! How a request was answered by the cache, for metrics and tests.
 
 /// How an answer came about, for metrics and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl CacheStatus {
     /// Every status, in the order of the metrics.
     pub(crate) const ALL: [Self; 5] = [Self::Hit, Self::Miss, Self::Negative, Self::Stale, Self::Coalesced];
 
-    /// The status as it stands in a metric's label.
+    /// The status as a metric label.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Hit => "hit",

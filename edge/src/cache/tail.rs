@@ -1,4 +1,4 @@
-//! The last keys that changed, exact: lifts an older view up to what this edge has seen.
+//! The most recently changed keys with their exact values: brings an older view up to what this edge has applied.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,18 +13,18 @@ use shared::{
 /// Keys remembered: at 20,000 changes a second, three seconds of a view that lags. Two in tests.
 pub(crate) const CAPACITY: usize = if cfg!(test) { 2 } else { 64 << 10 };
 
-/// The newest state of a key as an event told it.
+/// The newest state of a key, from an event.
 #[derive(Debug, Clone)]
 pub(crate) enum Last {
     /// It has this value.
     Value(Arc<Redirect>),
     /// It was deleted.
     Absent,
-    /// The event was refused; what the key holds is not known here.
+    /// The event was rejected; the key's value is not known here.
     Refused,
 }
 
-/// What the tail knows about a key.
+/// The tail's answer for a key.
 #[derive(Debug)]
 pub(crate) enum Resolved {
     /// Unchanged between the view's watermark and `through`.
@@ -51,7 +51,7 @@ impl Tail {
         Self { newest: HashMap::new(), order: VecDeque::new(), complete_from: rev, through: rev, capacity }
     }
 
-    /// Forgets everything and begins anew at `rev`.
+    /// Clears it and restarts at `rev`.
     pub(crate) fn restart(&mut self, rev: Rev) {
         *self = Self::new(rev, self.capacity);
     }
@@ -63,7 +63,7 @@ impl Tail {
         self.through = rev;
         while self.newest.len() > self.capacity || self.order.len() > 2 * self.capacity {
             let Some((old, key)) = self.order.pop_front() else { break };
-            // A key that changed again stands further behind; this place of it says nothing.
+            // A key that changed again has a newer position in the queue; this one is outdated.
             if self.newest.get(&key).is_some_and(|(rev, _)| *rev == old) {
                 self.newest.remove(&key);
                 self.complete_from = old;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_changed_for_ever_takes_no_memory() {
+    fn repeated_changes_of_one_key_take_no_memory() {
         let mut tail = Tail::new(0, 4);
         for rev in 1..1_000 {
             tail.push(rev, &key(1), Last::Absent);

@@ -1,4 +1,4 @@
-//! What an edge is told at start; read, checked and typed before any port is bound.
+//! The settings of the `edge` command, parsed and checked before any port is bound.
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 

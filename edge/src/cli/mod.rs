@@ -1,4 +1,4 @@
-//! The `edge` command: settings, sockets, signals, the word to the service manager.
+//! The `edge` command: settings, sockets, signals, notifications to the service manager.
 
 mod config;
 mod run;
@@ -85,7 +85,7 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     runtime.block_on(run::run(config))
 }
 
-/// Names what is misspelt where a setting is refused before there is a log: it is often the cause.
+/// Reports misspelt variables when a setting is refused before logging starts: they are often the cause.
 fn write_unknown_variables() {
     for text in shared::variables::unknown_here() {
         let _ = writeln!(stderr(), "edge: {text}");
@@ -108,7 +108,7 @@ fn start_log(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A line for people and scripts; nobody may read it.
+/// Prints a line for people and scripts; output may be closed.
 fn say(line: &str) {
     let _ = writeln!(stdout(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! One run of an edge: from settings to the stop.
+//! Runs an edge, from settings to shutdown.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,8 +19,8 @@ use crate::{
     tls::TlsCerts,
 };
 
-/// How long the service manager waits for an edge that has nobody to learn its domains from; it then counts as
-/// started, answers 503, and goes on trying.
+/// How long the start may wait for control or the view; after that the edge reports itself as started, answers 503,
+/// and keeps trying.
 const READY_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The system's clock.
@@ -67,7 +67,7 @@ pub(super) async fn run(mut config: Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says where the edge listens; on port 0 nobody knows otherwise.
+/// Prints the listening addresses, which are otherwise unknown with port 0.
 fn tell(listeners: &Listeners) {
     let lines = [
         ("Edge", "http", listeners.plain.first()),
@@ -81,7 +81,7 @@ fn tell(listeners: &Listeners) {
     }
 }
 
-/// Tells the service manager once the edge serves.
+/// Notifies the service manager once the edge serves.
 async fn report(handle: EdgeHandle) {
     let ready = async {
         while !handle.is_ready() {
@@ -89,7 +89,7 @@ async fn report(handle: EdgeHandle) {
         }
     };
     if timeout(READY_PATIENCE, ready).await.is_err() {
-        tracing::error!("neither control, nor Redis, nor the disk tells what to serve");
+        tracing::error!("neither control, Redis nor the disk has anything to serve");
     }
     say("Ready: SIGTERM drains and stops");
     notify(&[NotifyState::Ready]);
@@ -121,7 +121,7 @@ async fn follow_signals(
             _ = hangup.recv() => {
                 key.reload();
                 if let Some(Err(error)) = certificates.as_ref().map(TlsCerts::reload) {
-                    tracing::error!(%error, "certificates could not be read again");
+                    tracing::error!(%error, "certificates could not be reloaded");
                 }
             }
         }
@@ -132,7 +132,7 @@ async fn follow_signals(
 }
 
 fn notify(state: &[NotifyState<'_>]) {
-    // Without a service manager nobody listens.
+    // Without a service manager there is no receiver.
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!(%error, "the service manager was not told");
     }

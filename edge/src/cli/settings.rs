@@ -1,4 +1,4 @@
-//! Settings as people write them: flags, then environment, then a TOML file; all of it still text.
+//! Settings as text, merged from flags, environment and a TOML file, in this order.
 
 use serde::Deserialize;
 use shared::settings::{ConfigError, first_of, text, toml};

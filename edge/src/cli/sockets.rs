@@ -1,9 +1,9 @@
-//! The sockets of an edge: from the service manager, else bound here.
+//! The sockets of an edge: inherited from the service manager, else bound here.
 //!
-//! systemd hands over sockets by `LISTEN_FDS`; `FileDescriptorName=` (`LISTEN_FDNAMES`) of each says what it is:
-//! `edge`, `edge-tls` or `admin`. Sockets of other names are taken in this order. One that was handed over
-//! takes the place of the setting; a plain public one must be on loopback like any other. Each worker has a
-//! socket of its own (`SO_REUSEPORT`), save where one was handed over: that is shared.
+//! systemd passes sockets by `LISTEN_FDS`. The `FileDescriptorName=` (`LISTEN_FDNAMES`) of each says what it is:
+//! `edge`, `edge-tls` or `admin`; sockets with other names are assigned in this order. An inherited socket overrides
+//! the setting. A plain public one must be on loopback like any other. Each worker has its own socket (`SO_REUSEPORT`),
+//! except where one was inherited: that one is shared.
 
 use std::{
     io,
@@ -90,7 +90,8 @@ fn bind(key: &'static str, address: SocketAddr, count: usize) -> Result<Vec<TcpL
         };
         ConfigError::new(key, reason)
     };
-    // Alone first: sockets that share would share with another process of this user too, and nobody would see it.
+    // Bind exclusively first: with `SO_REUSEPORT` the port could be shared unnoticed with another process of this
+    // user.
     let alone = TcpListener::bind(address).map_err(refused)?;
     if count == 1 {
         return Ok(vec![alone]);

@@ -1,4 +1,4 @@
-//! Forms of metrics that cost the hot path one or two additions: no lock, no allocation, no look-up.
+//! Metric types that cost the hot path one or two additions: no lock, no allocation, no look-up.
 
 use std::{
     fmt,
@@ -147,7 +147,8 @@ impl<F: Fn() -> Vec<Reading> + Send + Sync + 'static> Collector for Readings<F> 
             let mut metric = encoder.encode_descriptor(first.name, first.help, None, MetricType::Gauge)?;
             for reading in group {
                 let encode = |metric: &mut MetricEncoder<'_>| match reading.value {
-                    // Revisions and bytes without a point, as long as a float tells them apart.
+                    // Revisions and bytes are written without a decimal point as long as a float represents them
+                    // exactly.
                     whole if whole.fract() == 0.0 && whole.abs() < 9e15 => {
                         metric.encode_gauge(&(whole as i64))
                     }

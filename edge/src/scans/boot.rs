@@ -1,7 +1,7 @@
-//! The number of this start: none that the folder or control has seen before.
+//! The boot number: new at each start, never used before in this folder or known to control.
 //!
-//! It is written over the place of the last but one, which takes no room: an edge starts on a full disk,
-//! and a number that a power loss tore leaves the one before.
+//! It overwrites the last but one in place, which needs no free space, so an edge starts on a full disk. If a power
+//! loss tears the write, the previous number is still there.
 
 use std::{
     fs::OpenOptions,
@@ -16,7 +16,7 @@ use super::spool::sync_folder;
 /// Bytes of a place: no two share a sector.
 const PLACE: usize = 512;
 
-/// Puts a boot number on disk that no earlier boot of this edge had, also when the folder was lost.
+/// Writes a boot number to disk that no earlier boot of this edge had, even if the folder was lost.
 ///
 /// The clock is only a lower bound: it keeps a wiped folder from reusing numbers that control knows.
 pub(super) fn next(folder: &Path, now: UnixMillis) -> io::Result<u64> {
@@ -37,7 +37,7 @@ pub(super) fn next(folder: &Path, now: UnixMillis) -> io::Result<u64> {
     let boot = (last + 1).max(u64::try_from(now.0).unwrap_or_default());
     let other = (index + 1) % 2;
     if content.len() < 2 * PLACE {
-        // Both places at once, so that the next start needs no room.
+        // Allocates both slots at once, so that the next start needs no space.
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(format!("{}{}", place(last), place(last)).as_bytes())?;
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_grow_whatever_happened_to_the_last() {
+    fn boot_numbers_grow_after_any_torn_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("boot");
         let next = |at| next(folder.path(), UnixMillis(at)).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_number_is_not_taken_for_a_new_folder() {
+    fn an_invalid_boot_file_is_not_treated_as_a_new_folder() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("boot"), "seven").unwrap();
         assert!(next(folder.path(), UnixMillis(5)).is_err());

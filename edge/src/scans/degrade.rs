@@ -1,8 +1,8 @@
-//! Scans beyond the disk budget, added up for each link and minute (design: push, 6).
+//! Scans beyond the disk budget, added up per link and minute.
 //!
-//! Their sums go into the spool as records of their own, for which a sixteenth of the budget is kept back. A
-//! sum waits for a minute, and for longer while the disk takes nothing. What waits is also kept in the reserve, a file
-//! that needs no room: the next start takes it from there, so that a kill loses no more than of any other scan.
+//! Sums are written to the spool as records of their own, for which a sixteenth of the budget is reserved. A sum waits
+//! for one minute, and longer while the disk accepts nothing. Waiting sums are also kept in the reserve, a preallocated
+//! file from which the next start reads them, so that a kill loses no more of them than of single scans.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use shared::{
 
 /// Milliseconds of a minute.
 const MINUTE: i64 = 60_000;
-/// Sums kept at once: more links a minute than one edge serves while its disk is full for long; some 1 MiB.
+/// Most sums at once: more links per minute than one edge serves while its disk is full; some 1 MiB.
 const MOST: usize = 10_000;
 /// How long scans are added up before their sums are written.
 const WAIT: Duration = Duration::from_secs(60);
@@ -65,10 +65,10 @@ impl Sums {
         self.is_changed = true;
     }
 
-    /// Adds a scan; false when there is no room for another link, or it is a robot's, which no sum counts.
+    /// Adds a scan; false if there is no room for another link, or it is a robot's, which sums exclude.
     pub(super) fn add(&mut self, record: &ScanRecord) -> bool {
         let minute = record.at.0.div_euclid(MINUTE);
-        // A sum cannot tell people from robots later, and robots do not count in hits.
+        // Robots cannot be separated from a sum later, and they do not count in hits.
         let parser = self.parser.get_or_insert_with(woothee::parser::Parser::new);
         let agent = record.user_agent.as_deref();
         let is_crawler = |agent: &str| parser.parse(agent).is_some_and(|found| found.category == "crawler");
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_wait_for_a_minute_and_for_a_disk_that_takes_them() {
+    fn sums_wait_for_a_minute_and_for_disk_space() {
         let mut sums = Sums::default();
         let phone =
             "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";

@@ -1,4 +1,4 @@
-//! Scans, and sums of them, written in their form on disk.
+//! Encodes scans, and sums of scans, in their format on disk.
 
 use shared::wire::spooled::{NewRecord, NewRule, write_sum};
 
@@ -85,7 +85,7 @@ pub(super) mod tests {
         Served::new(&RedirectKey::new("tn.gg", "ABC"), Arc::new(record)).unwrap()
     }
 
-    /// Reads what was written; a part of it cannot be read.
+    /// Decodes what was encoded; no prefix of it can be decoded.
     fn read(written: &[u8]) -> ScanRecord {
         let (payload, rest) = split_frame(written).unwrap();
         assert!(rest.is_empty());
@@ -100,7 +100,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(at: i64, v6: u128, url in ".{1,80}", agent in ".{0,80}", referer in ".{0,40}") {
+        fn records_round_trip(at: i64, v6: u128, url in ".{1,80}", agent in ".{0,80}", referer in ".{0,40}") {
             for ip in [IpAddr::V4([10, 0, 0, 1].into()), IpAddr::V6(v6.into())] {
                 let scan = Scan { ip, ..scan(at, &url, &agent, &referer) };
                 let mut bytes = Vec::new();
@@ -116,7 +116,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn a_rule_is_written_and_read(named: bool, own: bool, name in ".{1,40}", path in "[a-z]{0,2000}") {
+        fn records_with_a_rule_round_trip(named: bool, own: bool, name in ".{1,40}", path in "[a-z]{0,2000}") {
             let location = format!("https://example.com/{path}");
             let lists = vec![RuleList {
                 owner: (!own).then(|| Owner { application: APPLICATION.parse().unwrap(), project: PROJECT.parse().unwrap() }),
@@ -146,14 +146,14 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes: Vec<u8>) {
+        fn any_bytes_are_decoded_without_panic(bytes: Vec<u8>) {
             let _ = decode(&bytes);
             let _ = read_all(&bytes);
         }
     }
 
     #[test]
-    fn a_record_of_the_version_before_is_read() {
+    fn records_of_the_previous_version_are_read() {
         let mut bytes = vec![1, 0xe8, 3, 0, 0, 0, 0, 0, 0, 4, 192, 0, 2, 7];
         for text in ["tn.gg", "ABC", "https://tn.gg/abc", "", "https://shop.example/"] {
             bytes.push(text.len() as u8);
@@ -168,7 +168,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_sum_is_written_and_read() {
+    fn sums_round_trip() {
         let sum = Sum {
             at: UnixMillis(60_000),
             domain: "tn.gg".into(),

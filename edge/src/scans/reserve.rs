@@ -1,7 +1,7 @@
-//! Room on the disk that is taken at the start and written over in place: what must be kept while the disk is full.
+//! The reserve: a preallocated file that is overwritten in place, for data that must be kept while the disk is full.
 //!
-//! Two halves are written in turn, each with a number and a checksum: one that a kill or a power loss tore leaves the
-//! one before. Its content is that of the half with the greatest number.
+//! Two halves are written alternately, each with a number and a checksum, so a torn write leaves the other half valid.
+//! The content is that of the valid half with the greater number.
 
 use std::{
     fs::{File, OpenOptions},
@@ -28,20 +28,20 @@ impl Reserve {
     /// Bytes that it can hold.
     pub(super) const ROOM: usize = HALF - HEADER;
 
-    /// Opens the file or makes it in its full size; gives what it holds.
+    /// Opens the file or creates it in its full size; returns its content.
     ///
     /// # Errors
-    /// The file cannot be used, or there is no room for it yet.
+    /// The file cannot be used, or there is no space for it yet.
     pub(super) fn open(folder: &Path) -> io::Result<(Self, Vec<u8>)> {
         let path = folder.join("sums");
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let mut bytes = Vec::with_capacity(2 * HALF);
         (&file).take(2 * HALF as u64).read_to_end(&mut bytes)?;
         if bytes.len() < 2 * HALF {
-            // Written, and not only made longer: from here on no byte of it needs room.
+            // Written, not only extended: from here on no byte of it needs new space.
             file.seek(SeekFrom::Start(bytes.len() as u64))?;
             if let Err(error) = file.write_all(&vec![0; 2 * HALF - bytes.len()]) {
-                // What room there is belongs to the scans themselves.
+                // The remaining space is for the scans themselves.
                 file.set_len(bytes.len() as u64)?;
                 return Err(error);
             }
@@ -54,10 +54,10 @@ impl Reserve {
         Ok((Self { file, number }, content))
     }
 
-    /// Replaces the content, and has it on disk when this returns.
+    /// Replaces the content, durably.
     ///
     /// # Errors
-    /// It does not fit, or the disk failed; what was there before stays.
+    /// It does not fit, or the disk failed; the previous content stays.
     pub(super) fn keep(&mut self, content: &[u8]) -> io::Result<()> {
         if content.len() > Self::ROOM {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_found_and_a_torn_half_leaves_the_one_before() {
+    fn a_torn_half_leaves_the_previous_content() {
         let folder = tempfile::tempdir().unwrap();
         let (mut reserve, content) = Reserve::open(folder.path()).unwrap();
         assert_eq!(content, b"");

@@ -1,4 +1,4 @@
-//! Ships scans to control: in order, one batch in flight, again until it is acknowledged.
+//! Ships scans to control: in order, one batch in flight, retried until it is acknowledged.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ const GATHER: Duration = Duration::from_millis(25);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// First and longest wait after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// How long a stopping edge tries to ship what is left; the rest is shipped by the next boot.
+/// How long a stopping edge tries to ship what is left; the next boot ships the rest.
 const FINISH: Duration = Duration::from_secs(5);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl<B: Backing> Shipper<B> {
         }
     }
 
-    /// Ships what is there, for a bounded time.
+    /// Ships what is left, for a bounded time.
     pub(super) async fn finish(&mut self) {
         let all = async { while self.step().await == Step::Shipped {} };
         if tokio::time::timeout(FINISH, all).await.is_err() {
-            tracing::info!("scans are left for the next start");
+            tracing::info!("unshipped scans are left for the next start");
         }
     }
 
@@ -112,7 +112,7 @@ impl<B: Backing> Shipper<B> {
                 }
                 None => {
                     let (expects, has) = (receipt.next_seq, run.first_seq);
-                    tracing::error!(expects, has, "control expects scans that are no longer here");
+                    tracing::error!(expects, has, "control expects scans that are no longer in the spool");
                     self.metrics.scans_refused.inc();
                     Step::Failed
                 }
@@ -124,14 +124,14 @@ impl<B: Backing> Shipper<B> {
                 let Some(cursor) = Cursor::acknowledged(run.end, run.first_seq, run.first_seq + count) else {
                     return Step::Failed;
                 };
-                tracing::error!(%reason, count, boot = run.boot, first_seq = run.first_seq, "scans refused");
+                tracing::error!(%reason, count, boot = run.boot, first_seq = run.first_seq, "control refused scans");
                 self.metrics.scans_refused.inc();
                 self.metrics.scans_lost.inc_by(count);
                 self.cursor = cursor;
                 Step::Shipped
             }
             Ok(Err(BackingError::Unreachable(reason))) => {
-                tracing::warn!(%reason, "scans wait for control");
+                tracing::warn!(%reason, "scans are waiting for control");
                 Step::Failed
             }
             Err(_) => {

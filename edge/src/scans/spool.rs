@@ -1,7 +1,7 @@
-//! Scans on disk: segments of checksummed records, appended by the writer, read by the shipper.
+//! The spool: segment files of checksummed records, appended by the writer and read by the shipper.
 //!
-//! What is in the ring is lost by a kill; what is in a segment survives it; what was synced (every
-//! 200 ms) survives a power loss. A torn end is cut when the spool is opened.
+//! A kill loses what is still in the ring; data in a segment survives it. Data that was synced (every 200 ms) survives
+//! a power loss. A torn end is truncated when the spool is opened.
 
 use std::{
     collections::VecDeque,
@@ -28,9 +28,9 @@ use tokio::sync::Notify;
 use super::boot;
 use crate::{config::EdgeConfig, error::EdgeError, metrics::Metrics};
 
-/// Most bytes read for one batch: below 8 MiB as JSON too, whatever they hold.
+/// Most bytes read for one batch: below 8 MiB even as JSON.
 const READ_BYTES: u64 = 1 << 20;
-/// Fewest bytes read for one batch, if there are so many: every record fits.
+/// Least bytes read for one batch, if available: every record fits.
 const LEAST_READ_BYTES: u64 = 64 << 10;
 
 /// A file of records with consecutive numbers of one boot.
@@ -80,9 +80,9 @@ pub(super) struct Spool {
     pub(super) segment_bytes: u64,
     metrics: Arc<Metrics>,
     segments: Mutex<VecDeque<Segment>>,
-    /// Told after every write.
+    /// Notified after every write.
     pub(super) written: Notify,
-    /// Whether segments stay where they are, shipped or not: the writer may have to look into them.
+    /// Whether segments are kept although they were shipped, because the writer may have to read them.
     pub(super) holds_segments: AtomicBool,
     /// Held as long as the spool is open, so that no second edge uses the folder.
     _lock: File,
@@ -184,7 +184,7 @@ impl Spool {
 }
 
 impl Cursor {
-    /// The cursor after control said what it expects next; `end` lies behind the batch it answered.
+    /// The cursor after control answered which record it expects next; `end` is behind the answered batch.
     pub(super) fn acknowledged(end: Self, first_seq: u64, next_seq: u64) -> Option<Self> {
         if next_seq >= end.seq {
             Some(Self { skip_to: next_seq, ..end })
@@ -200,7 +200,7 @@ impl Cursor {
 fn read_run(segment: &Segment, mut cursor: Cursor) -> io::Result<Run> {
     let mut file = File::open(&segment.path)?;
     file.seek(SeekFrom::Start(cursor.offset))?;
-    // A batch of records as long as the others, and a fifth: what is read beyond the batch is read again.
+    // A batch of average records plus a fifth; bytes beyond the batch are read again.
     let typical = (segment.bytes / segment.records.max(1) + 1) * MAX_BATCH as u64 * 6 / 5;
     let length = (segment.bytes - cursor.offset).min(typical.clamp(LEAST_READ_BYTES, READ_BYTES));
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
@@ -225,7 +225,7 @@ fn read_run(segment: &Segment, mut cursor: Cursor) -> io::Result<Run> {
     Ok(Run { boot: segment.boot, first_seq, count, frames, has_more, end: cursor })
 }
 
-/// Makes new, renamed and deleted files of a folder last.
+/// Makes created, renamed and deleted files of a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -252,7 +252,7 @@ fn recover(folder: &Path) -> io::Result<VecDeque<Segment>> {
         }
         let bytes = (content.len() - rest.len()) as u64;
         if !rest.is_empty() {
-            tracing::warn!(file = name, cut_bytes = rest.len(), "a torn spool file was cut");
+            tracing::warn!(file = name, cut_bytes = rest.len(), "a torn spool file was truncated");
             let file = OpenOptions::new().write(true).open(&path)?;
             file.set_len(bytes)?;
             file.sync_all()?;

@@ -1,4 +1,4 @@
-//! The thread that empties the ring onto the disk, and measures how long scans had to wait for it.
+//! The thread that drains the ring to disk and measures its own lag.
 
 use std::{
     fs::{self, File},
@@ -26,13 +26,13 @@ use crate::metrics::Metrics;
 
 mod sums;
 
-/// Time between two looks into the ring: what a kill may lose.
+/// Interval of draining the ring: what a kill may lose.
 const WRITE_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes after which a write does not wait for more.
 const WRITE_BYTES: usize = 256 << 10;
 /// The part of the disk budget that is kept back for sums: a sixteenth.
 const SUMS: u64 = 16;
-/// Time between two syncs: what a power loss may lose more.
+/// Interval of syncs: what a power loss may lose in addition.
 const SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The thread that empties the ring onto the disk.
@@ -52,7 +52,7 @@ impl Writer {
         Ok(Self { thread: Some(thread), stop })
     }
 
-    /// Writes and syncs what is left in the ring; blocks until it is done.
+    /// Writes and syncs what is left in the ring; blocks until then.
     pub(super) fn stop(mut self) {
         self.tell();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
@@ -69,7 +69,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// An edge that never served, or was dropped, leaves no thread behind and gives the folder back.
+    /// An edge that never served, or was dropped, leaves no thread behind and releases the folder.
     fn drop(&mut self) {
         self.tell();
     }
@@ -83,11 +83,11 @@ struct Work {
     file: Option<File>,
     next_seq: u64,
     is_dirty: bool,
-    /// What there is no room for, added up.
+    /// Scans beyond the disk budget, added up.
     sums: Sums,
-    /// Where the sums are until they are written; `None` when there was no room for it either.
+    /// The file for sums until they are written to the spool; `None` if there was no space for it either.
     reserve: Option<Reserve>,
-    /// When it was last tried to make the reserve.
+    /// Time of the last attempt to create the reserve.
     reserve_tried: Instant,
     /// Syncs beside the appends; a file that it has not taken yet stays dirty.
     syncer: Option<(SyncSender<File>, thread::JoinHandle<()>)>,
@@ -122,7 +122,7 @@ impl Work {
         };
         match thread::Builder::new().name("scan-syncer".into()).spawn(work) {
             Ok(thread) => self.syncer = Some((files, thread)),
-            Err(error) => tracing::error!(%error, "scans are synced by their writer"),
+            Err(error) => tracing::error!(%error, "the writer syncs scans itself"),
         }
     }
 
@@ -145,7 +145,7 @@ impl Work {
                 self.write(&buffer, &ends);
                 buffer.clear();
                 ends.clear();
-                // Nothing in this write was pushed before the look that came before.
+                // Nothing in this write was pushed before the previous drain.
                 let lag = looked.elapsed().as_secs_f64();
                 self.metrics.writer_lag_last.set(lag);
                 if lag > self.metrics.writer_lag_max.get() {
@@ -202,7 +202,7 @@ impl Work {
         added
     }
 
-    /// Writes as many of the records as the budget takes; gives how many.
+    /// Writes as many of the records as the budget takes; returns how many.
     fn write_within(&mut self, bytes: &[u8], ends: &[usize], budget: u64) -> usize {
         let mut done = 0;
         while done < ends.len() {
@@ -259,8 +259,8 @@ impl Work {
             None => self.begin_segment()?,
         };
         if let Err(error) = file.write_all(bytes) {
-            // Whole records of this write must not be found at the next start: they count as lost. The segment
-            // ends here, or the shipper would wait for ever for one that nobody writes to.
+            // Records that were completely written must not be found at the next start, because they count as lost.
+            // The segment ends here, or the shipper would wait for ever for further writes to it.
             let cut = file.set_len(active.unwrap_or_default());
             self.file = Some(file);
             self.seal();
@@ -292,7 +292,7 @@ impl Work {
         Ok(file)
     }
 
-    /// Lets the open segment be synced; with a syncer that is still busy, the next time.
+    /// Has the open segment synced; if the syncer is still busy, at the next interval.
     fn sync(&mut self) {
         let Some(file) = self.file.as_ref().filter(|_| self.is_dirty) else { return };
         let handed = match (&self.syncer, file.try_clone()) {
@@ -307,7 +307,7 @@ impl Work {
 
     fn seal(&mut self) {
         self.sync();
-        // One that was not handed over is synced here: nobody would do it later.
+        // A file that was not handed over is synced here, because nothing else would sync it later.
         if let Some(file) = self.file.take().filter(|_| self.is_dirty) {
             sync(&file);
         }
@@ -315,7 +315,7 @@ impl Work {
         let mut segments = self.spool.segments();
         let Some(segment) = segments.back_mut().filter(|segment| !segment.is_sealed) else { return };
         segment.is_sealed = true;
-        // A segment without a record goes at once: the next one has the same name.
+        // An empty segment is deleted at once: the next one has the same name.
         if segment.records == 0
             && let Some(empty) = segments.pop_back()
         {

@@ -120,7 +120,7 @@ async fn both_backings_conform() {
 }
 
 #[tokio::test]
-async fn changes_reach_the_edge_whoever_is_ahead() {
+async fn changes_reach_the_edge_whether_view_or_stream_is_ahead() {
     let fleet = Fleet::new().await;
     let folder = tempfile::tempdir().unwrap();
     fleet.control.put("OLD", "https://example.com/old");
@@ -322,7 +322,7 @@ async fn pour(plain: std::net::SocketAddr, hundreds: usize) {
 
 /// As long as a fleet is upgraded, an edge may speak with a control of the version before at any time.
 #[tokio::test]
-async fn scans_go_as_they_lie_on_the_disk_where_control_takes_that() {
+async fn scans_are_shipped_in_spool_format_where_control_accepts_it() {
     let fleet = Fleet::new().await;
     let folder = tempfile::tempdir().unwrap();
     fleet.control.put("ABC", "https://example.com/abc");
@@ -345,7 +345,7 @@ async fn scans_go_as_they_lie_on_the_disk_where_control_takes_that() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn scans_of_an_outage_all_arrive_once() {
+async fn scans_during_an_outage_arrive_exactly_once() {
     const SCANS: usize = 20_000;
     let fleet = Fleet::new().await;
     let folder = tempfile::tempdir().unwrap();

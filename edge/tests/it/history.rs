@@ -15,7 +15,7 @@ async fn reads_never_go_back_and_follow_every_ack() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_do_they_where_every_link_is_held() {
+async fn reads_never_go_back_with_a_full_replica() {
     nobody_sees_the_past(|config| (config.cache_bytes, config.is_replica) = (1_500, true)).await;
 }
 

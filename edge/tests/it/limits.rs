@@ -74,7 +74,7 @@ async fn requests_beyond_the_limits_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_is_left() {
+async fn a_silent_client_is_disconnected() {
     let (_control, edge, _folder) = edge_with(|config| {
         config.limits.header_timeout = Duration::from_millis(100);
         config.limits.idle_timeout = Duration::from_millis(200);
@@ -90,7 +90,7 @@ async fn a_client_that_says_nothing_is_left() {
 }
 
 #[tokio::test]
-async fn http2_speaks_with_prior_knowledge() {
+async fn http2_works_with_prior_knowledge() {
     let (control, edge, _folder) = edge().await;
     control.put("ABC", "https://example.com/");
     let forward = Redirect { forward_query: true, ..redirect("DEF", "https://example.com/") };
@@ -127,7 +127,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn an_edge_that_stops_answers_what_is_under_way() {
+async fn a_stopping_edge_answers_requests_in_flight() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     control.faults(|faults| faults.slow_reads = Duration::from_millis(300));
@@ -143,7 +143,7 @@ async fn an_edge_that_stops_answers_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_does_not_hold_the_stop() {
+async fn a_silent_client_does_not_delay_shutdown() {
     let (_control, edge, _folder) = edge_with(|config| {
         config.limits.header_timeout = 10 * DEADLINE;
         config.limits.drain_timeout = 10 * DEADLINE;
@@ -159,7 +159,7 @@ async fn a_client_that_says_nothing_does_not_hold_the_stop() {
 }
 
 #[tokio::test]
-async fn a_drain_ends_in_time_whatever_is_under_way() {
+async fn a_drain_ends_in_time_with_requests_in_flight() {
     // A preface, settings, and headers of stream 1 by static indices and literals; then not a word.
     let mut h2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
     h2.extend_from_slice(b"\0\0\x0f\x01\x05\0\0\0\x01\x82\x86\x04\x04/ABC\x01\x05tn.gg");
@@ -179,7 +179,7 @@ async fn a_drain_ends_in_time_whatever_is_under_way() {
 }
 
 #[tokio::test]
-async fn connections_over_all_are_bounded() {
+async fn total_connections_are_bounded() {
     let (_control, edge, _folder) = edge_with(|config| config.limits.connections = Some(2)).await;
     let ask = b"GET /robots.txt HTTP/1.1\r\nHost: tn.gg\r\n\r\n";
     let mut held = Vec::new();

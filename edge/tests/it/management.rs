@@ -61,7 +61,7 @@ async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
 }
 
 #[tokio::test]
-async fn management_paths_are_passed_on() {
+async fn management_paths_are_proxied() {
     let (at, asked) = api().await;
     let (control, edge, _folder) = edge_with(|config| {
         config.api_urls = vec![format!("http://{at}")];
@@ -131,7 +131,7 @@ async fn a_body_beyond_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_too_much_gets_to_read_why() {
+async fn a_client_that_sends_too_much_can_read_the_reason() {
     let (at, _asked) = api().await;
     let (_control, edge, _folder) = edge_with(|config| {
         config.api_urls = vec![format!("http://{at}")];
@@ -157,7 +157,7 @@ async fn without_control_management_is_503() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_cut() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let (at, _asked) = api().await;
     let (_control, edge, _folder) = edge_with(|config| {
         config.api_urls = vec![format!("http://{at}")];
@@ -176,7 +176,7 @@ async fn a_client_that_does_not_read_is_cut() {
 }
 
 #[tokio::test]
-async fn what_is_taken_back_at_once_costs_no_way_to_control() {
+async fn streams_reset_at_once_cause_no_request_to_control() {
     let api = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", api.local_addr().unwrap());
     let (_control, edge, _folder) = edge_with(|config| config.api_urls = vec![url]).await;

@@ -87,7 +87,7 @@ fn ended(output: &Output) -> (Option<i32>, String) {
 }
 
 #[test]
-fn settings_that_cannot_be_used_stop_the_start() {
+fn unusable_settings_stop_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     std::fs::write(&key, "KEY").unwrap();
@@ -142,7 +142,7 @@ fn settings_that_cannot_be_used_stop_the_start() {
 }
 
 #[test]
-fn help_tells_each_setting_with_its_default() {
+fn help_lists_each_setting_with_its_default() {
     let help = String::from_utf8(command().arg("--help").output().unwrap().stdout).unwrap();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let settings = help.matches("[env: ").count();
@@ -152,7 +152,7 @@ fn help_tells_each_setting_with_its_default() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_under_load_answers_what_it_took() {
+async fn a_stop_under_load_answers_accepted_requests() {
     let (control, redis) = (Control::new(), Redis::start().await);
     let (internal, files) = Internal::start(&control).await;
     control.put("ABC", "https://example.com/abc");

@@ -13,7 +13,7 @@ fn trust(list: &str) -> impl FnOnce(&mut EdgeConfig) {
 }
 
 #[tokio::test]
-async fn scans_carry_the_client_that_a_trusted_proxy_names() {
+async fn scans_carry_the_client_address_from_a_trusted_proxy() {
     for (trusted, read_forwarded, header, value, expected) in [
         ("", false, "x-forwarded-for", "203.0.113.7", "127.0.0.1"),
         ("10.0.0.0/8", true, "forwarded", "for=203.0.113.7", "127.0.0.1"),
@@ -44,7 +44,7 @@ async fn scans_carry_the_client_that_a_trusted_proxy_names() {
 }
 
 #[tokio::test]
-async fn misses_count_for_the_client_and_not_for_its_proxy() {
+async fn misses_are_counted_per_client_and_not_per_proxy() {
     // A burst of four, and one more miss for each second that passes.
     let (_control, edge, _folder) = edge_with(|config| {
         trust("127.0.0.1")(config);
@@ -77,7 +77,7 @@ async fn misses_count_for_the_client_and_not_for_its_proxy() {
 
 /// A proxy on this machine that the settings do not name: nobody knows who is behind it, and all share its limit.
 #[tokio::test]
-async fn behind_a_local_proxy_that_nobody_named_the_limit_holds() {
+async fn the_limit_holds_behind_an_unconfigured_local_proxy() {
     let (_control, edge, _folder) = edge_with(|config| config.limits.misses_per_address = 1).await;
     let refused = async |headers: &[(&str, &str)], name: &str| {
         let mut refused = 0;

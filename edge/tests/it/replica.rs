@@ -31,7 +31,7 @@ fn many(control: &Control, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn neither_known_nor_unknown_ids_ask_anybody() {
+async fn neither_known_nor_unknown_ids_need_the_network() {
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
     many(&control, 10);
     // Pages are lost, and read again.
@@ -57,7 +57,7 @@ async fn neither_known_nor_unknown_ids_ask_anybody() {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");
     }
 
-    // A history that was cut: the links are read anew, and nothing of before is left.
+    // A history that was cut: the links are read again, and nothing of before is left.
     control.put("K5", "https://example.com/cut");
     control.delete("K6");
     control.new_epoch("second");
@@ -73,7 +73,7 @@ async fn neither_known_nor_unknown_ids_ask_anybody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_from_disk_needs_nobody_and_the_stream_brings_the_rest() {
+async fn a_boot_from_disk_needs_no_peer_and_the_stream_catches_up() {
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
     many(&control, 10);
     let edge = whole(&control, folder.path(), 10).await;
@@ -92,7 +92,7 @@ async fn a_start_from_disk_needs_nobody_and_the_stream_brings_the_rest() {
     assert_eq!((edge.handle.status().state, edge.handle.status().boot), ("STALE", Some("disk")));
     edge.stop().await;
 
-    // Control goes on meanwhile.
+    // Control continues meanwhile.
     let changed = control.put("K1", "https://example.com/other");
     control.delete("K2");
     control.put("K9", "https://example.com/back");
@@ -108,7 +108,7 @@ async fn a_start_from_disk_needs_nobody_and_the_stream_brings_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn damaged_links_on_disk_are_read_from_control() {
+async fn damaged_replica_files_are_reloaded_from_control() {
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
     many(&control, 5);
     whole(&control, folder.path(), 5).await.stop().await;

@@ -3,7 +3,7 @@
 use crate::support::{build, edge, h2_prior_knowledge, redirect, request};
 
 #[tokio::test]
-async fn a_redirect_says_no_more_than_it_must() {
+async fn a_redirect_has_minimal_headers() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/{shortId}?p={productId}&t={thngId}")).await;
     let answer = edge.get("/aBc", &[("accept", "text/html,*/*;q=0.8")]).await;
@@ -46,7 +46,7 @@ async fn head_has_the_headers_and_no_body() {
 }
 
 #[tokio::test]
-async fn wrong_methods_and_hosts_are_refused_in_the_common_form() {
+async fn wrong_methods_and_hosts_get_the_common_error_body() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
@@ -68,7 +68,7 @@ async fn wrong_methods_and_hosts_are_refused_in_the_common_form() {
 }
 
 #[tokio::test]
-async fn json_is_the_record_without_what_only_control_knows() {
+async fn json_omits_members_that_only_control_knows() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("K7Q2M4XA9R", "https://example.com/{shortId}")).await;
     let answer = edge.get("/k7q2m4xa9r", &[("accept", "application/json, text/plain, */*")]).await;
@@ -91,7 +91,7 @@ async fn json_is_the_record_without_what_only_control_knows() {
 }
 
 #[tokio::test]
-async fn images_come_by_suffix_and_accept_and_are_kept() {
+async fn images_are_selected_by_suffix_and_accept_and_cached() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("K7Q2M4XA9R", "https://example.com/")).await;
     for (path, accept, kind, magic) in [
@@ -122,7 +122,7 @@ async fn images_come_by_suffix_and_accept_and_are_kept() {
 }
 
 #[tokio::test]
-async fn images_that_cannot_be_are_refused() {
+async fn impossible_images_are_refused() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     for (path, status, code, words) in [

@@ -65,7 +65,7 @@ async fn the_first_rule_that_matches_decides() {
 }
 
 #[tokio::test]
-async fn a_scan_tells_which_rule_fired() {
+async fn a_scan_records_which_rule_matched() {
     let (control, edge, _folder) = edge().await;
     control.put_record(Redirect { forward_query: true, ..redirect("ABC", OWN) });
     let named = |name: Option<&str>, condition: &str, url: Option<&str>| Rule {
@@ -95,7 +95,7 @@ async fn a_scan_tells_which_rule_fired() {
 }
 
 #[tokio::test]
-async fn rules_of_applications_hold_for_their_projects() {
+async fn rules_of_applications_apply_to_their_projects() {
     let (control, edge, _folder) = edge().await;
     let (project, other) = ("UMe8gsKVBfgRtKRaagBefgwk", "UMe8gsKVBfgRtKRaagBefgwm");
     let (early, late) = ("U10000000000000000000000", "U20000000000000000000000");
@@ -150,7 +150,7 @@ impl GeoIp for Atlas {
 }
 
 #[tokio::test]
-async fn rules_go_by_where_the_client_is() {
+async fn rules_can_test_the_clients_location() {
     let atlas = Arc::new(Atlas::default());
     let (control, edge, _folder) = edge_with(|config| config.geo = atlas.clone()).await;
     control.put("ABC", OWN);
@@ -191,7 +191,7 @@ async fn rules_are_live_once_they_are_acknowledged() {
 }
 
 #[tokio::test]
-async fn rules_survive_every_break_of_the_stream() {
+async fn rules_survive_reconnects_of_the_stream() {
     let (control, edge, _folder) = edge().await;
     let target = |n: u32| format!("https://example.com/{n}");
     control.put("ABC", OWN);
@@ -234,7 +234,7 @@ async fn rules_survive_every_break_of_the_stream() {
 }
 
 #[tokio::test]
-async fn rules_that_cannot_be_used_leave_the_old_ones() {
+async fn unusable_rules_leave_the_old_ones() {
     let (control, edge, folder) = edge().await;
     control.put("ABC", OWN);
     control.acked(control.put_rules(&to("https://example.com/old"))).await;

@@ -32,7 +32,7 @@ fn assert_each_once(control: &Control, count: usize) {
 }
 
 #[tokio::test]
-async fn a_scan_tells_what_was_asked_and_by_whom() {
+async fn a_scan_records_request_and_client() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     let headers =
@@ -82,7 +82,7 @@ async fn shipped_segments_are_deleted() {
 }
 
 #[tokio::test]
-async fn what_was_not_shipped_is_shipped_by_the_next_boot() {
+async fn unshipped_scans_are_shipped_by_the_next_boot() {
     let (control, edge, folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     control.faults(|faults| faults.refuses_scans = true);
@@ -113,7 +113,7 @@ async fn what_was_not_shipped_is_shipped_by_the_next_boot() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_ends_its_segment_only() {
+async fn a_damaged_record_only_ends_its_segment() {
     let (control, edge, folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/")).await;
     control.faults(|faults| faults.refuses_scans = true);
@@ -177,6 +177,6 @@ async fn two_edges_cannot_share_a_folder_and_boots_never_repeat() {
     // The clock went back to 1970: the number still grows.
     drop(Edge::open(config(), control.clone(), None, clock()).unwrap());
     assert_eq!(boots().pop_last(), Some(before + 1));
-    // An edge that never served gives the folder back.
+    // An edge that never served releases the folder.
     eventually("the folder is free", || Edge::open(config(), control.clone(), None, clock()).is_ok()).await;
 }

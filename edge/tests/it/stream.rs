@@ -24,7 +24,7 @@ async fn a_change_is_live_once_it_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn an_unknown_id_is_remembered_until_it_is_created() {
+async fn an_unknown_id_is_cached_until_it_is_created() {
     let (control, edge, _folder) = edge().await;
     for _ in 0..20 {
         assert_eq!(edge.get("/NEW", &[]).await.status, 404);
@@ -48,7 +48,7 @@ async fn requests_that_miss_together_read_once() {
 }
 
 #[tokio::test]
-async fn a_view_that_lags_is_never_served() {
+async fn a_lagging_view_is_never_served() {
     let (control, edge, _folder) = edge().await;
     control.put("ABC", "https://example.com/old");
     control.put("DEL", "https://example.com/deleted");
@@ -80,7 +80,7 @@ async fn a_view_that_cannot_be_verified_is_503() {
 }
 
 #[tokio::test]
-async fn a_lost_message_is_asked_for_again() {
+async fn a_lost_message_causes_a_resync() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/1")).await;
     edge.assert_leads("ABC", "https://example.com/1").await;
@@ -93,7 +93,7 @@ async fn a_lost_message_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_is_left_and_resumed() {
+async fn a_silent_stream_is_closed_and_resumed() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/1")).await;
     control.faults(|faults| faults.is_silent = true);
@@ -107,7 +107,7 @@ async fn a_silent_stream_is_left_and_resumed() {
 }
 
 #[tokio::test]
-async fn an_edge_serves_on_when_control_is_gone() {
+async fn an_edge_keeps_serving_when_control_is_gone() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/1")).await;
     edge.assert_leads("ABC", "https://example.com/1").await;
@@ -126,7 +126,7 @@ async fn an_edge_serves_on_when_control_is_gone() {
 }
 
 #[tokio::test]
-async fn a_cut_log_and_another_epoch_leave_nothing_old() {
+async fn a_compacted_log_or_another_epoch_leaves_no_old_entries() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/1")).await;
     edge.assert_leads("ABC", "https://example.com/1").await;
@@ -151,7 +151,7 @@ async fn a_cut_log_and_another_epoch_leave_nothing_old() {
 }
 
 #[tokio::test]
-async fn a_bad_change_is_refused_alone() {
+async fn an_invalid_change_is_rejected_alone() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/1")).await;
     edge.assert_leads("ABC", "https://example.com/1").await;
@@ -175,7 +175,7 @@ async fn a_new_domain_is_served_after_its_event() {
 }
 
 #[tokio::test]
-async fn before_the_first_contact_nothing_is_guessed() {
+async fn before_the_first_contact_misses_get_503() {
     let control = Control::new();
     control.put("ABC", "https://example.com/");
     control.faults(|faults| faults.is_down = true);

@@ -30,7 +30,7 @@ impl Authority {
 }
 
 #[tokio::test]
-async fn each_name_shows_its_certificate_and_alpn_chooses() {
+async fn sni_selects_the_certificate_and_alpn_the_protocol() {
     let authority = Authority::new();
     let (gg, gg_key) = authority.issue("tn.gg");
     let (dev, dev_key) = authority.issue("dev.test");
@@ -55,7 +55,7 @@ async fn each_name_shows_its_certificate_and_alpn_chooses() {
 }
 
 #[tokio::test]
-async fn a_new_certificate_in_the_folder_is_taken_up() {
+async fn a_new_certificate_in_the_folder_is_loaded() {
     let authority = Authority::new();
     let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let install = |(cert, key): (Certificate, KeyPair)| {

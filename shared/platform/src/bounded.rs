@@ -1,6 +1,7 @@
 //! A socket with time limits: for the headers of a request, for idleness, and for a client that does not read.
 //!
-//! Single bytes keep no connection open: a request has to begin in time, and what is sent has to be read at a rate.
+//! A client that sends single bytes cannot keep a connection open: a request has to begin in time, and responses have
+//! to be read at a minimum rate.
 
 use std::{
     io,
@@ -41,7 +42,7 @@ impl Default for TimeLimits {
     }
 }
 
-/// A connection that ends when it breaks its time limits or makes room for another, and gives its permit back.
+/// A connection that is closed when it breaks its time limits or is displaced by another, and returns its permit.
 pub struct Bounded<S> {
     io: S,
     limits: TimeLimits,
@@ -116,7 +117,7 @@ impl<S> Bounded<S> {
         loop {
             let deadline = self.deadline();
             let at = deadline.map_or_else(|| Instant::now() + self.limits.idle, |(at, _)| at);
-            // A later deadline is looked at when the timer fires.
+            // A later deadline is checked when the timer fires.
             if at < self.timer.deadline() || self.timer.is_elapsed() {
                 self.timer.as_mut().reset(at);
             }
@@ -163,7 +164,8 @@ impl<S> Bounded<S> {
                 if let Some(writing) = &mut self.writing {
                     writing.taken = writing.taken.saturating_add(count as u64);
                     writing.waits = false;
-                    // Whoever reads on for long begins anew, without having to take more than others.
+                    // After enough bytes the measurement restarts, so that long downloads are not held to a stricter
+                    // rate than short ones.
                     if writing.taken >= self.limits.read_bytes {
                         self.writing = None;
                     }
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dripped_headers_end_and_give_the_permit_back() {
+    async fn slow_headers_time_out_and_return_the_permit() {
         let (permits, mut client, mut server) = connection(LIMITS);
         tokio::select! {
             kind = end(&mut server) => assert_eq!(kind, io::ErrorKind::TimedOut),
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_too_slowly_is_ended() {
+    async fn a_slow_reader_is_disconnected() {
         let (permits, mut client, mut server) = connection(LIMITS);
         let _request = server.permit.handle().begin();
         let slowly = async {
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_newcomer_that_waits_makes_room_at_once() {
+    async fn an_idle_newcomer_is_closed_when_displaced() {
         let (permits, _client, mut server) = connection(TimeLimits::default());
         let room = async {
             tokio::task::yield_now().await;

@@ -1,6 +1,6 @@
 //! How many sockets the process may have open.
 
-/// Descriptors kept back from the limit for files, the store and connections that the process makes itself.
+/// Descriptors reserved for files, the store and outgoing connections.
 const RESERVE: usize = 512;
 
 /// Connections when the system does not say how many descriptors there are.

@@ -1,7 +1,7 @@
-//! What every binary needs to bound its clients: permits of connections, shares of pools, time limits of sockets.
+//! What every binary needs to bound its clients: connection permits, shares of pools, time limits on sockets.
 //!
-//! Invariants: nothing here knows what is served; a refusal names one of a closed set of reasons; whatever was taken
-//! is given back when its guard is dropped.
+//! Invariants: nothing here knows what is served; a refusal has one of a closed set of reasons; a permit is returned
+//! when its guard is dropped.
 
 mod bounded;
 mod descriptors;

@@ -1,8 +1,8 @@
-//! Permits of a listener's connections: how many there are, who holds them, and who makes room for whom.
+//! Connection permits of a listener: how many there are, who holds them, and which connection is closed to make room.
 //!
-//! A connection begins as a newcomer, of which there are few permits: when these are used up, a newcomer of the address
-//! that has most of them makes room for the next. Who shows a key is no newcomer any more. Holders of public keys
-//! have a share, and so have each address, key and account: what is left is for those who can be trusted.
+//! A connection starts as a newcomer. There are few permits for newcomers; when they are used up, a newcomer of the
+//! address that holds the most is closed for the next one. A connection that presents a key is no longer a newcomer.
+//! Holders of public keys are bounded, and so are each address, key and account; the rest is for trusted clients.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},
@@ -26,12 +26,12 @@ mod tests;
 use self::handle::Shared;
 pub use self::handle::{Busy, Handle, Permit};
 
-/// Who holds a connection, as far as it is known.
+/// The class of a connection's holder, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// Nobody showed a known key yet.
+    /// Has not presented a known key yet.
     Newcomer,
-    /// A key that lies in a public page, or that anybody gets for one.
+    /// A key from a public page, or one that anybody can get with it.
     Public,
     /// A key that is kept secret.
     Trusted,
@@ -50,13 +50,13 @@ pub enum Refused {
     Account,
     /// Holders of public keys have as many as they may.
     Public,
-    /// It had shown no key and made room for the next.
+    /// Had presented no key and was closed to make room.
     Displaced,
     /// The headers of a request did not come in time.
     HeadersLate,
     /// There was no request for too long.
     Idle,
-    /// The client does not read what it is sent, or too slowly.
+    /// The client does not read, or too slowly.
     SlowReader,
 }
 
@@ -91,12 +91,12 @@ impl Refused {
     }
 }
 
-/// How many connections there may be at once.
+/// Bounds of concurrent connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// In all.
     pub most: usize,
-    /// Of those that showed no key; one of them makes room for the next. `None`: nobody makes room.
+    /// Most connections without a key; beyond it one of them is closed for the next. `None`: none is ever closed.
     pub newcomers: Option<usize>,
     /// Of holders of public keys.
     pub public: usize,
@@ -106,14 +106,14 @@ pub struct Bounds {
     pub per_key: usize,
     /// Of one account.
     pub per_account: usize,
-    /// Of those of one account that are not its operators: operators always find room.
+    /// Most connections of one account without its operators, for whom there is always room.
     pub per_applications: usize,
-    /// Of holders of one account's public keys: other accounts' find room, too.
+    /// Most connections with public keys of one account, so that other accounts have room.
     pub per_account_public: usize,
 }
 
 impl Bounds {
-    /// Bounds without keys: so many in all and of one address; nobody makes room.
+    /// Bounds without keys: in total and per address; no connection is closed for another.
     #[must_use]
     pub const fn plain(most: usize, per_address: usize) -> Self {
         Self {
@@ -143,7 +143,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Whose shares a connection of this holder counts against, each with its bound and what a refusal says.
+    /// The owners whose shares a connection of this holder counts against, each with its bound and the reason of a
+    /// refusal.
     fn owners(&self, bounds: &Bounds) -> Vec<(Owner, usize, Refused)> {
         let account = || self.account.clone();
         let mut owners = vec![
@@ -183,7 +184,7 @@ struct State {
     all: usize,
     public: usize,
     owners: HashMap<Owner, usize>,
-    /// Those that may have to make room, where somebody may have to.
+    /// Connections that may be closed to make room, if that is enabled.
     newcomers: HashMap<u64, Newcomer>,
 }
 
@@ -253,7 +254,7 @@ impl Permits {
     /// A permit for a connection that was just accepted; `is_exempt` frees it from the bound of its address.
     ///
     /// # Errors
-    /// There is none, which was counted.
+    /// The bound that is reached; the refusal was counted.
     pub fn enter(self: &Arc<Self>, ip: IpAddr, is_exempt: bool) -> Result<Permit, Refused> {
         let address = network(ip.to_canonical());
         let mut state = self.lock();
@@ -281,8 +282,8 @@ impl Permits {
         Ok(Permit(shared))
     }
 
-    /// Ends a newcomer: one that waits rather than one with a request under way, of the address that has most; among
-    /// equals by chance, so that nobody is safe for having come early, or late.
+    /// Closes a newcomer of the address that has the most: an idle one rather than one with a request in flight, and
+    /// a random one among equals, so that neither early nor late connections are safe.
     fn make_room(&self, state: &mut State) -> bool {
         let round = state.displaced;
         let last = state.newcomers.iter().min_by_key(|(id, newcomer)| {
@@ -298,7 +299,7 @@ impl Permits {
         true
     }
 
-    /// Gives back everything that a permit holds; once.
+    /// Returns everything that a permit holds; once.
     fn leave(&self, state: &mut State, shared: &Shared) {
         let mut held = shared.held();
         if held.is_gone {
@@ -322,7 +323,8 @@ impl Permits {
         }
     }
 
-    /// Gives a permit to who showed a key, if its shares have room. `is_counted`: against those of key and account.
+    /// Moves a permit to the holder of a key, if the bounds allow. `is_counted`: against the bounds of key and
+    /// account.
     fn promote(
         &self,
         shared: &Shared,

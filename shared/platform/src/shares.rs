@@ -1,4 +1,4 @@
-//! A pool of places in which each owner has a bound of its own, so that nobody takes all of it.
+//! A pool of slots with a bound per owner, so that no owner can take all of it.
 
 use std::{
     collections::HashMap,
@@ -90,7 +90,7 @@ impl<K: Hash + Eq + Clone> Shares<K> {
     }
 }
 
-/// A place of a pool; given back when it is dropped.
+/// A slot of a pool, returned on drop.
 #[derive(Debug)]
 pub struct Share<K: Hash + Eq> {
     inner: Arc<Inner<K>>,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_takes_no_more_than_its_share_and_gives_it_back() {
+    fn an_owner_is_bounded_by_its_share_and_returns_it() {
         let pool = Shares::new(4);
         let take = |tenant: &'static str, actor: &'static str| pool.take([(tenant, 3), (actor, 2)]);
         let held = [take("t", "a").unwrap(), take("t", "a").unwrap()];

@@ -230,7 +230,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
         #[test]
-        fn all_at_once_is_one_by_one(
+        fn the_fast_line_penalty_equals_the_slow_one(
             // Words of short runs, as masks leave them, with lookalikes among them.
             parts in prop::collection::vec(prop_oneof![0..2_u64, Just(0b101_1101), Just(0b1_0111_0100_0010), any::<u64>()], 9),
             shift in 0..9_u32, size in 21..=64_usize,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_cost_what_the_standard_says() {
+    fn line_penalties_follow_the_standard() {
         check("#.#.#.#.#.#.#.#.#.#.#", 0, "no run of five");
         check("#####.#.#.#.#.#.#.#.#", 3, "five in a row");
         check("#######.#.#.#.#.#.#.#", 5, "seven in a row");

@@ -1,4 +1,4 @@
-//! The filter language of lists and redirect rules (decisions 2): a parser, a typed tree, its text.
+//! The filter language of lists and redirect rules: a parser, a typed tree, and the tree as text.
 //!
 //! ```text
 //! filter      = conjunction *( "|" conjunction )
@@ -8,13 +8,14 @@
 //! operator    = "=" / "~" / "<" / ">" / "<=" / ">="
 //! ```
 //!
-//! `~` is the prefix match; `a!=b` is the same tree as `!a=b`. `a=b|c` is the same tree as `(a=b|a=c)`: behind
-//! `|`, what has no operator is another value of the condition before it. A backslash takes the meaning from each of
-//! `& | ! > < = ~ ( ) ,` and from itself; before anything else it is a character as any other. A field ends
-//! at the first operator, a value at the first `&`, `|` or unpaired `)`: other signs in a value stand for
-//! themselves, so that the names that clients send unescaped are found. Blanks count.
+//! `~` is the prefix match. `a!=b` is the same tree as `!a=b`, and `a=b|c` the same as `(a=b|a=c)`: text behind `|`
+//! that has no operator is another value of the preceding condition. A backslash escapes `& | ! > < = ~ ( ) ,` and
+//! itself; before any other character it is literal. A field ends at the first operator, a value at the first `&`, `|`
+//! or unpaired `)`. Other operators inside a value are literal, so that names that clients send unescaped are found.
+//! White space is significant.
 //!
-//! Spec gap: decisions 2 lists the signs but no grammar. `<=` and `>=` are added, the comma means nothing.
+//! Spec gap: the platform API names the operators but no grammar. `<=` and `>=` are additions; the comma has no
+//! meaning.
 
 mod parse;
 mod text;
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 /// Longest text of a filter that a caller writes, in bytes: a URL of the API holds it even where every
 /// byte is escaped. What we print escapes more than was written; it is read back by `TryFrom<String>`.
 pub const MAX_BYTES: usize = 4_096;
-/// Most terms of a filter: each is a condition on every row that a list looks at.
+/// Most terms of a filter: each is a condition on every row that a list reads.
 pub const MAX_TERMS: usize = 64;
 /// Deepest nesting of parentheses and negations.
 pub const MAX_DEPTH: usize = 16;
@@ -37,7 +38,7 @@ pub const MAX_DEPTH: usize = 16;
 pub struct InvalidFilter {
     /// Where, in characters from 1; one past the last where something is missing at the end.
     pub position: usize,
-    /// What is wrong there, without a full stop.
+    /// The fault, without a full stop.
     pub what: String,
 }
 
@@ -68,7 +69,7 @@ pub struct Value {
 /// One condition on one field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term<F = String> {
-    /// What is compared: the name as written, or what [`Expr::try_map`] made of it.
+    /// The field: the name as written, or the result of [`Expr::try_map`].
     pub field: F,
     /// How.
     pub operator: Operator,
@@ -91,7 +92,7 @@ pub enum Expr<F = String> {
     Term(Term<F>),
 }
 
-/// What a field holds in the facts that a filter is tried on.
+/// The value of a field in the facts that a filter is evaluated on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fact<'a> {
     /// A text.
@@ -153,9 +154,9 @@ impl<F> Term<F> {
 }
 
 impl<F> Expr<F> {
-    /// Tries the filter: `holds` says of each term whether one of its field's values meets it.
+    /// Evaluates the filter: `holds` returns for each term whether one of its field's values meets it.
     ///
-    /// Branches are tried in order, and no more than are needed.
+    /// Branches are evaluated in order and only as far as needed.
     pub fn eval(&self, holds: &mut impl FnMut(&Term<F>) -> bool) -> bool {
         match self {
             Self::And(all) => all.iter().all(|one| one.eval(holds)),
@@ -165,10 +166,10 @@ impl<F> Expr<F> {
         }
     }
 
-    /// The same tree with other terms: names become what they stand for, once, before many evaluations.
+    /// The same tree with other terms: resolves names once, before many evaluations.
     ///
     /// # Errors
-    /// The first that `map` gives.
+    /// The first error of `map`.
     pub fn try_map<G, E>(self, map: &mut impl FnMut(Term<F>) -> Result<Term<G>, E>) -> Result<Expr<G>, E> {
         let mut each = |branches: Vec<Self>| -> Result<Vec<Expr<G>>, E> {
             branches.into_iter().map(|one| one.try_map(map)).collect()
@@ -191,7 +192,7 @@ impl<F> Expr<F> {
     }
 }
 
-/// Reads what is written as a number; infinities and NaN are texts.
+/// Parses a number; infinities and NaN are texts.
 fn read_number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }

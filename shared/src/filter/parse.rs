@@ -1,4 +1,4 @@
-//! From text to tree: recursive descent over the grammar of the module above.
+//! Parser: recursive descent over the grammar in the parent module.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ impl FromStr for Expr {
     }
 }
 
-/// Reads what was printed, however long.
+/// Parses printed text, however long.
 impl TryFrom<String> for Expr {
     type Error = InvalidFilter;
 

@@ -96,7 +96,7 @@ fn faults_have_a_place() {
 }
 
 #[test]
-fn facts_meet_terms() {
+fn terms_are_evaluated_on_facts() {
     let text = Fact::Text;
     for (condition, fact, expected) in [
         ("a=x", text("x"), true),
@@ -124,7 +124,7 @@ fn facts_meet_terms() {
 }
 
 #[test]
-fn a_filter_is_tried_no_further_than_needed() {
+fn evaluation_stops_as_soon_as_the_result_is_known() {
     let expr: Expr = "a=1&(b=1|!c=1)".parse().unwrap();
     for (facts, expected, looks) in
         [("a", true, "abc"), ("ab", true, "ab"), ("ac", false, "abc"), ("b", false, "a")]
@@ -146,7 +146,7 @@ fn a_filter_is_tried_no_further_than_needed() {
 }
 
 #[test]
-fn a_filter_travels_as_its_text() {
+fn filters_serialise_as_text() {
     let expr: Expr = r"a=x\&y|!b<3".parse().unwrap();
     let json = serde_json::to_string(&expr).unwrap();
     assert_eq!(json, r#""a=x\\&y|!b<3""#);

@@ -1,4 +1,4 @@
-//! From tree to text: what is printed parses to the same tree.
+//! Prints a tree as text that parses to the same tree.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From texts to what is evaluated: parsed once when a set arrives, then only compared.
+//! Compiles rules: conditions are parsed once when a set arrives, and only compared for each request.
 
 use super::{AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule, program::Program};
 use crate::{
@@ -7,13 +7,13 @@ use crate::{
     target::Target,
 };
 
-/// Why a rule cannot be used: the member, and what is wrong with it.
+/// Why a rule is invalid: the member, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{member}{separator}{what}", separator = if what.starts_with("must") { " " } else { ": " })]
 pub struct InvalidRule {
     /// The member of the rule: `name`, `match` or `redirectUrl`.
     pub member: &'static str,
-    /// What is wrong there, without a full stop.
+    /// The fault, without a full stop.
     pub what: String,
 }
 
@@ -56,7 +56,7 @@ impl Matcher {
     }
 }
 
-/// The rules of an account, ready to be tried; `T` is what the holder makes of each rule.
+/// The compiled rules of an account; `T` is the holder's data for each rule.
 #[derive(Debug)]
 pub struct Compiled<T>(Vec<List<T>>);
 
@@ -64,26 +64,26 @@ pub struct Compiled<T>(Vec<List<T>>);
 struct List<T> {
     owner: Option<Owner>,
     conditions: Program,
-    /// What was made of each rule.
+    /// The data of each rule.
     made: Vec<T>,
 }
 
 /// The rule that fired.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Hit<'a, T> {
-    /// The application whose list it stands in; `None` for the account's own.
+    /// The application of its list; `None` for the account's own.
     pub application: Option<ApplicationId>,
     /// Its place in the list, from 0.
     pub index: usize,
-    /// What was made of it.
+    /// Its data.
     pub made: &'a T,
 }
 
 impl<T> Compiled<T> {
-    /// Reads every rule; `make` gives what is kept of each, by its place in its list and its target.
+    /// Compiles every rule; `make` builds the data of each, from its index in its list and its target.
     ///
     /// # Errors
-    /// The first rule that cannot be used, with its place; or a list that is too long.
+    /// The first invalid rule, with its index; or a list that is too long.
     pub fn new(
         rules: &AccountRules,
         mut make: impl FnMut(Option<&Owner>, usize, &Rule, Option<Target>) -> Result<T, String>,

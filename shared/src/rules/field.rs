@@ -1,8 +1,8 @@
-//! What rules may ask for, under which names, and where the answers come from.
+//! The fields that rules can test, their names, and where their values come from.
 
 use crate::{filter::Operator, id::ProjectId, time::UnixMillis};
 
-/// What a condition of a rule compares.
+/// A field that a condition of a rule tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
     /// One text, compared exactly.
@@ -28,7 +28,7 @@ pub enum Text {
     ThngName,
     /// Id of the product behind, or of the Thng's product.
     Product,
-    /// What the factory declared of the Thng behind.
+    /// The commissioning state of the Thng.
     CommissionState,
     /// `authenticationStatus` of its last assessment.
     Assessment,
@@ -52,7 +52,7 @@ pub enum Text {
     ShortId,
 }
 
-/// What is known of one scan; what costs time is found out when it is first asked for.
+/// Facts about one scan; expensive ones are computed when they are first needed.
 pub trait Facts {
     /// One text; `None` when it is not known.
     fn text(&self, field: Text) -> Option<&str>;
@@ -67,7 +67,7 @@ pub trait Facts {
     fn time(&self) -> UnixMillis;
 }
 
-/// Names as they stand in a rule; those behind a comma are the same field's name in a list of actions.
+/// Names as written in a rule; those after a comma are the same field's name in a list of actions.
 const NAMES: &[(&str, Field)] = &[
     ("thng", Field::Text(Text::Thng)),
     ("thng.id", Field::Text(Text::Thng)),
@@ -101,10 +101,10 @@ const NAMES: &[(&str, Field)] = &[
 const RESERVED: &[&str] = &["status", "likelyAuthentic"];
 
 impl Field {
-    /// The field of a name.
+    /// The field with a name.
     ///
     /// # Errors
-    /// Why there is none, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub fn parse(name: &str) -> Result<Self, String> {
         if let Some((_, field)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(*field);
@@ -126,7 +126,7 @@ impl Field {
         }
     }
 
-    /// Whether an operator makes sense: order and equality of numbers, equality and prefix of texts.
+    /// Whether an operator is valid for the field: order and equality for numbers, equality and prefix for texts.
     #[must_use]
     pub const fn takes(self, operator: Operator) -> bool {
         match operator {

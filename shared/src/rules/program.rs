@@ -1,7 +1,7 @@
-//! Rules as a program: every test of a list in one piece of memory, each with where to go on.
+//! Compiled rules: all tests of a list in one block of memory, each with the index of the next test for either result.
 //!
-//! Tests are tried in the order of the text and no more than are needed, as in the filter itself; what is
-//! gained is that nothing is followed through memory while a redirect waits.
+//! Tests are evaluated in the order of the text and only as far as needed, as in the filter itself. A contiguous block
+//! avoids following pointers while a redirect waits.
 
 use super::{Facts, Field, Text};
 use crate::{
@@ -24,7 +24,7 @@ struct Test {
     otherwise: Next,
 }
 
-/// Where to go on: there are at most 400 tests and 100 rules.
+/// Where to continue: there are at most 400 tests and 100 rules.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     /// The test at this place.
@@ -119,7 +119,7 @@ impl Check {
     fn new(term: &Term<Field>) -> Self {
         let shape = if term.operator == Operator::Prefix { Shape::Prefix } else { Shape::Whole };
         let literal = || Literal::new(term.value.as_str());
-        // What is compared with a number was found to be one when the rule was read.
+        // Compilation checked that it is a number.
         let number = term.value.number().unwrap_or(f64::NAN);
         match term.field {
             Field::Text(text) => Self::Text(text, shape, literal()),

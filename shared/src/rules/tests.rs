@@ -67,7 +67,7 @@ fn scan() -> Scan {
 }
 
 #[test]
-fn conditions_hold_by_what_is_known() {
+fn conditions_on_known_and_unknown_facts() {
     let nowhere = Scan { knows_place: false, language: None, projects: Vec::new(), ..scan() };
     for (condition, known, unknown) in [
         (format!("thng={THNG}"), true, true),
@@ -175,7 +175,7 @@ fn owner(application: &str, project: &str) -> Option<Owner> {
     Some(Owner { application: application.parse().unwrap(), project: project.parse().unwrap() })
 }
 
-/// Compiles; each rule is made into its target.
+/// Compiles; the data of each rule is its target.
 fn compile(lists: Vec<RuleList>) -> Compiled<Option<String>> {
     let rules = AccountRules::new(account(), lists);
     Compiled::new(&rules, |_, _, _, target| Ok(target.map(|target| target.as_str().to_owned()))).unwrap()
@@ -223,7 +223,7 @@ fn applications_of_the_projects_come_first_in_order_of_creation() {
 }
 
 #[test]
-fn no_fact_is_asked_for_without_need() {
+fn facts_are_computed_only_when_needed() {
     let scan = scan();
     let compiled = compile(vec![RuleList {
         owner: None,
@@ -248,9 +248,9 @@ fn condition() -> impl Strategy<Value = Expr> {
 }
 
 proptest! {
-    /// Where a program goes on after each test is what the trees of its filters say.
+    /// A program continues after each test as the trees of its filters do.
     #[test]
-    fn programs_decide_as_filters_do(conditions in proptest::collection::vec(condition(), 1..5)) {
+    fn compiled_rules_agree_with_filters(conditions in proptest::collection::vec(condition(), 1..5)) {
         let alone = |term: &Term| Matcher::parse(&term.to_string()).unwrap().holds(&scan());
         let expected = conditions.iter().position(|condition| condition.eval(&mut |term| alone(term)));
         let rules = conditions.iter().map(|condition| rule(&condition.to_string(), None)).collect();
@@ -260,7 +260,7 @@ proptest! {
 }
 
 #[test]
-fn rules_are_checked_whole() {
+fn every_fault_of_a_rule_set_is_reported() {
     let long = "n".repeat(MAX_NAME + 1);
     for (name, condition, url, expected) in [
         (None, "hour=1", None, &[][..]),
@@ -296,7 +296,7 @@ fn sets_are_bounded() {
 }
 
 #[test]
-fn sets_travel() {
+fn rule_sets_round_trip() {
     let rules = AccountRules::new(
         account(),
         vec![

@@ -1,4 +1,4 @@
-//! How often an edge acknowledges events: some at once, and many together (design: push, 2).
+//! How often an edge acknowledges events: a few at once, then at a bounded rate (README, "Acknowledgements").
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// acknowledged 200 times a second at most.
 const BURST: u32 = 8;
 
-/// Says when the next acknowledgement of events may go; what a heartbeat asks for is not counted.
+/// Rate limiter of acknowledgements of events; those of heartbeats are not counted.
 #[derive(Debug, Clone, Copy)]
 pub struct AckPace {
     next: Instant,
 }
 
 impl AckPace {
-    /// The pace of a stream that begins.
+    /// The limiter of a new stream.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
         Self { next: now }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_silent_answers_at_once_and_who_never_is_answers_each_five_milliseconds() {
+    fn bursts_are_acknowledged_at_once_and_streams_every_5_ms() {
         let start = Instant::now() + Duration::from_secs(1);
         let mut pace = AckPace::new(start);
         let (second, step) = (Duration::from_secs(1), Duration::from_micros(100));
@@ -64,7 +64,7 @@ mod tests {
         assert!((200..=200 + BURST).contains(&first), "{first}");
         // No burst is left over from before.
         assert_eq!(sent(&mut pace, start + second, second, step), 200);
-        // Silence brings it back, and a longer one no more than that.
+        // Silence restores the burst, and a longer silence restores no more than that.
         let later = start + second * 100;
         assert_eq!(sent(&mut pace, later, Duration::from_millis(1), step), BURST);
         // Changes each six milliseconds are never waited for.

@@ -1,9 +1,9 @@
-//! Frames of the change stream: `length | kind | checksum | body` (design: push, 2).
+//! Frames of the change stream: `length | kind | checksum | body`.
 //!
-//! The length (u32, little endian) counts the body, at most [`MAX_BODY`]; the checksum is the CRC-32C of kind
-//! and body; the body is JSON. A kind that is not known is passed over: a newer release may send it. What is
-//! larger than a frame travels in several: runs of events are cut, a welcome is followed by chunks of its
-//! lists and an end with their count and hash, and is whole only then.
+//! The length (u32, little endian) counts the body, at most [`MAX_BODY`]. The checksum is the CRC-32C of kind and body.
+//! The body is JSON. Unknown kinds are skipped, as a newer release may send them. A message larger than a frame is
+//! split: runs of events are cut, and a welcome is followed by chunks of its lists and an end frame with their count
+//! and hash, without which it is incomplete.
 
 use std::{collections::VecDeque, marker::PhantomData, sync::Arc};
 
@@ -34,12 +34,12 @@ pub enum FrameError {
     /// The checksum does not fit.
     #[error("the checksum of a frame does not fit")]
     Corrupt,
-    /// The body is not what its kind says.
+    /// The body does not match its kind.
     #[error("a frame of kind {kind} cannot be read: {reason}")]
     Unreadable {
         /// The kind's number.
         kind: u8,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The parts of a welcome do not fit together.
@@ -67,7 +67,7 @@ struct WelcomeHead {
     start: Start,
 }
 
-/// One of its members; none of them if a newer release sent what is not known here.
+/// One of its members; empty if a newer release sent an unknown one.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Item {
@@ -123,7 +123,7 @@ pub trait Message: Sized {
     /// A part that cannot be cut is larger than a frame.
     fn encode(&self, out: &mut BytesMut) -> Result<(), FrameError>;
 
-    /// What is kept between frames of one message.
+    /// State between frames of one message.
     #[doc(hidden)]
     type Parts: Default;
 
@@ -275,7 +275,7 @@ fn put_events(out: &mut BytesMut, prev: Rev, items: &[Event]) -> Result<(), Fram
     })
 }
 
-/// Puts a list in as many frames as it takes: what is too long is cut in the middle and tried again.
+/// Writes a list in as many frames as it takes: one that is too long is halved, and each half is tried again.
 fn put_cut<T>(
     out: &mut BytesMut,
     items: &[T],
@@ -327,7 +327,7 @@ fn checksum(kind: u8, body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&[kind]), body)
 }
 
-/// Makes messages of bytes as they come in.
+/// Decodes messages from bytes as they arrive.
 pub struct Decoder<M: Message> {
     /// What has come in and is not yet read: the reader of the connection appends here.
     pub buffer: BytesMut,

@@ -46,7 +46,7 @@ fn decode<M: Message>(bytes: &[u8], step: usize) -> Result<Vec<M>, FrameError> {
 }
 
 #[test]
-fn messages_survive_however_the_bytes_come() {
+fn messages_round_trip_in_any_chunks() {
     let messages = [
         ToEdge::Welcome(welcome(3, 2)),
         ToEdge::Events(Arc::new(events(4, &[10, 1, 500]))),
@@ -76,7 +76,7 @@ fn messages_survive_however_the_bytes_come() {
 }
 
 #[test]
-fn what_is_larger_than_a_frame_is_cut_and_stays_in_order() {
+fn large_messages_are_split_and_stay_in_order() {
     let long = events(10, &[100_000; 9]);
     let bytes = encode(&ToEdge::Events(Arc::new(long.clone()))).unwrap();
     let (mut prev, mut items) = (10, Vec::new());
@@ -108,7 +108,7 @@ fn frames(mut bytes: Bytes) -> Vec<(u8, Bytes)> {
 }
 
 #[test]
-fn a_welcome_that_lacks_a_part_is_refused() {
+fn an_incomplete_welcome_is_refused() {
     let bytes = encode(&ToEdge::Welcome(welcome(9_000, 0))).unwrap();
     let frames = frames(bytes);
     assert!(frames.len() > 4, "{}", frames.len());
@@ -128,7 +128,7 @@ fn a_welcome_that_lacks_a_part_is_refused() {
 }
 
 #[test]
-fn what_is_no_frame_is_refused_and_what_is_newer_is_passed_over() {
+fn invalid_frames_are_refused_and_unknown_kinds_skipped() {
     let beat = encode(&ToEdge::Heartbeat { seq: 1, head: 7 }).unwrap();
     for at in 4..beat.len() {
         let mut bytes = beat.to_vec();
@@ -148,7 +148,7 @@ fn what_is_no_frame_is_refused_and_what_is_newer_is_passed_over() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut decoder = Decoder::<ToEdge>::default();
         decoder.buffer.extend_from_slice(&bytes);
         while let Ok(Some(_)) = decoder.decode() {}

@@ -1,6 +1,6 @@
-//! The internal listener of control, which edges reach with their keys (design: push, 2 and 6).
+//! Paths and headers of control's internal listener, which edges call with their keys.
 //!
-//! Every request carries `Authorization: Bearer KEY` with a key of the edge. Errors have the common body.
+//! Every request carries `Authorization: Bearer KEY` with the key of the edge. Errors have the common body.
 
 /// `GET` with `Connection: upgrade` and `Upgrade:` [`STREAM_UPGRADE`]: answered by 101, then frames in both
 /// directions, beginning with the edge's `Hello`.
@@ -9,9 +9,10 @@ pub const STREAM_PATH: &str = "/internal/v1/stream";
 /// Name of the protocol in the `Upgrade` header.
 pub const STREAM_UPGRADE: &str = "waymark-stream";
 
-/// `POST` of a [`ScanBatch`](super::scan::ScanBatch) as JSON; the answer is a [`ScanAnswer`](super::scan::ScanAnswer).
+/// `POST` of a [`ScanBatch`](super::scan::ScanBatch) as JSON; the answer is a
+/// [`ScanAnswer`](super::scan::ScanAnswer).
 ///
-/// Where that says so, records are also taken as they lie on the disk of the edge: with the content type
+/// If the answer says so, records in spool format are accepted too: with the content type
 /// [`SPOOLED`](super::spooled::SPOOLED) and `?edge=NAME&boot=N&firstSeq=N`.
 pub const SCANS_PATH: &str = "/internal/v1/scans";
 

@@ -1,4 +1,4 @@
-//! Every link of a short domain in pages, for edges that hold them all (design: push, 3).
+//! Pages of all links of a short domain, for edges with a full replica.
 
 use std::sync::Arc;
 
@@ -20,6 +20,6 @@ pub struct LinksPage {
     pub at_rev: Rev,
     /// Whether others follow.
     pub more: bool,
-    /// Folded short id, the revision that made the link, and the link.
+    /// Folded short id, the revision that wrote the link, and the link.
     pub links: Vec<(Arc<str>, Rev, Arc<Redirect>)>,
 }

@@ -1,4 +1,4 @@
-//! Everything that travels between control and edge, versioned (design: push, 2 and 6).
+//! All messages between control and edge, versioned (README, "Wire protocol").
 
 pub mod ack_pace;
 pub mod frame;
@@ -14,7 +14,7 @@ pub mod view;
 
 /// Version of the protocol; an edge and a control one apart work together.
 ///
-/// 2 brought rules of redirection: an edge of 1 does not know their events. 3 is the first over a network.
+/// 2 added redirect rules: an edge of 1 does not know their events. 3 is the first over a network.
 pub const PROTOCOL: u32 = 3;
 
 /// The oldest version that is still understood.

@@ -1,6 +1,6 @@
-//! Clients of the Redis that a [`RedisUrl`] names, the same for control and edges.
+//! Builds clients for the Redis that a [`RedisUrl`] names, the same for control and edges.
 //!
-//! A client is only made here: it connects to nothing, which is left to whoever has a runtime.
+//! Building a client opens no connection; the caller does that on its own runtime.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use redis::{
 
 use super::redis_url::{Form, RedisUrl};
 
-/// How patient a client of a cluster is; of the others it is said when they connect.
+/// Timeouts of a cluster client; other clients get them when they connect.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// Longest wait for a connection.
@@ -35,7 +35,7 @@ pub enum RedisClient {
 }
 
 impl RedisClient {
-    /// Makes a client; `ca` is the authority of the servers' certificates, as PEM, else the system's count.
+    /// Creates a client; `ca` is the authority of the servers' certificates, as PEM, else the system's count.
     ///
     /// # Errors
     /// The settings do not go together, or `ca` is no PEM.

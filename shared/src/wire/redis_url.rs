@@ -1,4 +1,4 @@
-//! Where the Redis of a region is, as its URL says it: control and edges read it alike.
+//! The URL of a region's Redis, parsed alike by control and edges.
 //!
 //! ```text
 //! redis://[USER:PASSWORD@]HOST[:PORT][/DB]                      one server
@@ -6,8 +6,8 @@
 //! redis+cluster://[USER:PASSWORD@]HOST[:PORT],…                 a cluster, from any of its nodes
 //! ```
 //!
-//! With `rediss` instead of `redis` all connections are TLS. User and password are percent-encoded and are
-//! those of the servers; sentinels are asked without.
+//! With `rediss` instead of `redis` all connections use TLS. User and password are percent-encoded and belong to the
+//! servers; sentinels are asked without them.
 
 use std::{fmt, str::FromStr};
 
@@ -106,7 +106,7 @@ impl fmt::Debug for RedisUrl {
 }
 
 fn node(text: &str, default: u16) -> Result<(String, u16), InvalidRedisUrl> {
-    // An address of version 6 stands in brackets.
+    // An IPv6 address is in brackets.
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| InvalidRedisUrl)?),
         Some(_) | None => (text, default),
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_form_is_read() {
+    fn every_form_of_url_is_parsed() {
         let owned = |nodes: &[(&str, u16)]| -> Vec<_> {
             nodes.iter().map(|(host, port)| ((*host).to_owned(), *port)).collect()
         };
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_one() {
+    fn other_urls_are_refused() {
         for text in [
             "",
             "127.0.0.1:6379",

@@ -1,4 +1,4 @@
-//! Scan records: what an edge writes down of each redirect, and the batches it ships.
+//! Scan records: what an edge stores for each redirect, and the batches it ships.
 
 use std::{net::IpAddr, num::NonZeroU32, sync::Arc};
 
@@ -39,8 +39,8 @@ pub struct ScanRecord {
     /// The rule by which the redirect went, if one fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Box<FiredRule>>,
-    /// So many scans of people in the minute that begins at `at`, for which there was no room one by one: they
-    /// count in hits and make no action. The address of the record is then unspecified.
+    /// The number of scans by people in the minute that begins at `at`, for which there was no space one by one. They
+    /// count in hits and create no action. The address of the record is then unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<NonZeroU32>,
 }
@@ -86,14 +86,14 @@ pub struct ScanReceipt {
     pub next_seq: u64,
 }
 
-/// A receipt, and what the control that wrote it takes.
+/// A receipt, and what the control that wrote it accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScanAnswer {
     /// How far it is.
     #[serde(flatten)]
     pub receipt: ScanReceipt,
-    /// Whether it also takes records as they lie on the disk of an edge; the version before does not.
+    /// Whether it also accepts records in spool format; the previous version does not.
     #[serde(default)]
     pub takes_spooled: bool,
 }
@@ -143,7 +143,7 @@ const BOT_WORDS: &[&str] = &[
     "nikto",
 ];
 
-/// Whether a word in a user agent tells of a robot; there are others, whose whole name is known.
+/// Whether a word in a user agent identifies a robot; other robots are known by their whole name.
 #[must_use]
 pub fn is_bot(user_agent: &str) -> bool {
     let lower = user_agent.to_ascii_lowercase();

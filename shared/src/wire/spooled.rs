@@ -1,9 +1,9 @@
-//! Scans as they lie on the disk of an edge, and are handed over: small, and readable by the next version.
+//! The binary format of scans in an edge's spool, which is also the format in which they are shipped.
 //!
-//! A record is `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`; each
-//! text has a 16-bit length before it, numbers are little-endian. A rule that fired follows as
-//! `application | index u16 | name | location`, where an empty text is none. A sum of scans is
-//! `version | time i64 | count u32 | domain | short id`. Before each record stand its length and CRC-32C, 32 bits each.
+//! A record is `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`. Each
+//! text has a 16-bit length before it; numbers are little-endian. If a rule matched, `application | index u16 | name |
+//! location` follows, where an empty text means none. A sum of scans is `version | time i64 | count u32 | domain |
+//! short id`. Each record is preceded by its length and CRC-32C, 32 bits each.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -26,7 +26,7 @@ const SUM: u8 = 3;
 /// Bytes before each record: its length and its checksum.
 const FRAME_HEAD: usize = 8;
 
-/// `Content-Type` of records as they lie on the disk.
+/// `Content-Type` of records in spool format.
 pub const SPOOLED: &str = "application/vnd.waymark.spooled-scans";
 
 /// A scan that is to be written; texts that are absent are empty.
@@ -114,7 +114,7 @@ fn put(text: &str, out: &mut Vec<u8>) {
     out.extend(text.as_bytes());
 }
 
-/// A run of records of one boot of an edge, in order and without a gap, as they lie on its disk.
+/// A run of records of one boot of an edge, in order and without a gap, in spool format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpooledScans {
     /// Name of the edge.

@@ -1,4 +1,4 @@
-//! The change stream from control to edge, its acknowledgements, and the answer of one read.
+//! Messages of the change stream from control to edge, their acknowledgements, and the answer to a single read.
 
 use std::sync::Arc;
 
@@ -37,9 +37,9 @@ pub struct Hello {
     pub applied: Rev,
 }
 
-/// What is changed by one revision.
+/// The change of one revision.
 ///
-/// Reading never fails on a single change, so that one of a newer release is refused by itself.
+/// Parsing never fails on a single change, so that one of a newer release is rejected alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Change {
 pub struct Event {
     /// The revision.
     pub rev: Rev,
-    /// What it changed.
+    /// Its change.
     pub change: Change,
 }
 
@@ -93,7 +93,7 @@ pub struct Events {
     pub last: Rev,
 }
 
-/// How the stream goes on from where the edge is.
+/// How the stream continues from where the edge is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Start {
@@ -115,7 +115,7 @@ pub struct Welcome {
     pub head: Rev,
     /// Revisions up to this one are no longer in the log.
     pub compacted: Rev,
-    /// How the stream goes on.
+    /// How the stream continues.
     pub start: Start,
     /// Every short domain, as of some revision at or after the start.
     pub domains: Vec<ShortDomain>,
@@ -140,7 +140,7 @@ pub enum ToEdge {
         /// The newest revision; the edge has been sent all of it.
         head: Rev,
     },
-    /// The edge shall connect anew.
+    /// The edge must reconnect.
     Goaway {
         /// Why, for the log.
         reason: String,
@@ -164,7 +164,7 @@ pub struct Rejected {
 pub enum ToControl {
     /// First message of a connection over the network.
     Hello(Hello),
-    /// Everything up to `applied` is live on the edge, save what was rejected. Renews the lease.
+    /// Everything up to `applied` is live on the edge, except rejected revisions. Renews the lease.
     Ack {
         /// The newest revision applied.
         applied: Rev,
@@ -189,7 +189,7 @@ pub struct Fill {
     pub complete: bool,
     /// The revision up to which the view has everything.
     pub watermark: Rev,
-    /// The revision of the value and the value, if the key is there.
+    /// The value and the revision that wrote it, if the key exists.
     pub value: Option<(Rev, Arc<Redirect>)>,
 }
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_survive_the_wire() {
+    fn messages_round_trip() {
         let message = ToEdge::Events(Arc::new(Events {
             prev: 4,
             items: vec![Event { rev: 5, change: Change::Redirect(RedirectKey::new("tn.gg", "ABC"), None) }],

@@ -1,7 +1,7 @@
-//! The view of all redirections in Redis: a copy with a watermark (design: push, 2).
+//! The Redis view: keys and values of the copy of all redirections, with a watermark (README, "Redis view").
 //!
-//! Every key carries the hash tag of its shard, so that one atomic `MGET` of a record and of its shard's
-//! [`Meta`] stays on one node of a cluster. Nothing expires.
+//! Every key carries the hash tag of its shard, so that one atomic `MGET` of a record and its shard's [`Meta`] stays on
+//! one node of a cluster. Nothing expires.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -17,10 +17,10 @@ use crate::{
 /// Most shards of a view.
 pub const MAX_SHARDS: u16 = 256;
 
-/// What a shard of the view is: which history, how far, written by whom.
+/// The metadata of a shard: its epoch, how far it is, and who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// The epoch of the log that the view was made from.
+    /// The epoch of the log that the view was built from.
     pub epoch: Epoch,
     /// Term of the publisher that wrote last: a deposed one has a smaller term and is refused.
     pub term: u64,
@@ -71,10 +71,10 @@ impl FromStr for Meta {
     }
 }
 
-/// One redirection as it stands in the view, as JSON.
+/// One redirection in the view, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The revision that made it.
+    /// The revision that wrote it.
     pub rev: Rev,
     /// The redirection.
     pub value: Arc<Redirect>,
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_meta_survives_and_nothing_else_is_one() {
+    fn meta_round_trips_and_other_texts_are_refused() {
         let meta = Meta { epoch: "E1".into(), term: 7, watermark: 812, complete: true, shards: 16 };
         assert_eq!(meta.to_string(), "w1 E1 7 812 1 16");
         assert_eq!(meta.to_string().parse(), Ok(meta));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_shard_have_its_tag() {
+    fn keys_carry_the_hash_tag_of_their_shard() {
         let key = RedirectKey::new("tn.gg", "K7Q2M4XA9R");
         let shard = shard_of(&key, 16);
         assert!(shard < 16);

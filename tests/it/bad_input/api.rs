@@ -1,4 +1,4 @@
-//! What every endpoint of redirections refuses alike, and conflicts with what is stored.
+//! Faults that every endpoint of redirections refuses alike, and conflicts with stored data.
 
 use anyhow::{Result, ensure};
 use reqwest::{Method, header};
@@ -58,7 +58,7 @@ pub(super) fn endpoints(bench: &Bench) -> Vec<Endpoint> {
 }
 
 /// Keys, methods, media types, JSON, sizes and `wait`: the same at every endpoint.
-pub(super) async fn every_endpoint_refuses_what_is_wrong_for_all(engine: Engine) -> Result<()> {
+pub(super) async fn every_endpoint_refuses_common_faults(engine: Engine) -> Result<()> {
     let bench = Bench::new(engine).await?;
     let mut cases = Vec::new();
     for endpoint in endpoints(&bench) {

@@ -1,4 +1,4 @@
-//! What the edge itself refuses: images out of range, unknown ids, methods and hosts.
+//! Requests that the edge itself refuses: images out of range, unknown ids, methods and hosts.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, header};
@@ -67,7 +67,7 @@ impl Bench {
 }
 
 /// Every wrong request to the edge gets the common body, and no scan is recorded.
-pub(super) async fn the_edge_refuses_what_is_wrong(engine: Engine) -> Result<()> {
+pub(super) async fn the_edge_refuses_invalid_requests(engine: Engine) -> Result<()> {
     let bench = Bench::new(engine).await?;
     let id = &bench.ours.short_id;
     let mut asks = Vec::new();

@@ -1,4 +1,4 @@
-//! Members that are missing or wrong, at every endpoint that takes a body.
+//! Missing and invalid members, at every endpoint that takes a body.
 
 use anyhow::Result;
 use reqwest::Method;

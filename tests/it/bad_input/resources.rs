@@ -1,4 +1,4 @@
-//! Arrays, lists, short ids and resources that are not there or not ours.
+//! Arrays, lists, short ids and resources that do not exist or belong to another account.
 
 use anyhow::{Result, ensure};
 use reqwest::Method;
@@ -126,7 +126,7 @@ async fn items(bench: &Bench) -> Result<()> {
 }
 
 /// What is absent, and what another account has, is 404 alike; of several ids none is changed.
-pub(super) async fn what_is_another_accounts_is_not_there(engine: Engine) -> Result<()> {
+pub(super) async fn resources_of_another_account_are_404(engine: Engine) -> Result<()> {
     let bench = Bench::new(engine).await?;
     let (ours, theirs) = (&bench.ours, &bench.theirs);
     let target = json!({"defaultRedirectUrl": "https://example.com/new"});

@@ -1,4 +1,4 @@
-//! Real clients of MQTT: mosquitto, paho from PyPI, and `mqtt` from npm over WebSockets and TLS.
+//! Real MQTT clients: mosquitto, paho from PyPI, and `mqtt` from npm over WebSockets and TLS.
 
 use std::{
     io::{BufRead, BufReader},

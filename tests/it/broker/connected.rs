@@ -1,4 +1,4 @@
-//! `~connected` tells the truth.
+//! `~connected` matches reality.
 
 use anyhow::{Context, Result, ensure};
 use mqtt5::QoS;
@@ -13,7 +13,7 @@ use tests::{
 
 use super::{Broker, DEADLINE};
 
-async fn it_follows_connections(engine: Engine) -> Result<()> {
+async fn the_connected_property_follows_connections(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let key = broker.key_of(&thng).await?;
@@ -55,7 +55,7 @@ async fn it_follows_connections(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_will_is_written_only_when_nobody_said_good_bye(engine: Engine) -> Result<()> {
+async fn a_will_is_published_only_after_an_abnormal_disconnect(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let key = broker.key_of(&thng).await?;
@@ -132,7 +132,7 @@ async fn replicas_share_topics_and_connections() {
 }
 
 crate::on_both_engines!(
-    it_follows_connections,
-    a_will_is_written_only_when_nobody_said_good_bye,
+    the_connected_property_follows_connections,
+    a_will_is_published_only_after_an_abnormal_disconnect,
     a_kill_of_the_process_is_noticed_by_the_next,
 );

@@ -1,5 +1,5 @@
-//! Many Thngs connect, flap and are cut off without a word: by a line between that goes dead, or, in a network of our
-//! own, by its link; at the end every `~connected` equals the truth. `WAYMARK_TEST_FLAPS` says how many.
+//! Many Thngs connect, flap and are cut off silently: by a proxy that stops forwarding or, in a network namespace of
+//! our own, by its link. At the end every `~connected` matches reality. `WAYMARK_TEST_FLAPS` sets how many.
 
 use std::{process::Command, sync::Arc, time::Duration};
 
@@ -142,7 +142,7 @@ async fn flap(address: &str, thng: &Thng, flap: Flap) -> Result<()> {
     }
 }
 
-async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
+async fn connected_matches_reality_after_flapping(engine: Engine) -> Result<()> {
     let product = Arc::new(Product::start(Options { engine, ..Options::default() }).await?);
     let line = Line::new(product.mqtt.clone()).await?;
     end_as_they_are(product, Cut::Line(line)).await
@@ -150,8 +150,8 @@ async fn every_thng_ends_as_it_is(engine: Engine) -> Result<()> {
 
 /// The same where packets stop on their way; with SQLite, as Postgres is outside of that network.
 #[tokio::test]
-async fn every_thng_ends_as_it_is_when_the_link_goes_down() {
-    const NAME: &str = "broker::flaps::every_thng_ends_as_it_is_when_the_link_goes_down";
+async fn connected_matches_reality_when_the_network_goes_down() {
+    const NAME: &str = "broker::flaps::connected_matches_reality_when_the_network_goes_down";
     let network = std::fs::read_link("/proc/self/ns/net").unwrap();
     if let Some(outer) = std::env::var_os(INSIDE) {
         assert_ne!(network, outer, "the machine's own link stays up");
@@ -268,4 +268,4 @@ async fn end_as_they_are(product: Arc<Product>, cut: Cut) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(every_thng_ends_as_it_is);
+crate::on_both_engines!(connected_matches_reality_after_flapping);

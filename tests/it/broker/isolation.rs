@@ -1,4 +1,4 @@
-//! Nobody hears, writes or ends what is another account's.
+//! Isolation between accounts: no client receives, writes or ends anything of another account.
 
 use anyhow::Result;
 use mqtt5::{QoS, packet::suback::SubAckReasonCode};
@@ -11,7 +11,7 @@ use tests::{
 
 use super::Broker;
 
-async fn no_account_hears_another(engine: Engine) -> Result<()> {
+async fn subscriptions_are_isolated_between_accounts(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let (mine, theirs) = (broker.thng().await?, broker.thng_of(&broker.other_key).await?);
     let mut one = broker.operator("same").await?;
@@ -73,7 +73,7 @@ async fn a_thng_is_confined_to_itself(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_key_that_is_revoked_hears_no_more(engine: Engine) -> Result<()> {
+async fn a_revoked_key_receives_nothing_more(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     for (key, reason) in [("", 0x86), ("short", 0x86), (&*"C".repeat(80), 0x86)] {
         let (_, answer) = Client::connect(&broker.mqtt, &Hello::new("c", key)).await?;
@@ -89,7 +89,7 @@ async fn a_key_that_is_revoked_hears_no_more(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    no_account_hears_another,
+    subscriptions_are_isolated_between_accounts,
     a_thng_is_confined_to_itself,
-    a_key_that_is_revoked_hears_no_more,
+    a_revoked_key_receives_nothing_more,
 );

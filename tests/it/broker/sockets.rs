@@ -1,4 +1,4 @@
-//! Plain WebSockets on the paths of the API, driven by Node, which has a client of its own.
+//! Plain WebSockets on the paths of the API, driven by Node's own client.
 
 use std::{process::Command, time::Duration};
 
@@ -30,7 +30,7 @@ async fn run(broker: &Broker, thng: &str, thng_key: &str) -> Result<()> {
     Ok(())
 }
 
-async fn paths_are_sockets(engine: Engine) -> Result<()> {
+async fn resource_paths_accept_websockets(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let key = broker.key_of(&thng).await?;
@@ -63,4 +63,4 @@ async fn nothing_is_sent_in_the_first_second(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(paths_are_sockets, nothing_is_sent_in_the_first_second);
+crate::on_both_engines!(resource_paths_accept_websockets, nothing_is_sent_in_the_first_second);

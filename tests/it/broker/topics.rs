@@ -1,4 +1,4 @@
-//! Topics and payloads: what is written is what HTTP writes, and what is heard is what HTTP answers.
+//! Topics and payloads: a publish writes the same as HTTP, and subscribers receive what HTTP returns.
 
 use anyhow::Result;
 use mqtt5::{QoS, packet::suback::SubAckReasonCode};
@@ -11,7 +11,7 @@ use tests::{
 
 use super::Broker;
 
-async fn what_http_writes_is_heard(engine: Engine) -> Result<()> {
+async fn writes_over_http_are_delivered(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     for (version, qos) in [(5, QoS::AtLeastOnce), (4, QoS::AtLeastOnce), (4, QoS::AtMostOnce)] {
@@ -56,7 +56,7 @@ async fn what_http_writes_is_heard(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn actions_are_heard_by_type_and_by_what_they_are_about(engine: Engine) -> Result<()> {
+async fn actions_are_delivered_by_type_and_by_resource(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let mut client = broker.operator("c").await?;
@@ -86,7 +86,7 @@ async fn actions_are_heard_by_type_and_by_what_they_are_about(engine: Engine) ->
 
 /// A job tells of each of its actions, however many more there are than wait for one connection, unless its
 /// options keep them from subscribers.
-async fn actions_of_jobs_are_heard(engine: Engine) -> Result<()> {
+async fn actions_of_jobs_are_delivered(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let app = broker.made.app.clone();
     let stop = broker.shutdown.clone();
@@ -115,7 +115,7 @@ async fn actions_of_jobs_are_heard(engine: Engine) -> Result<()> {
 }
 
 /// Each change of a redirection, of one or of all, and each end of a job; nobody writes to these topics.
-async fn redirections_and_jobs_are_heard(engine: Engine) -> Result<()> {
+async fn events_of_redirections_and_jobs_are_delivered(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let (app, stop) = (broker.made.app.clone(), broker.shutdown.clone());
     tokio::spawn(async move { control::worker::run_jobs::run(app, stop).await });
@@ -185,7 +185,7 @@ async fn redirections_and_jobs_are_heard(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_published_is_written_as_http_writes_it(engine: Engine) -> Result<()> {
+async fn publishes_write_the_same_as_http(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let base = format!("/thngs/{thng}/properties");
@@ -211,7 +211,7 @@ async fn what_is_published_is_written_as_http_writes_it(engine: Engine) -> Resul
     Ok(())
 }
 
-async fn what_is_wrong_is_told_as_http_tells_it(engine: Engine) -> Result<()> {
+async fn invalid_publishes_get_the_errors_of_http(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let base = format!("/thngs/{thng}/properties");
@@ -251,7 +251,7 @@ async fn what_is_wrong_is_told_as_http_tells_it(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn only_what_may_be_is_subscribed_to(engine: Engine) -> Result<()> {
+async fn only_permitted_topics_can_be_subscribed_to(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     let mut client = broker.operator("c").await?;
@@ -273,7 +273,7 @@ async fn only_what_may_be_is_subscribed_to(engine: Engine) -> Result<()> {
     client.leave().await
 }
 
-async fn unknown_members_of_a_message_are_named_at_errors(engine: Engine) -> Result<()> {
+async fn unknown_members_of_a_message_are_reported_on_the_errors_topic(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let thng = broker.thng().await?;
     for version in [4, 5] {
@@ -295,12 +295,12 @@ async fn unknown_members_of_a_message_are_named_at_errors(engine: Engine) -> Res
 }
 
 crate::on_both_engines!(
-    unknown_members_of_a_message_are_named_at_errors,
-    what_http_writes_is_heard,
-    actions_are_heard_by_type_and_by_what_they_are_about,
-    actions_of_jobs_are_heard,
-    redirections_and_jobs_are_heard,
-    what_is_published_is_written_as_http_writes_it,
-    what_is_wrong_is_told_as_http_tells_it,
-    only_what_may_be_is_subscribed_to,
+    unknown_members_of_a_message_are_reported_on_the_errors_topic,
+    writes_over_http_are_delivered,
+    actions_are_delivered_by_type_and_by_resource,
+    actions_of_jobs_are_delivered,
+    events_of_redirections_and_jobs_are_delivered,
+    publishes_write_the_same_as_http,
+    invalid_publishes_get_the_errors_of_http,
+    only_permitted_topics_can_be_subscribed_to,
 );

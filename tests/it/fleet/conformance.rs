@@ -1,4 +1,4 @@
-//! One suite over both backings of an edge, with the real control behind each (design: house, decision 7).
+//! One test suite over both backings of an edge, with the real control behind each.
 
 use std::{num::NonZeroU32, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! An edge whose disk has no room left starts, leads people on, and counts them.
+//! An edge on a full disk starts, redirects, and counts scans.
 
 use anyhow::{Result, ensure};
 use reqwest::{Method, StatusCode};

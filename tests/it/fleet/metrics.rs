@@ -86,7 +86,7 @@ async fn both_binaries_count_what_they_did() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_binaries_show_when_their_certificates_end() -> Result<()> {
+async fn both_binaries_show_certificate_expiry() -> Result<()> {
     let mut fleet = Fleet::start(0).await?;
     let folder = fleet.dir.join("tls");
     let made =

@@ -1,10 +1,10 @@
-//! Where each named check of the design (push, 5) stands; a test keeps this table true.
+//! Where each named check of the push to edges is; a test keeps this table true.
 
 use std::fs;
 
 use tests::product::root;
 
-/// Name of the design, file, and the function that is the check.
+/// Name of the check, file, and the function that is the check.
 const CHECKS: [(&str, &str, &str); 30] = [
     ("push_latency_1", "benches/src/push/mod.rs", "run_push"),
     ("push_latency_100", "benches/src/push/mod.rs", "run_push"),
@@ -13,11 +13,11 @@ const CHECKS: [(&str, &str, &str); 30] = [
     ("resume_after_cut_10k", "tests/it/fleet/stream.rs", "resume_after_cut_10k"),
     ("resume_after_cut_beyond_ring", "tests/it/fleet/stream.rs", "resume_after_cut_beyond_ring"),
     ("resume_after_cut_beyond_compaction", "tests/it/fleet/stream.rs", "resume_after_cut_beyond_compaction"),
-    ("lost_tail_detected", "edge/tests/it/stream.rs", "a_lost_message_is_asked_for_again"),
-    ("gap_forces_resync", "edge/tests/it/stream.rs", "a_lost_message_is_asked_for_again"),
-    ("dup_and_reorder_noop", "edge/src/cache/properties.rs", "nothing_old_is_ever_served"),
-    ("delete_not_resurrected", "tests/it/update.rs", "what_is_created_is_there_and_what_is_deleted_is_gone"),
-    ("negative_then_create", "edge/tests/it/stream.rs", "an_unknown_id_is_remembered_until_it_is_created"),
+    ("lost_tail_detected", "edge/tests/it/stream.rs", "a_lost_message_causes_a_resync"),
+    ("gap_forces_resync", "edge/tests/it/stream.rs", "a_lost_message_causes_a_resync"),
+    ("dup_and_reorder_noop", "edge/src/cache/properties.rs", "no_stale_value_is_ever_served"),
+    ("delete_not_resurrected", "tests/it/update.rs", "created_links_are_served_and_deleted_ones_are_404"),
+    ("negative_then_create", "edge/tests/it/stream.rs", "an_unknown_id_is_cached_until_it_is_created"),
     ("redis_flush_no_404", "edge/tests/it/fleet.rs", "redis_flush_no_404_and_redis_rollback_no_regress"),
     (
         "redis_rollback_no_regress",
@@ -29,7 +29,7 @@ const CHECKS: [(&str, &str, &str); 30] = [
     ("epoch_change_resync", "tests/it/fleet/restore.rs", "restore_drill_into_another_server"),
     ("two_publishers_fenced", "tests/it/publisher/faults.rs", "two_publishers_fenced"),
     ("slow_edge_no_memory_growth", "tests/it/fleet/stream.rs", "slow_edge_no_memory_growth"),
-    ("poison_item_rejected", "edge/tests/it/stream.rs", "a_bad_change_is_refused_alone"),
+    ("poison_item_rejected", "edge/tests/it/stream.rs", "an_invalid_change_is_rejected_alone"),
     ("compaction_during_watch", "tests/it/publisher/faults.rs", "compaction_during_watch"),
     ("heartbeat_never_overtakes_events", "tests/src/raw_edge.rs", "follow"),
     ("starvation_under_1M_bulk", "benches/src/push/mod.rs", "run_push"),
@@ -37,7 +37,7 @@ const CHECKS: [(&str, &str, &str); 30] = [
     ("rolling_restart", "tests/it/fleet/rolling.rs", "rolling_restart"),
     ("snapshot_while_writing", "tests/it/fleet/stream.rs", "snapshot_while_writing"),
     ("full replica", "edge/src/cache/properties/replica.rs", "assert_whole"),
-    ("simulated network", "tests/it/simulation.rs", "nothing_old_is_served_whatever_the_network_does"),
+    ("simulated network", "tests/it/simulation.rs", "no_stale_read_under_any_network_fault"),
     ("other releases", "tests/it/fleet/other_release.rs", "a_control_of_the_next_release_leads_this_edge"),
     ("model and its broken forms", "tests/model/main.rs", "all_hold"),
 ];

@@ -1,4 +1,5 @@
-//! Peers of other releases at the real processes: what they do not send, and what they send that is not known here.
+//! Peers of other releases against the real processes: members that they do not send, and members that are unknown
+//! here.
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::BytesMut;
@@ -78,7 +79,7 @@ async fn an_edge_of_the_next_release_follows_this_control() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edge_that_sends_less_follows_this_control() -> Result<()> {
+async fn an_edge_that_omits_new_members_follows_this_control() -> Result<()> {
     let fleet = Fleet::start(1).await?;
     let hello =
         json!({"proto": PROTOCOL, "edge_id": "e1", "region": "main", "build": "before", "applied": 0});

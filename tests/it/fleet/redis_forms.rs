@@ -1,5 +1,4 @@
-//! The forms of a region's Redis, from control to edge: TLS, a cluster, and sentinels that promote another
-//! server.
+//! The forms of a region's Redis, from control to edge: TLS, a cluster, and sentinels that promote another server.
 
 use std::{
     process::{Child, Command, Stdio},

@@ -1,4 +1,4 @@
-//! An edge that holds every link, with the real control, Redis and disk behind it, and without them.
+//! An edge with a full replica, with the real control, Redis and disk behind it, and without them.
 
 use anyhow::{Result, ensure};
 use reqwest::{Method, StatusCode};
@@ -25,7 +25,7 @@ async fn shows(fleet: &Fleet, edge: &FleetEdge, expected: &[(&str, u16, Option<&
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_link_is_held_and_needs_nobody() -> Result<()> {
+async fn a_full_replica_needs_no_network() -> Result<()> {
     let mut fleet = Fleet::start(1).await?;
     let product = fleet.create_product(0).await?;
     // More than a page, and a domain of which there is nothing.

@@ -1,4 +1,4 @@
-//! Several replicas of control: one fleet of edges, whichever replica is asked.
+//! Several control replicas form one fleet of edges, whichever replica is asked.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -143,7 +143,7 @@ async fn futures(all: Vec<JoinHandle<Option<String>>>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edge_that_goes_elsewhere_ends_its_old_session() -> Result<()> {
+async fn an_edge_that_moves_ends_its_old_session() -> Result<()> {
     let fleet = Fleet::start(2).await?;
     let product = fleet.create_product(0).await?;
     let key = fleet.edge_key("e1")?;

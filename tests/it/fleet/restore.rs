@@ -1,4 +1,4 @@
-//! The restore drill: a dump, changes after it, the loss of everything newer, a start from the dump.
+//! The restore drill: a dump, later changes, loss of the database, a start from the dump.
 
 use std::{path::PathBuf, process::Command};
 
@@ -187,7 +187,7 @@ async fn restore_drill_into_the_same_server() -> Result<()> {
 
 /// A disk that was set back shows neither another server nor another table: an edge that has seen more does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edge_that_is_ahead_ends_the_history() -> Result<()> {
+async fn an_edge_ahead_of_the_log_starts_a_new_epoch() -> Result<()> {
     let mut fleet = Fleet::start(1).await?;
     let product = fleet.create_product(0).await?;
     let key = fleet.edge_key("e1")?;

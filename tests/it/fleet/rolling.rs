@@ -1,4 +1,4 @@
-//! Restarts and upgrades one process after the other, under load: nothing that is held fails meanwhile.
+//! Rolling restarts and upgrades under load: requests for held links never fail.
 
 use std::{
     sync::{
@@ -109,7 +109,7 @@ async fn rolling_restart() -> Result<()> {
 
 /// An edge whose clock, so to speak, stood still goes on where it was; a control that slept does no harm.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_that_slept_does_not_speak_for_its_edges() -> Result<()> {
+async fn a_suspended_replica_does_not_report_for_its_edges() -> Result<()> {
     let fleet = Fleet::start(2).await?;
     let product = fleet.create_product(0).await?;
     let edges = [fleet.add_edge("e1")?, fleet.add_edge("e2")?];

@@ -1,4 +1,4 @@
-//! Every bad setting of `control` is one clear line and exit code 64, before a port is bound.
+//! Every invalid setting of `control` gives one clear line and exit code 64, before a port is bound.
 
 use std::process::Command;
 
@@ -65,7 +65,7 @@ fn bad_settings_of_control_are_refused() {
 }
 
 #[test]
-fn right_settings_wait_for_postgres() {
+fn valid_settings_wait_for_postgres() {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().join("files");
     let mut child = waits_for_postgres(command().env("WAYMARK_FILES_URL", files)).unwrap();

@@ -1,4 +1,4 @@
-//! A replica of control that takes connections and answers nothing, as a stalled machine does; and nothing at all.
+//! A control replica that accepts connections and answers nothing, as a stalled machine does; and no backend at all.
 
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,7 @@ async fn a_full_replica_finds_new_links_when_one_control_is_silent() -> Result<(
 
 /// A write is not sent again, as it may have been done; who left it unanswered is asked last from then on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_control_that_leaves_a_write_unanswered_is_asked_last() -> Result<()> {
+async fn a_control_that_does_not_answer_a_write_is_tried_last() -> Result<()> {
     let fleet = Fleet::start(2).await?;
     let product = fleet.create_product(0).await?;
     let edge = fleet.add_edge("e1")?;
@@ -126,7 +126,7 @@ async fn a_control_that_leaves_a_write_unanswered_is_asked_last() -> Result<()> 
 
 /// Everything behind the edge takes connections and is silent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_miss_with_nothing_behind_is_answered_soon() -> Result<()> {
+async fn a_miss_without_any_backend_is_answered_quickly() -> Result<()> {
     let fleet = Fleet::start(2).await?;
     let edge = fleet.add_edge("e1")?;
     edge.until_live(&fleet.http, 0).await?;

@@ -1,4 +1,4 @@
-//! The stream of a real control under cuts, slow readers and writers (design: push, 5).
+//! The stream of a real control under cuts, slow readers and writers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the units rely on: sockets that are handed over, readiness, the watchdog, the word before a stop.
+//! What the systemd units rely on: inherited sockets, readiness, the watchdog, the stop notification.
 
 use std::{
     net::{SocketAddr, TcpListener},

@@ -1,4 +1,4 @@
-//! The types of actions: built in, and those that accounts make.
+//! Action types: built-in ones and those of accounts.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -11,7 +11,7 @@ fn names(page: &Value) -> Vec<&str> {
     page.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect()
 }
 
-pub(super) async fn types_come_and_go(engine: Engine) -> Result<()> {
+pub(super) async fn action_types_are_created_and_deleted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let sent =
         json!({"name": "_actionType123.45", "tags": ["a"], "customFields": {"Key": 1}, "description": "d"});
@@ -78,7 +78,7 @@ pub(super) async fn types_are_listed_page_by_page(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-pub(super) async fn what_is_wrong_changes_no_type(engine: Engine) -> Result<()> {
+pub(super) async fn invalid_requests_change_no_action_type(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.create("/actions", json!({"name": "_own"})).await?;
     let before = api.fingerprint().await?;
@@ -111,4 +111,8 @@ pub(super) async fn what_is_wrong_changes_no_type(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-crate::on_both_engines!(types_come_and_go, types_are_listed_page_by_page, what_is_wrong_changes_no_type);
+crate::on_both_engines!(
+    action_types_are_created_and_deleted,
+    types_are_listed_page_by_page,
+    invalid_requests_change_no_action_type
+);

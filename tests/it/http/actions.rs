@@ -1,4 +1,4 @@
-//! Actions as they are read, and the types that are built in.
+//! Reading actions, and the built-in types.
 
 use anyhow::{Context, Result};
 use control::store::actions::{self, NewAction};

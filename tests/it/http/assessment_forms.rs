@@ -1,4 +1,4 @@
-//! Results in the form in which they are stored, read in every way; how sure they are; many assessments at once.
+//! Packed results read in every way, their certainty, and many concurrent assessments.
 
 use std::collections::HashMap;
 
@@ -145,7 +145,7 @@ async fn stored_short(api: &Api, answers: &[Value]) -> Result<()> {
 }
 
 /// Figures beside the bars that decided, and what settles them; a stranger sees none of another's.
-pub(super) async fn a_result_says_how_sure_it_is(engine: Engine) -> Result<()> {
+pub(super) async fn a_result_has_its_certainty(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -201,7 +201,7 @@ const ITEMS: usize = 10;
 const OF_EACH: usize = 10;
 
 /// A hundred assessments at once give the results and the standings that they give one after another.
-pub(super) async fn assessments_at_once_are_as_one_after_another(engine: Engine) -> Result<()> {
+pub(super) async fn concurrent_assessments_equal_sequential_ones(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let cities = [
@@ -268,6 +268,6 @@ pub(super) async fn assessments_at_once_are_as_one_after_another(engine: Engine)
 
 crate::on_both_engines!(
     a_result_reads_the_same_everywhere,
-    a_result_says_how_sure_it_is,
-    assessments_at_once_are_as_one_after_another,
+    a_result_has_its_certainty,
+    concurrent_assessments_equal_sequential_ones,
 );

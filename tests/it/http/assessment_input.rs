@@ -1,5 +1,5 @@
-//! Each member of the bodies of commissioning and assessment, with each kind of JSON that it must not be: 400 that names
-//! it, and nothing changes (contract: Commissioning documents, AuthenticationTriggeringActionDocument).
+//! Each member of the bodies of commissioning and assessment, with each wrong JSON type: 400 that names it, and nothing
+//! changes.
 
 use anyhow::{Context, Result};
 use axum::http::Method;

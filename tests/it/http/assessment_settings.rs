@@ -1,4 +1,4 @@
-//! Settings of assessment, and who may ask for one (decisions 3; design: assessment).
+//! Settings of assessment, and who may request one.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -14,7 +14,7 @@ use super::{
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// Settings of account, project and product: validated, versioned, the nearer one wins.
-pub(super) async fn settings_are_of_account_project_and_product(engine: Engine) -> Result<()> {
+pub(super) async fn settings_exist_per_account_project_and_product(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -59,7 +59,7 @@ pub(super) async fn settings_are_of_account_project_and_product(engine: Engine) 
 }
 
 /// "An application lists the trigger types it may submit; others are 403."
-pub(super) async fn an_application_submits_what_it_lists(engine: Engine) -> Result<()> {
+pub(super) async fn an_application_submits_only_listed_triggers(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
     let applications = format!("/projects/{project}/applications");
@@ -104,7 +104,7 @@ pub(super) async fn assessment_is_for_enterprise_accounts(engine: Engine) -> Res
 }
 
 crate::on_both_engines!(
-    settings_are_of_account_project_and_product,
-    an_application_submits_what_it_lists,
+    settings_exist_per_account_project_and_product,
+    an_application_submits_only_listed_triggers,
     assessment_is_for_enterprise_accounts,
 );

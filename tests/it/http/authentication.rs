@@ -1,4 +1,4 @@
-//! Assessment of items by the contract and the design, sentence by sentence (contract: Authentication assessment).
+//! Assessment of items over HTTP: triggers, results and refusals.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -197,7 +197,7 @@ pub(super) async fn an_unknown_item_is_a_result(engine: Engine) -> Result<()> {
 }
 
 /// "Thng by `thng`, else by the scanned value (a short URL, `<key>:<value>` or an id)."
-pub(super) async fn an_item_is_found_by_what_was_scanned(engine: Engine) -> Result<()> {
+pub(super) async fn an_item_is_found_by_the_scanned_value(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -218,7 +218,7 @@ pub(super) async fn an_item_is_found_by_what_was_scanned(engine: Engine) -> Resu
 }
 
 /// "An item that is not activated or is in the wrong country can get the status `negative`", and each check says why.
-pub(super) async fn each_check_speaks(engine: Engine) -> Result<()> {
+pub(super) async fn each_check_can_match(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -296,7 +296,7 @@ pub(super) async fn each_check_speaks(engine: Engine) -> Result<()> {
 }
 
 /// A request with faults is 400 and stores nothing; each fault is named.
-pub(super) async fn what_is_wrong_is_named_and_stores_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn invalid_triggers_are_reported_and_store_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let good = trigger(Some(UNKNOWN), BERN);
     let before = api.fingerprint().await?;
@@ -370,7 +370,7 @@ pub(super) async fn scanned(
 }
 
 /// A trigger that is a stored scan: its place and context are what was stored with it.
-pub(super) async fn the_stored_scan_tells_where_it_came_from(engine: Engine) -> Result<()> {
+pub(super) async fn the_location_comes_from_the_stored_scan(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -404,7 +404,7 @@ pub(super) async fn the_stored_scan_tells_where_it_came_from(engine: Engine) -> 
 }
 
 /// A code that is on many items: the points and the gate speak, the figures are told, the edge's column follows.
-pub(super) async fn a_copied_code_is_told(engine: Engine) -> Result<()> {
+pub(super) async fn a_copied_code_is_detected(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -448,9 +448,9 @@ pub(super) async fn a_copied_code_is_told(engine: Engine) -> Result<()> {
 crate::on_both_engines!(
     a_result_has_every_member_and_is_an_action,
     an_unknown_item_is_a_result,
-    an_item_is_found_by_what_was_scanned,
-    each_check_speaks,
-    what_is_wrong_is_named_and_stores_nothing,
-    the_stored_scan_tells_where_it_came_from,
-    a_copied_code_is_told,
+    an_item_is_found_by_the_scanned_value,
+    each_check_can_match,
+    invalid_triggers_are_reported_and_store_nothing,
+    the_location_comes_from_the_stored_scan,
+    a_copied_code_is_detected,
 );

@@ -1,4 +1,4 @@
-//! Wrong requests to each operation: the documented status and body, and nothing changes.
+//! Invalid requests to each operation: the documented status and body, and nothing changes.
 
 use anyhow::{Context, Result};
 use axum::{
@@ -49,7 +49,7 @@ fn request(
     Ok(builder.header(header::CONTENT_TYPE, media_type).body(body)?)
 }
 
-pub(super) async fn every_operation_refuses_what_is_wrong_for_all(engine: Engine) -> Result<()> {
+pub(super) async fn every_operation_refuses_common_faults(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let before = api.fingerprint().await?;
     let json = "application/json";
@@ -188,7 +188,7 @@ pub(super) async fn wrong_members_are_named_and_change_nothing(engine: Engine) -
     Ok(())
 }
 
-pub(super) async fn what_is_not_there_is_404(engine: Engine) -> Result<()> {
+pub(super) async fn absent_resources_are_404(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.create("/thngs", json!({"name": "a", "identifiers": {"gs1:21": "X"}})).await?;
     let (other_product, other_thng) = api.others().await?;
@@ -252,7 +252,7 @@ pub(super) async fn what_is_not_there_is_404(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    every_operation_refuses_what_is_wrong_for_all,
+    every_operation_refuses_common_faults,
     wrong_members_are_named_and_change_nothing,
-    what_is_not_there_is_404,
+    absent_resources_are_404,
 );

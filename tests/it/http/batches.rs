@@ -35,7 +35,7 @@ pub(super) async fn finished(api: &Api, tasks: &str, body: Value) -> Result<Valu
     }
 }
 
-async fn batches_are_made_read_listed_changed_and_removed(engine: Engine) -> Result<()> {
+async fn batches_are_created_read_listed_updated_and_deleted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let body = json!({"name": "b", "customFields": {"color": "red"}, "identifiers": {"lot": "7"}});
     let made = api.create("/batches", body).await?;
@@ -64,7 +64,7 @@ async fn batches_are_made_read_listed_changed_and_removed(engine: Engine) -> Res
     Ok(())
 }
 
-async fn a_task_makes_things_and_their_short_urls(engine: Engine) -> Result<()> {
+async fn a_task_creates_thngs_and_short_urls(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let batch = api.create("/batches", json!({"name": "b"})).await?["id"].as_str().context("id")?.to_owned();
     let tasks = format!("/batches/{batch}/tasks");
@@ -147,7 +147,7 @@ async fn a_task_makes_things_and_their_short_urls(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-async fn a_task_goes_on_where_a_process_left_it(engine: Engine) -> Result<()> {
+async fn a_task_continues_after_a_crash(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let batch = api.create("/batches", json!({"name": "b"})).await?["id"].as_str().context("id")?.to_owned();
     let tasks = format!("/batches/{batch}/tasks");
@@ -187,7 +187,7 @@ async fn a_task_goes_on_where_a_process_left_it(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    batches_are_made_read_listed_changed_and_removed,
-    a_task_makes_things_and_their_short_urls,
-    a_task_goes_on_where_a_process_left_it
+    batches_are_created_read_listed_updated_and_deleted,
+    a_task_creates_thngs_and_short_urls,
+    a_task_continues_after_a_crash
 );

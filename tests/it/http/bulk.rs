@@ -1,4 +1,4 @@
-//! Many named resources by one request: `PUT` and `DELETE` with `?ids=`, arrays on `POST`.
+//! Bulk operations on named resources: `PUT` and `DELETE` with `?ids=`, arrays on `POST`.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -47,7 +47,7 @@ fn id_of(made: &Value) -> Result<String> {
     Ok(made["id"].as_str().with_context(|| made.to_string())?.to_owned())
 }
 
-async fn many_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> Result<()> {
+async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for Kind { path, their_path, body } in Kind::all(&api).await? {
         let kind = &path;
@@ -103,7 +103,7 @@ async fn many_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> 
 }
 
 /// As above; a redirection goes by its short id, and a PUT replaces it.
-async fn many_redirections_are_changed_and_removed_together_or_not_at_all(engine: Engine) -> Result<()> {
+async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = id_of(&api.create("/thngs", json!({"name": "t"})).await?)?;
     let body = |thng: &str, id: &str| json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
@@ -181,7 +181,7 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
 }
 
 /// Webhooks resumed together send what waited for each; removed together, they leave nothing in their queues.
-async fn bulk_of_webhooks_moves_their_queues(engine: Engine) -> Result<()> {
+async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _workers = deliver(&api);
     let receivers = [Receiver::new(|_| Reply::Take).await?, Receiver::new(|_| Reply::Take).await?];
@@ -251,9 +251,9 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
 }
 
 crate::on_both_engines!(
-    many_are_changed_and_removed_together_or_not_at_all,
-    many_redirections_are_changed_and_removed_together_or_not_at_all,
+    bulk_updates_and_deletes_are_atomic,
+    bulk_updates_and_deletes_of_redirections_are_atomic,
     bulk_of_applications_stays_within_the_project,
-    bulk_of_webhooks_moves_their_queues,
+    bulk_updates_of_webhooks_move_their_queues,
     each_item_of_an_array_has_its_own_result
 );

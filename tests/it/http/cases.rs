@@ -1,4 +1,4 @@
-//! Cases: assessments open them, people decide on them, and the standing of the item follows at once.
+//! Cases: assessments open them, people decide on them, and the item's status follows at once.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -134,7 +134,7 @@ pub(super) async fn a_copy_and_a_diversion_open_cases(engine: Engine) -> Result<
     Ok(())
 }
 
-pub(super) async fn a_dismissed_copy_stays_low_until_new_evidence_comes(engine: Engine) -> Result<()> {
+pub(super) async fn a_dismissed_copy_stays_dismissed_until_new_evidence(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = copied(&brand, "A").await?;
@@ -169,7 +169,7 @@ pub(super) async fn a_dismissed_copy_stays_low_until_new_evidence_comes(engine: 
     Ok(())
 }
 
-pub(super) async fn a_confirmed_copy_stays_whatever_scans_come(engine: Engine) -> Result<()> {
+pub(super) async fn a_confirmed_case_stays_confirmed_after_more_scans(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = copied(&brand, "A").await?;
@@ -228,7 +228,7 @@ pub(super) async fn countries_of_a_dismissed_diversion_are_permitted(engine: Eng
     Ok(())
 }
 
-pub(super) async fn tags_change_the_standing_at_once(engine: Engine) -> Result<()> {
+pub(super) async fn tags_change_the_item_status_at_once(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = copied(&brand, "A").await?;
@@ -357,10 +357,10 @@ pub(super) async fn a_replay_shows_what_would_change(engine: Engine) -> Result<(
 
 crate::on_both_engines!(
     a_copy_and_a_diversion_open_cases,
-    a_dismissed_copy_stays_low_until_new_evidence_comes,
-    a_confirmed_copy_stays_whatever_scans_come,
+    a_dismissed_copy_stays_dismissed_until_new_evidence,
+    a_confirmed_case_stays_confirmed_after_more_scans,
     countries_of_a_dismissed_diversion_are_permitted,
-    tags_change_the_standing_at_once,
+    tags_change_the_item_status_at_once,
     public_scans_open_no_case,
     a_replay_shows_what_would_change,
 );

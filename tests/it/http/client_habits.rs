@@ -1,4 +1,4 @@
-//! What existing clients send, though the contract does not show it.
+//! Requests of existing clients that the platform API does not show.
 
 use anyhow::{Context, Result, ensure};
 use axum::{
@@ -15,7 +15,7 @@ fn names(page: &Value) -> Vec<&str> {
 }
 
 /// The vendor's client encodes the keys and values of a filter that is an object, and then the whole.
-async fn filters_that_are_encoded_twice_find_the_same(engine: Engine) -> Result<()> {
+async fn doubly_encoded_filters_find_the_same_rows(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for (name, identifiers, tags) in [
         ("two words", json!({"gs1:21": "S1"}), json!(["a"])),
@@ -84,7 +84,7 @@ async fn the_first_generation_gets_json_of_its_redirections(engine: Engine) -> R
 }
 
 /// `?from=` would have removed everything: no DELETE takes a parameter that it does not honour.
-async fn no_delete_takes_a_parameter_that_it_does_not_know(engine: Engine) -> Result<()> {
+async fn unknown_parameters_on_delete_are_refused(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = api.create("/thngs", json!({"name": "x", "properties": {"temp": 1}})).await?;
     let uri = format!("/thngs/{}/properties/temp", thng["id"].as_str().context("id")?);
@@ -131,7 +131,7 @@ async fn an_anonymous_user_needs_no_body(engine: Engine) -> Result<()> {
 }
 
 /// The vendor's Java client takes one status for each call, and 201 for most of its POSTs.
-async fn the_java_client_gets_the_statuses_that_it_insists_on(engine: Engine) -> Result<()> {
+async fn the_java_client_gets_the_statuses_it_requires(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = api.create("/projects", json!({"name": "p"})).await?;
     let uri = format!("/projects/{}/applications", project["id"].as_str().context("id")?);
@@ -153,7 +153,7 @@ async fn the_java_client_gets_the_statuses_that_it_insists_on(engine: Engine) ->
     Ok(())
 }
 
-async fn a_post_of_collections_is_a_put(engine: Engine) -> Result<()> {
+async fn a_post_to_collections_equals_a_put(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let mut ids = Vec::new();
     for name in ["outer", "a", "b"] {
@@ -174,7 +174,7 @@ async fn a_post_of_collections_is_a_put(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn the_key_of_a_thing_is_read_and_revoked(engine: Engine) -> Result<()> {
+async fn the_key_of_a_thng_is_read_and_revoked(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = api.create("/thngs", json!({"name": "x"})).await?["id"].as_str().context("id")?.to_owned();
     let uri = format!("/auth/evrythng/thngs/{thng}");
@@ -260,12 +260,12 @@ async fn an_action_is_assessed_as_it_was_recorded(engine: Engine) -> Result<()> 
 crate::on_both_engines!(
     the_time_of_the_service_is_read,
     an_action_is_assessed_as_it_was_recorded,
-    filters_that_are_encoded_twice_find_the_same,
+    doubly_encoded_filters_find_the_same_rows,
     the_first_generation_gets_json_of_its_redirections,
-    no_delete_takes_a_parameter_that_it_does_not_know,
+    unknown_parameters_on_delete_are_refused,
     an_anonymous_user_needs_no_body,
-    the_java_client_gets_the_statuses_that_it_insists_on,
-    a_post_of_collections_is_a_put,
-    the_key_of_a_thing_is_read_and_revoked,
+    the_java_client_gets_the_statuses_it_requires,
+    a_post_to_collections_equals_a_put,
+    the_key_of_a_thng_is_read_and_revoked,
     a_position_wins_over_latitude_and_longitude,
 );

@@ -1,4 +1,4 @@
-//! Collections: what is in them, how they nest, and the Thng's side of it.
+//! Collections: members, nesting, and the collections of a Thng.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -16,7 +16,7 @@ async fn put(api: &Api, path: &str, ids: &[&String]) -> Result<u16> {
     Ok(api.call(Method::PUT, path, Some(json!(ids))).await?.status.as_u16())
 }
 
-pub(super) async fn a_collection_is_made_changed_and_removed(engine: Engine) -> Result<()> {
+pub(super) async fn a_collection_is_created_updated_and_deleted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let sent = json!({"name": "c", "description": "d", "type": "season", "tags": ["a"],
         "customFields": {"Color": "red"}, "identifiers": {"k": "1"}});
@@ -41,7 +41,7 @@ pub(super) async fn a_collection_is_made_changed_and_removed(engine: Engine) -> 
     Ok(())
 }
 
-pub(super) async fn thngs_come_and_go_from_both_sides(engine: Engine) -> Result<()> {
+pub(super) async fn thngs_are_added_and_removed_from_both_sides(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let mut thngs = Vec::new();
     for n in 0..5 {
@@ -138,7 +138,7 @@ pub(super) async fn collections_nest_without_cycles(engine: Engine) -> Result<()
 }
 
 /// Two that would close a circle at the same moment: one of them is refused.
-pub(super) async fn a_cycle_cannot_be_made_by_two_at_once(engine: Engine) -> Result<()> {
+pub(super) async fn two_concurrent_requests_cannot_create_a_cycle(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for round in 0..5 {
         let (a, b) = (make(&api, "/collections", "a").await?, make(&api, "/collections", "b").await?);
@@ -216,10 +216,10 @@ pub(super) async fn redirections_belong_to_collections_and_places_too(engine: En
 }
 
 crate::on_both_engines!(
-    a_collection_is_made_changed_and_removed,
-    thngs_come_and_go_from_both_sides,
+    a_collection_is_created_updated_and_deleted,
+    thngs_are_added_and_removed_from_both_sides,
     collections_nest_without_cycles,
-    a_cycle_cannot_be_made_by_two_at_once,
+    two_concurrent_requests_cannot_create_a_cycle,
     wrong_members_change_nothing,
     redirections_belong_to_collections_and_places_too,
 );

@@ -1,5 +1,4 @@
-//! States of commissioning: lists, pairs that decide, races, and whom it is for (contract: Commissioning;
-//! decisions 1 and 9).
+//! Commissioning states: lists, product and serial as a pair, races, and the enterprise flag.
 
 use anyhow::{Context, Result};
 use axum::{
@@ -28,7 +27,7 @@ const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// "A bare reference that matches more than one Thng: 409 that says how many. Where the request also names the
 /// product, the pair decides."
-pub(super) async fn of_several_thngs_the_pair_decides(engine: Engine) -> Result<()> {
+pub(super) async fn product_and_serial_select_among_several_thngs(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let mut thngs = Vec::new();
@@ -187,7 +186,7 @@ pub(super) async fn small_account(api: &Api) -> Result<String> {
     Ok(key)
 }
 
-/// "Enterprise subscription only": 403 where the account's flag is off (decisions 1).
+/// "Enterprise subscription only": 403 where the account's flag is off.
 pub(super) async fn commissioning_is_for_enterprise_accounts(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let key = small_account(&api).await?;
@@ -210,7 +209,7 @@ pub(super) async fn commissioning_is_for_enterprise_accounts(engine: Engine) -> 
 }
 
 /// "`context` (`ipAddress`, `city`, `region`, `countryCode`, `userAgent`, `timeZone`)" of both steps.
-pub(super) async fn a_step_tells_where_the_request_came_from(engine: Engine) -> Result<()> {
+pub(super) async fn a_step_records_the_client_of_the_request(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let thng = factory.thng("A").await?;
@@ -243,7 +242,7 @@ pub(super) async fn a_step_tells_where_the_request_came_from(engine: Engine) -> 
 }
 
 /// The state is the Thng's: it goes with it.
-pub(super) async fn a_thng_that_is_deleted_takes_its_state_along(engine: Engine) -> Result<()> {
+pub(super) async fn deleting_a_thng_deletes_its_state(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let thng = factory.thng("A").await?;
@@ -256,10 +255,10 @@ pub(super) async fn a_thng_that_is_deleted_takes_its_state_along(engine: Engine)
 }
 
 crate::on_both_engines!(
-    of_several_thngs_the_pair_decides,
+    product_and_serial_select_among_several_thngs,
     a_list_of_states_is_in_the_order_of_the_request,
     of_200_commissions_at_once_one_wins,
     commissioning_is_for_enterprise_accounts,
-    a_step_tells_where_the_request_came_from,
-    a_thng_that_is_deleted_takes_its_state_along,
+    a_step_records_the_client_of_the_request,
+    deleting_a_thng_deletes_its_state,
 );

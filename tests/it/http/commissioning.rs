@@ -1,5 +1,4 @@
-//! Commissioning by the contract, sentence by sentence (contract: Commissioning documents, Thng commissioning
-//! state, Commissioning; decisions 9).
+//! Commissioning over HTTP: bodies, steps, states and refusals.
 
 use anyhow::Result;
 use axum::http::Method;
@@ -185,7 +184,7 @@ pub(super) async fn a_decommission_withdraws_the_thng(engine: Engine) -> Result<
 }
 
 /// "409 with every reason that applies."
-pub(super) async fn each_refusal_names_every_reason(engine: Engine) -> Result<()> {
+pub(super) async fn refusals_list_every_reason(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let commissioned = factory.thng("DONE").await?;
@@ -275,7 +274,7 @@ pub(super) async fn each_refusal_names_every_reason(engine: Engine) -> Result<()
 }
 
 /// "Neither Thng nor request names one: allowed"; a position alone will do then.
-pub(super) async fn without_a_factory_a_position_will_do(engine: Engine) -> Result<()> {
+pub(super) async fn without_a_factory_a_position_is_enough(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let thng = id(&api.create("/thngs", json!({"name": "bare"})).await?);
@@ -295,7 +294,7 @@ pub(super) async fn without_a_factory_a_position_will_do(engine: Engine) -> Resu
 }
 
 /// "400 product or place does not exist, or a member is malformed; 404 Thng", and nothing changes.
-pub(super) async fn what_is_wrong_is_named_and_changes_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn invalid_requests_are_reported_and_change_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let thng = factory.thng("A").await?;
@@ -376,7 +375,7 @@ pub(super) async fn a_thng_is_named_by_any_of_its_identifiers(engine: Engine) ->
 }
 
 /// `Z`, `+01:00`, `+0100` and `+01` are offsets; what was written is kept.
-async fn an_offset_is_taken_in_every_form(engine: Engine) -> Result<()> {
+async fn every_form_of_utc_offset_is_accepted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     for (at, written) in ["2026-11-22T07:15:30Z", WHEN, "2026-11-22T08:15:30+0100", "2026-11-22T08:15:30+01"]
@@ -394,11 +393,11 @@ async fn an_offset_is_taken_in_every_form(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    an_offset_is_taken_in_every_form,
+    every_form_of_utc_offset_is_accepted,
     a_commission_links_the_thng_to_its_product_and_is_an_action,
     a_decommission_withdraws_the_thng,
-    each_refusal_names_every_reason,
-    without_a_factory_a_position_will_do,
-    what_is_wrong_is_named_and_changes_nothing,
+    refusals_list_every_reason,
+    without_a_factory_a_position_is_enough,
+    invalid_requests_are_reported_and_change_nothing,
     a_thng_is_named_by_any_of_its_identifiers,
 );

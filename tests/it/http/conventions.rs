@@ -1,4 +1,4 @@
-//! What all requests share: keys, the prefix, request ids, methods, documents.
+//! Conventions of all requests: keys, the prefix, request ids, methods, documents.
 
 use anyhow::{Context, Result};
 use axum::{
@@ -10,7 +10,7 @@ use tests::db::Engine;
 
 use super::Api;
 
-pub(super) async fn keys_come_in_every_form(engine: Engine) -> Result<()> {
+pub(super) async fn keys_are_accepted_in_every_form(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let key = &api.key;
     let unknown = "C".repeat(80);
@@ -39,7 +39,7 @@ pub(super) async fn keys_come_in_every_form(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn requests_have_ids_and_refusals_one_form(engine: Engine) -> Result<()> {
+pub(super) async fn responses_have_request_ids_and_errors_the_common_body(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let mut seen = std::collections::HashSet::new();
     for uri in ["/access", "/access", "/nothing", "/docs", "/openapi.json", "/"] {
@@ -71,7 +71,7 @@ pub(super) async fn requests_have_ids_and_refusals_one_form(engine: Engine) -> R
     Ok(())
 }
 
-pub(super) async fn the_api_describes_itself(engine: Engine) -> Result<()> {
+pub(super) async fn the_api_serves_its_description(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for prefix in ["", "/v2"] {
         let request = Request::builder().uri(format!("{prefix}/openapi.json")).body(Body::empty())?;
@@ -89,7 +89,7 @@ pub(super) async fn the_api_describes_itself(engine: Engine) -> Result<()> {
 }
 
 /// A page of any origin may call the API with a key: the browser's question needs none.
-pub(super) async fn pages_of_every_origin_may_call(engine: Engine) -> Result<()> {
+pub(super) async fn cors_allows_every_origin(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let ask = |uri: String| {
         let request = Request::builder().method(Method::OPTIONS).uri(uri);
@@ -145,8 +145,8 @@ fn check_references(document: &Value, here: &Value) {
 }
 
 crate::on_both_engines!(
-    keys_come_in_every_form,
-    requests_have_ids_and_refusals_one_form,
-    the_api_describes_itself,
-    pages_of_every_origin_may_call,
+    keys_are_accepted_in_every_form,
+    responses_have_request_ids_and_errors_the_common_body,
+    the_api_serves_its_description,
+    cors_allows_every_origin,
 );

@@ -1,5 +1,5 @@
-//! Crowds of strangers on the API, MQTT and the listener of edges: operators and edges are answered meanwhile, and one
-//! key, address or tenant takes no more than its share. Limits are scaled down, as descriptors are few.
+//! Many anonymous clients on the API, MQTT and the listener of edges: operators and edges are still answered, and one
+//! key, address or tenant takes no more than its share. Limits are scaled down, because descriptors are scarce.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -145,7 +145,7 @@ async fn half_written(to: SocketAddr, count: usize) -> Result<Vec<TcpStream>> {
     Ok(open)
 }
 
-async fn half_written_requests_shut_nobody_out(engine: Engine) -> Result<()> {
+async fn incomplete_requests_do_not_block_others(engine: Engine) -> Result<()> {
     let crowd = Crowd::new(engine, limits()).await?;
     let _api = half_written(crowd.api, STRANGERS).await?;
     let _edges = half_written(crowd.edges, STRANGERS).await?;
@@ -160,7 +160,7 @@ async fn half_written_requests_shut_nobody_out(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn headers_have_to_come_in_time(engine: Engine) -> Result<()> {
+async fn slow_headers_time_out(engine: Engine) -> Result<()> {
     let times = TimeLimits { headers: Duration::from_millis(300), ..TimeLimits::default() };
     let crowd = Crowd::new(engine, CapacityLimits { times, ..limits() }).await?;
     for mut stream in half_written(crowd.api, 1).await?.into_iter().chain(half_written(crowd.edges, 1).await?)
@@ -200,7 +200,7 @@ async fn web_socket(to: SocketAddr, path: &str, key: &str) -> Result<(TcpStream,
     Ok((stream, String::from_utf8_lossy(&first[9..]).into_owned()))
 }
 
-async fn web_sockets_with_a_public_key_have_a_share(engine: Engine) -> Result<()> {
+async fn websockets_with_public_keys_are_bounded(engine: Engine) -> Result<()> {
     let crowd = Crowd::new(engine, limits()).await?;
     let key = crowd.application_key().await?;
     let (mut open, mut refused) = (Vec::new(), 0);
@@ -224,7 +224,7 @@ async fn web_sockets_with_a_public_key_have_a_share(engine: Engine) -> Result<()
     Ok(())
 }
 
-async fn mqtt_with_an_anonymous_key_has_a_share(engine: Engine) -> Result<()> {
+async fn mqtt_connections_with_public_keys_are_bounded(engine: Engine) -> Result<()> {
     let crowd = Crowd::new(engine, limits()).await?;
     let app = crowd.application_key().await?;
     let made = crowd
@@ -274,7 +274,7 @@ impl Crowd {
     }
 }
 
-async fn slow_uploads_hold_a_share_and_end(engine: Engine) -> Result<()> {
+async fn slow_uploads_are_bounded_and_end(engine: Engine) -> Result<()> {
     let window = Duration::from_secs(2);
     let crowd = Crowd::new(engine, CapacityLimits { uploads: 8, upload_window: window, ..limits() }).await?;
     let (url, other) = (crowd.upload_url().await?, crowd.upload_url().await?);
@@ -327,7 +327,7 @@ async fn slow_uploads_hold_a_share_and_end(engine: Engine) -> Result<()> {
 }
 
 /// A CONNECT that comes byte by byte has five seconds.
-async fn the_first_packet_of_mqtt_has_to_come_in_time(engine: Engine) -> Result<()> {
+async fn the_first_mqtt_packet_times_out(engine: Engine) -> Result<()> {
     let crowd = Crowd::new(engine, limits()).await?;
     let mut stream = TcpStream::connect(crowd.mqtt).await?;
     let begun = tokio::time::Instant::now();
@@ -352,10 +352,10 @@ async fn the_first_packet_of_mqtt_has_to_come_in_time(engine: Engine) -> Result<
 }
 
 crate::on_both_engines!(
-    the_first_packet_of_mqtt_has_to_come_in_time,
-    half_written_requests_shut_nobody_out,
-    headers_have_to_come_in_time,
-    web_sockets_with_a_public_key_have_a_share,
-    mqtt_with_an_anonymous_key_has_a_share,
-    slow_uploads_hold_a_share_and_end,
+    the_first_mqtt_packet_times_out,
+    incomplete_requests_do_not_block_others,
+    slow_headers_time_out,
+    websockets_with_public_keys_are_bounded,
+    mqtt_connections_with_public_keys_are_bounded,
+    slow_uploads_are_bounded_and_end,
 );

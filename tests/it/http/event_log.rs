@@ -1,4 +1,4 @@
-//! What the log of events holds after requests and jobs.
+//! The content of the event log after requests and jobs.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -27,7 +27,7 @@ async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
     Ok(rows.filter(|row| of(&row.event)).map(|row| row.quiet).collect())
 }
 
-pub(super) async fn options_say_who_is_told_of_actions(engine: Engine) -> Result<()> {
+pub(super) async fn options_exclude_subscribers_of_actions(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _work = work(&api);
     let id = thng(&api, json!({"name": "t"})).await?;
@@ -127,4 +127,4 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
     Ok(())
 }
 
-crate::on_both_engines!(options_say_who_is_told_of_actions, changes_of_redirections_are_recorded);
+crate::on_both_engines!(options_exclude_subscribers_of_actions, changes_of_redirections_are_recorded);

@@ -1,4 +1,4 @@
-//! `GET /events`: what is told, to whom, from where on, and when it ends.
+//! `GET /events`: which events are sent, to whom, from which position, and when the stream ends.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ impl Stream {
 }
 
 /// Actions, those of jobs, properties, redirections and ends of jobs, in their order, each by itself.
-pub(super) async fn what_happens_is_told(engine: Engine) -> Result<()> {
+pub(super) async fn events_are_streamed(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _work = work(&api);
     let id = thng(&api, json!({"name": "t"})).await?;
@@ -151,7 +151,7 @@ pub(super) async fn what_happens_is_told(engine: Engine) -> Result<()> {
 }
 
 /// "Resume by `Last-Event-ID` from the log": also in the middle of what a job made in one step.
-pub(super) async fn a_stream_goes_on_where_it_was_cut(engine: Engine) -> Result<()> {
+pub(super) async fn a_stream_resumes_where_it_was_cut(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _work = work(&api);
     let id = thng(&api, json!({"name": "t"})).await?;
@@ -185,7 +185,7 @@ pub(super) async fn a_stream_goes_on_where_it_was_cut(engine: Engine) -> Result<
 }
 
 /// What is no place, or one that is not kept; wrong parameters; all of them named.
-pub(super) async fn what_is_not_kept_is_refused(engine: Engine) -> Result<()> {
+pub(super) async fn resuming_from_an_expired_position_is_refused(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let mut stream = Stream::open(&api, &api.key, "/events", None).await?;
     let mut places = Vec::new();
@@ -220,7 +220,7 @@ pub(super) async fn what_is_not_kept_is_refused(engine: Engine) -> Result<()> {
 }
 
 /// A stream lives no longer than its key, and an account has only so many.
-pub(super) async fn streams_end_with_their_key_and_are_few(engine: Engine) -> Result<()> {
+pub(super) async fn streams_end_with_their_key_and_are_bounded(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = api.create("/projects", json!({"name": "p"})).await?["id"].clone();
     let project = project.as_str().context("id")?.to_owned();
@@ -264,8 +264,8 @@ pub(super) async fn streams_end_with_their_key_and_are_few(engine: Engine) -> Re
 }
 
 crate::on_both_engines!(
-    what_happens_is_told,
-    a_stream_goes_on_where_it_was_cut,
-    what_is_not_kept_is_refused,
-    streams_end_with_their_key_and_are_few,
+    events_are_streamed,
+    a_stream_resumes_where_it_was_cut,
+    resuming_from_an_expired_position_is_refused,
+    streams_end_with_their_key_and_are_bounded,
 );

@@ -1,4 +1,4 @@
-//! `GET /actions/all/export`: every action once, in order, from any place on, and nobody else's.
+//! `GET /actions/all/export`: every action once, in order, from any position, and none of other accounts.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -25,7 +25,7 @@ fn id_of(action: &Value) -> &str {
 }
 
 /// All that lists show, oldest first; a part of it by times, by type, and from each line on.
-pub(super) async fn an_export_is_what_lists_show(engine: Engine) -> Result<()> {
+pub(super) async fn an_export_equals_the_lists(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _work = work(&api);
     ensure!(export(&api, &api.key, "/actions/all/export").await?.is_empty());
@@ -75,7 +75,7 @@ pub(super) async fn an_export_is_what_lists_show(engine: Engine) -> Result<()> {
 }
 
 /// A project's key, and `project=`, give what is scoped to the project.
-pub(super) async fn an_export_keeps_to_its_project(engine: Engine) -> Result<()> {
+pub(super) async fn an_export_is_confined_to_its_project(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = api.create("/projects", json!({"name": "p"})).await?;
     let project = project["id"].as_str().context("id")?.to_owned();
@@ -106,4 +106,4 @@ pub(super) async fn an_export_keeps_to_its_project(engine: Engine) -> Result<()>
     Ok(())
 }
 
-crate::on_both_engines!(an_export_is_what_lists_show, an_export_keeps_to_its_project);
+crate::on_both_engines!(an_export_equals_the_lists, an_export_is_confined_to_its_project);

@@ -1,4 +1,4 @@
-//! Files: records, signed URLs, bytes over real sockets, limits.
+//! Files: records, signed URLs, content over real sockets, limits.
 
 use std::net::TcpListener;
 
@@ -82,7 +82,7 @@ fn header_of<'a>(response: &'a Response, name: &str) -> &'a str {
     response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-pub(super) async fn bytes_go_in_and_come_out(engine: Engine) -> Result<()> {
+pub(super) async fn content_is_uploaded_and_downloaded(engine: Engine) -> Result<()> {
     let server = Server::start(engine).await?;
     let sent = json!({"name": "Test ü.txt", "type": "text/plain", "privateAccess": false, "tags": ["a"],
         "customFields": {"A": 1}});
@@ -141,7 +141,7 @@ pub(super) async fn bytes_go_in_and_come_out(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn only_a_signature_or_a_key_opens_a_file(engine: Engine) -> Result<()> {
+pub(super) async fn content_requires_a_signature_or_a_key(engine: Engine) -> Result<()> {
     let server = Server::start(engine).await?;
     let file = server.create(json!({"name": "a.html", "type": "text/html", "privateAccess": true})).await?;
     let other = server.create(json!({"name": "b", "privateAccess": true})).await?;
@@ -197,7 +197,7 @@ pub(super) async fn only_a_signature_or_a_key_opens_a_file(engine: Engine) -> Re
     Ok(())
 }
 
-pub(super) async fn too_much_and_too_little_leave_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn oversized_and_truncated_uploads_store_nothing(engine: Engine) -> Result<()> {
     let server = Server::start(engine).await?;
     let file = server.create(json!({"name": "a", "type": "text/plain"})).await?;
     assert_eq!(server.upload(&file, "text/plain", "before").await?.status(), 200);
@@ -231,7 +231,7 @@ pub(super) async fn too_much_and_too_little_leave_nothing(engine: Engine) -> Res
     Ok(())
 }
 
-pub(super) async fn what_a_killed_process_left_is_cleaned_up(engine: Engine) -> Result<()> {
+pub(super) async fn leftovers_of_killed_processes_are_deleted(engine: Engine) -> Result<()> {
     let server = Server::start(engine).await?;
     let app = &server.api.made.app;
     let file = server.create(json!({"name": "a"})).await?;
@@ -287,9 +287,9 @@ pub(super) async fn records_are_listed_and_checked(engine: Engine) -> Result<()>
 }
 
 crate::on_both_engines!(
-    bytes_go_in_and_come_out,
-    only_a_signature_or_a_key_opens_a_file,
-    too_much_and_too_little_leave_nothing,
-    what_a_killed_process_left_is_cleaned_up,
+    content_is_uploaded_and_downloaded,
+    content_requires_a_signature_or_a_key,
+    oversized_and_truncated_uploads_store_nothing,
+    leftovers_of_killed_processes_are_deleted,
     records_are_listed_and_checked,
 );

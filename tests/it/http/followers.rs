@@ -1,4 +1,4 @@
-//! What webhooks and reactions have in common.
+//! Behaviour that webhooks and reactions share.
 
 use anyhow::{Result, ensure};
 use axum::http::{Method, StatusCode};
@@ -8,7 +8,7 @@ use tests::db::Engine;
 use super::Api;
 
 /// However many are made at once, an account has no more of a kind than it may.
-async fn the_bound_holds_whoever_comes_at_once(engine: Engine) -> Result<()> {
+async fn the_limit_holds_for_concurrent_creates(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let effect = json!({"type": "property", "key": "a", "value": 1});
     for (path, most, body) in [
@@ -29,4 +29,4 @@ async fn the_bound_holds_whoever_comes_at_once(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(the_bound_holds_whoever_comes_at_once);
+crate::on_both_engines!(the_limit_holds_for_concurrent_creates);

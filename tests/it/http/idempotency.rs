@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: every POST of the table that answers 201 is carried out once.
+//! `Idempotency-Key`: every POST of the route table that answers 201 is executed once.
 
 use anyhow::{Context, Result};
 use axum::{
@@ -174,7 +174,9 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
     Ok(())
 }
 
-pub(super) async fn a_key_belongs_to_an_account_and_to_a_success(engine: Engine) -> Result<()> {
+pub(super) async fn an_idempotency_key_belongs_to_one_account_and_a_successful_request(
+    engine: Engine,
+) -> Result<()> {
     let api = Api::new(engine).await?;
     let body = json!({"name": "Once"});
     let first = api.post(&api.key, Some("shared"), "/products", &body).await?.json();
@@ -191,7 +193,7 @@ pub(super) async fn a_key_belongs_to_an_account_and_to_a_success(engine: Engine)
 }
 
 /// The key of an application lies in a public page: what its holder sends must not spoil an operator's key.
-pub(super) async fn a_key_is_its_actors_own(engine: Engine) -> Result<()> {
+pub(super) async fn an_idempotency_key_belongs_to_its_actor(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let stranger = application_key(&api).await?;
     let scan = api.post(&stranger, Some("order-1"), "/actions/scans", &json!({})).await?;
@@ -206,7 +208,7 @@ pub(super) async fn a_key_is_its_actors_own(engine: Engine) -> Result<()> {
 }
 
 /// What a release before kept under the key alone is found by its actor, and spoils nobody else's key.
-pub(super) async fn keys_of_older_releases_are_found(engine: Engine) -> Result<()> {
+pub(super) async fn idempotency_keys_of_older_releases_are_found(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let stranger = application_key(&api).await?;
     let body = json!({"name": "Once"});
@@ -223,7 +225,7 @@ pub(super) async fn keys_of_older_releases_are_found(engine: Engine) -> Result<(
     Ok(())
 }
 
-pub(super) async fn repeats_at_the_same_moment_get_one_answer(engine: Engine) -> Result<()> {
+pub(super) async fn concurrent_repeats_get_one_response(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for round in 0..5 {
         let (key, body) = (format!("race {round}"), json!({"name": "Race"}));
@@ -240,8 +242,8 @@ pub(super) async fn repeats_at_the_same_moment_get_one_answer(engine: Engine) ->
 
 crate::on_both_engines!(
     every_create_is_carried_out_once,
-    a_key_belongs_to_an_account_and_to_a_success,
-    repeats_at_the_same_moment_get_one_answer,
-    a_key_is_its_actors_own,
-    keys_of_older_releases_are_found,
+    an_idempotency_key_belongs_to_one_account_and_a_successful_request,
+    concurrent_repeats_get_one_response,
+    an_idempotency_key_belongs_to_its_actor,
+    idempotency_keys_of_older_releases_are_found,
 );

@@ -1,4 +1,4 @@
-//! Identifiers that only one resource may have: serials within a product, GTINs within an account.
+//! Unique identifiers: serials within a product, GTINs within an account.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -59,7 +59,7 @@ pub(super) async fn a_serial_is_unique_within_its_product(engine: Engine) -> Res
 }
 
 /// A Thng that is commissioned gets a product, and with it a serial that may be another's.
-pub(super) async fn a_commission_takes_no_serial_of_another(engine: Engine) -> Result<()> {
+pub(super) async fn a_commission_cannot_take_a_used_serial(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let factory = Factory::new(&api).await?;
     let holder = id(&api.create("/thngs", thng(&factory.product, "A")).await?);
@@ -110,7 +110,7 @@ pub(super) async fn a_gtin_is_checked_kept_with_14_digits_and_unique(engine: Eng
 }
 
 /// Two at once: exactly one wins, and the others are told whose it is.
-pub(super) async fn of_many_writers_of_one_identifier_one_wins(engine: Engine) -> Result<()> {
+pub(super) async fn of_concurrent_writers_of_one_identifier_one_wins(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = id(&api.create("/products", json!({"name": "p"})).await?);
     let gtin = json!({"name": "p", "identifiers": {"gs1:01": GTIN}});
@@ -144,7 +144,7 @@ pub(super) async fn of_many_writers_of_one_identifier_one_wins(engine: Engine) -
 }
 
 /// An older database may hold two Things of one product with one serial: both go on, and no third joins them.
-pub(super) async fn duplicates_from_before_go_on(engine: Engine) -> Result<()> {
+pub(super) async fn duplicates_from_older_releases_keep_working(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = id(&api.create("/products", json!({"name": "p"})).await?);
     let one = id(&api.create("/thngs", thng(&product, "OLD-1")).await?);
@@ -196,8 +196,8 @@ pub(super) async fn duplicates_from_before_go_on(engine: Engine) -> Result<()> {
 
 crate::on_both_engines!(
     a_serial_is_unique_within_its_product,
-    a_commission_takes_no_serial_of_another,
+    a_commission_cannot_take_a_used_serial,
     a_gtin_is_checked_kept_with_14_digits_and_unique,
-    of_many_writers_of_one_identifier_one_wins,
-    duplicates_from_before_go_on,
+    of_concurrent_writers_of_one_identifier_one_wins,
+    duplicates_from_older_releases_keep_working,
 );

@@ -1,4 +1,4 @@
-//! What a request says that its operation does not know: named in `X-Ignored`, or refused where the client asks so.
+//! Unknown members and parameters: named in `X-Ignored`, or refused if the client asks for that.
 
 use anyhow::{Context, Result};
 use axum::{
@@ -82,7 +82,7 @@ async fn unknown_members_and_parameters_are_named_or_refused(engine: Engine) -> 
     let answer = api.call(Method::POST, "/thngs", Some(body)).await?;
     let header = answer.header("x-ignored").context("x-ignored")?;
     assert!(header.ends_with("foo19, ...+7"), "{header}");
-    // What the contract closes stays 400, whatever the client prefers.
+    // What the platform API closes stays 400, whatever the client prefers.
     let mut step = json!({"location": location(json!({"planet": 1})), "occurredAt": "2026-11-22T08:15:30Z"});
     step["product"] = json!(SOME_ID);
     let path = format!("/thngs/{SOME_ID}/actions/commissions");
@@ -116,7 +116,7 @@ fn operations(document: &Value) -> Vec<(Method, String, &Value)> {
     found
 }
 
-async fn no_operation_swallows_what_it_does_not_know(engine: Engine) -> Result<()> {
+async fn unknown_members_and_parameters_are_reported_by_every_operation(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let document = control::http::document();
     let mut wrong = Vec::new();
@@ -148,7 +148,7 @@ async fn no_operation_swallows_what_it_does_not_know(engine: Engine) -> Result<(
 
 /// A body that an operation does not declare has no effect and is named; it is refused on DELETE, where it may be
 /// meant to select, and wherever the client asks for that.
-async fn no_operation_swallows_a_body_that_it_does_not_declare(engine: Engine) -> Result<()> {
+async fn undeclared_bodies_are_reported_by_every_operation(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let document = control::http::document();
     let mut wrong = Vec::new();
@@ -266,7 +266,7 @@ async fn every_declared_member_is_read(engine: Engine) -> Result<()> {
 
 crate::on_both_engines!(
     unknown_members_and_parameters_are_named_or_refused,
-    no_operation_swallows_what_it_does_not_know,
-    no_operation_swallows_a_body_that_it_does_not_declare,
+    unknown_members_and_parameters_are_reported_by_every_operation,
+    undeclared_bodies_are_reported_by_every_operation,
     every_declared_member_is_read,
 );

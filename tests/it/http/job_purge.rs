@@ -1,4 +1,4 @@
-//! What becomes of jobs after their end: they are kept for a time, then they go with their logs.
+//! Retention of finished jobs: they are kept for a time, then deleted with their logs.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -15,7 +15,7 @@ fn ended_at(job: &Value) -> Result<UnixMillis> {
     Ok(UnixMillis(job["completedAt"].as_i64().context("completedAt")?))
 }
 
-async fn ended_jobs_go_with_their_logs_and_actions_stay(engine: Engine) -> Result<()> {
+async fn finished_jobs_and_logs_are_purged_and_actions_kept(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let id = thng(&api, json!({"name": "t"})).await?;
     let working = work(&api);
@@ -55,7 +55,7 @@ async fn ended_jobs_go_with_their_logs_and_actions_stay(engine: Engine) -> Resul
 }
 
 /// The input of a job that was cancelled before anybody read it goes with the job, and its file's content too.
-async fn a_cancelled_job_keeps_no_input(engine: Engine) -> Result<()> {
+async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let id = thng(&api, json!({"name": "t"})).await?;
     let location = super::jobs::file(&api, format!("{id}\n").as_bytes()).await?;
@@ -74,4 +74,7 @@ async fn a_cancelled_job_keeps_no_input(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(ended_jobs_go_with_their_logs_and_actions_stay, a_cancelled_job_keeps_no_input);
+crate::on_both_engines!(
+    finished_jobs_and_logs_are_purged_and_actions_kept,
+    the_input_of_a_cancelled_job_is_deleted
+);

@@ -1,4 +1,4 @@
-//! Jobs over HTTP, with workers in this process: what is accepted, what is done, what is left behind.
+//! Jobs over HTTP, with workers in this process: validation, execution, and what they leave behind.
 
 use std::{
     io::{Cursor, Write},
@@ -264,7 +264,7 @@ pub(super) async fn lists_of_jobs_and_logs_are_filtered_and_paged(engine: Engine
     Ok(())
 }
 
-pub(super) async fn what_the_account_does_not_have_is_refused(engine: Engine) -> Result<()> {
+pub(super) async fn references_outside_the_account_are_refused(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let theirs =
         api.call_as(&api.other_key, Method::POST, "/files", Some(json!({"name": "f"}))).await?.json();
@@ -315,7 +315,7 @@ pub(super) async fn what_the_account_does_not_have_is_refused(engine: Engine) ->
     Ok(())
 }
 
-pub(super) async fn files_of_every_make_are_carried_out(engine: Engine) -> Result<()> {
+pub(super) async fn files_of_every_format_are_processed(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _work = work(&api);
     let mut ids = Vec::new();
@@ -401,7 +401,7 @@ pub(super) async fn inputs_that_cannot_be_read_fail_as_a_whole(engine: Engine) -
     Ok(())
 }
 
-pub(super) async fn a_cancel_stops_and_what_was_created_stays(engine: Engine) -> Result<()> {
+pub(super) async fn a_cancel_stops_the_job_and_keeps_its_actions(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let id = thng(&api, json!({"name": "t"})).await?;
     // At 0 %: no worker has seen it.
@@ -444,7 +444,7 @@ pub(super) async fn a_cancel_stops_and_what_was_created_stays(engine: Engine) ->
     Ok(())
 }
 
-pub(super) async fn a_small_job_is_not_held_up_by_large_ones(engine: Engine) -> Result<()> {
+pub(super) async fn a_small_job_is_not_delayed_by_large_ones(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let id = thng(&api, json!({"name": "t"})).await?;
     let many = format!("{id}\n").repeat(100_000);
@@ -476,9 +476,9 @@ crate::on_both_engines!(
     each_kind_of_id_names_thngs,
     a_payload_of_another_item_or_type_is_refused,
     lists_of_jobs_and_logs_are_filtered_and_paged,
-    what_the_account_does_not_have_is_refused,
-    files_of_every_make_are_carried_out,
+    references_outside_the_account_are_refused,
+    files_of_every_format_are_processed,
     inputs_that_cannot_be_read_fail_as_a_whole,
-    a_cancel_stops_and_what_was_created_stays,
-    a_small_job_is_not_held_up_by_large_ones,
+    a_cancel_stops_the_job_and_keeps_its_actions,
+    a_small_job_is_not_delayed_by_large_ones,
 );

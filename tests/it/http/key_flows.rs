@@ -1,4 +1,4 @@
-//! Projects, applications and the keys that come from them and from Thngs.
+//! Projects, applications, and the keys of applications and Thngs.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ async fn status_of(api: &Api, key: &str) -> Result<StatusCode> {
     Ok(api.call_as(key, Method::GET, "/access", None).await?.status)
 }
 
-pub(super) async fn projects_and_applications_come_and_go(engine: Engine) -> Result<()> {
+pub(super) async fn projects_and_applications_are_created_and_deleted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let sent = json!({"name": "Sömmer", "description": "d", "tags": ["t"], "customFields": {"A": 1},
         "identifiers": {"k": "v"}, "startsAt": 1, "endsAt": 2});
@@ -109,7 +109,7 @@ pub(super) async fn projects_and_applications_come_and_go(engine: Engine) -> Res
     Ok(())
 }
 
-pub(super) async fn each_key_says_whose_it_is(engine: Engine) -> Result<()> {
+pub(super) async fn access_names_the_actor_of_each_key(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let keys = make(&api).await?;
     for (key, kind, id, project) in [
@@ -167,7 +167,7 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
 }
 
 /// What goes takes its keys with it: the very next request is refused.
-pub(super) async fn keys_end_with_what_they_are_of(engine: Engine) -> Result<()> {
+pub(super) async fn keys_are_revoked_with_their_owner(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let first = make(&api).await?;
     let second = make(&api).await?;
@@ -247,10 +247,10 @@ pub(super) async fn accesses_are_those_of_operators(engine: Engine) -> Result<()
 }
 
 crate::on_both_engines!(
-    projects_and_applications_come_and_go,
-    each_key_says_whose_it_is,
+    projects_and_applications_are_created_and_deleted,
+    access_names_the_actor_of_each_key,
     a_thng_has_one_key,
-    keys_end_with_what_they_are_of,
+    keys_are_revoked_with_their_owner,
     no_key_is_stored_in_clear,
     accesses_are_those_of_operators,
 );

@@ -1,4 +1,4 @@
-//! Rate limits over real sockets: what clients hear, whom a limit holds back and whom not, and when it ends.
+//! Rate limits over real sockets: responses, which clients are limited, and recovery.
 
 use std::{net::TcpListener, sync::Arc, time::Duration};
 
@@ -211,7 +211,7 @@ async fn guesses_of_an_edges_key_are_limited_by_address(engine: Engine) -> Resul
 
 /// A request over loopback that a proxy passed on is limited, whether or not the settings name the proxy; where a TLS
 /// proxy stands in front, every one is.
-async fn what_a_local_proxy_passes_on_is_limited(engine: Engine) -> Result<()> {
+async fn requests_through_a_local_proxy_are_limited(engine: Engine) -> Result<()> {
     let refused = async |api: &Limited, header: Option<&str>| {
         let request = api.http.get(format!("{}/access", api.base));
         let request = match header {
@@ -311,6 +311,6 @@ crate::on_both_engines!(
     guesses_are_limited_by_address,
     guesses_of_an_edges_key_are_limited_by_address,
     logins_are_limited_by_address,
-    what_a_local_proxy_passes_on_is_limited,
+    requests_through_a_local_proxy_are_limited,
     waiting_writes_are_bounded,
 );

@@ -1,4 +1,4 @@
-//! Where Thngs were: history, latest, places, removal.
+//! Location history of Thngs: writes, the latest, places, deletion.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -15,7 +15,7 @@ fn timestamps(list: &Value) -> Vec<i64> {
     list.as_array().unwrap().iter().map(|entry| entry["timestamp"].as_i64().unwrap()).collect()
 }
 
-pub(super) async fn a_thng_shows_where_it_was_last(engine: Engine) -> Result<()> {
+pub(super) async fn a_thng_shows_its_latest_location(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let shop = api.create("/places", json!({"name": "s", "latitude": 1.5, "longitude": 2.5})).await?;
     let nowhere = api.create("/places", json!({"name": "n"})).await?;
@@ -94,7 +94,7 @@ pub(super) async fn a_thng_shows_where_it_was_last(engine: Engine) -> Result<()>
     Ok(())
 }
 
-pub(super) async fn a_thng_may_begin_with_a_location(engine: Engine) -> Result<()> {
+pub(super) async fn a_thng_can_be_created_with_a_location(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = api
         .create("/thngs", json!({"name": "t", "location": {"position": point(3.0, 4.0), "timestamp": 5}}))
@@ -157,7 +157,7 @@ pub(super) async fn wrong_locations_change_nothing(engine: Engine) -> Result<()>
 }
 
 crate::on_both_engines!(
-    a_thng_shows_where_it_was_last,
-    a_thng_may_begin_with_a_location,
+    a_thng_shows_its_latest_location,
+    a_thng_can_be_created_with_a_location,
     wrong_locations_change_nothing,
 );

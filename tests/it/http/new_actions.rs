@@ -1,4 +1,4 @@
-//! Actions as they are made: paths, what they are about, where they came from, and who may.
+//! Creating actions: paths, targets, context, and permissions.
 
 use anyhow::{Context, Result};
 use axum::{
@@ -29,7 +29,7 @@ async fn things(api: &Api) -> Result<(String, String, String)> {
     Ok((product, thng, loose))
 }
 
-pub(super) async fn each_path_makes_actions(engine: Engine) -> Result<()> {
+pub(super) async fn each_path_creates_actions(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (product, thng, loose) = things(&api).await?;
     api.create("/actions", json!({"name": "_own.1"})).await?;
@@ -115,7 +115,7 @@ fn body_or_path<'a>(uri: &str, body: &Value, collection: &'a str) -> Option<&'a 
     (uri.contains("/collections/") || body.get("collection").is_some()).then_some(collection)
 }
 
-pub(super) async fn an_array_is_made_whole_or_not_at_all(engine: Engine) -> Result<()> {
+pub(super) async fn an_array_is_created_completely_or_not_at_all(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (_, thng, loose) = things(&api).await?;
     let body =
@@ -146,7 +146,7 @@ pub(super) async fn an_array_is_made_whole_or_not_at_all(engine: Engine) -> Resu
     Ok(())
 }
 
-pub(super) async fn what_is_wrong_makes_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn invalid_requests_create_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (product, thng, _) = things(&api).await?;
     let other =
@@ -300,7 +300,7 @@ pub(super) async fn the_context_comes_from_the_request(engine: Engine) -> Result
     Ok(())
 }
 
-pub(super) async fn each_key_makes_what_it_may(engine: Engine) -> Result<()> {
+pub(super) async fn each_key_creates_only_permitted_actions(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
     let applications = format!("/projects/{project}/applications");
@@ -396,9 +396,9 @@ pub(super) async fn each_key_makes_what_it_may(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    each_path_makes_actions,
-    an_array_is_made_whole_or_not_at_all,
-    what_is_wrong_makes_nothing,
+    each_path_creates_actions,
+    an_array_is_created_completely_or_not_at_all,
+    invalid_requests_create_nothing,
     the_context_comes_from_the_request,
-    each_key_makes_what_it_may,
+    each_key_creates_only_permitted_actions,
 );

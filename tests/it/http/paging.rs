@@ -1,4 +1,4 @@
-//! Lists: pages, their order, the `Link`, filters, and what comes and goes while somebody pages.
+//! Lists: pages, order, the `Link`, filters, and rows that are inserted or deleted while somebody pages.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -55,7 +55,7 @@ fn texts(range: impl Iterator<Item = i32>) -> Vec<String> {
     range.map(|n| n.to_string()).collect()
 }
 
-pub(super) async fn pages_are_the_list_in_order(engine: Engine) -> Result<()> {
+pub(super) async fn pages_cover_the_list_in_order(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.others().await?;
     make(&api, texts(0..5)).await?;
@@ -97,7 +97,7 @@ pub(super) async fn rows_of_one_millisecond_keep_their_order(engine: Engine) -> 
     Ok(())
 }
 
-pub(super) async fn the_link_holds_all_that_was_asked(engine: Engine) -> Result<()> {
+pub(super) async fn the_next_link_holds_all_parameters(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let name = "a+b 100% ü&=,;\"<>";
     make(&api, std::iter::repeat_n(name.to_owned(), 3)).await?;
@@ -131,7 +131,7 @@ pub(super) async fn the_link_holds_all_that_was_asked(engine: Engine) -> Result<
     Ok(())
 }
 
-pub(super) async fn rows_that_come_and_go_change_no_page(engine: Engine) -> Result<()> {
+pub(super) async fn inserted_and_deleted_rows_change_no_page(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for sort in ["DESCENDING", "ASCENDING"] {
         let ids = make(&api, texts(0..9)).await?;
@@ -176,7 +176,7 @@ pub(super) async fn rows_that_come_and_go_change_no_page(engine: Engine) -> Resu
     Ok(())
 }
 
-pub(super) async fn a_token_opens_nothing_else(engine: Engine) -> Result<()> {
+pub(super) async fn a_page_token_is_valid_for_its_query_only(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     make(&api, texts(0..4)).await?;
     for n in 0..3 {
@@ -210,7 +210,7 @@ pub(super) async fn a_token_opens_nothing_else(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn lists_are_narrowed(engine: Engine) -> Result<()> {
+pub(super) async fn lists_are_filtered(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (_, other_thng) = api.others().await?;
     let product =
@@ -305,11 +305,11 @@ pub(super) async fn numbered_lists_count_their_rows(engine: Engine) -> Result<()
 }
 
 crate::on_both_engines!(
-    pages_are_the_list_in_order,
+    pages_cover_the_list_in_order,
     rows_of_one_millisecond_keep_their_order,
-    the_link_holds_all_that_was_asked,
-    rows_that_come_and_go_change_no_page,
-    a_token_opens_nothing_else,
-    lists_are_narrowed,
+    the_next_link_holds_all_parameters,
+    inserted_and_deleted_rows_change_no_page,
+    a_page_token_is_valid_for_its_query_only,
+    lists_are_filtered,
     numbered_lists_count_their_rows,
 );

@@ -1,4 +1,4 @@
-//! Places: their members, their points in every form, and the nearest of them.
+//! Places: members, positions in every form, and the search for the nearest.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -105,7 +105,7 @@ pub(super) async fn the_nearest_come_first_page_by_page(engine: Engine) -> Resul
     Ok(())
 }
 
-pub(super) async fn searches_that_make_no_sense_are_refused(engine: Engine) -> Result<()> {
+pub(super) async fn invalid_searches_are_refused(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let place = api.create("/places", json!({"name": "a", "latitude": 1, "longitude": 1})).await?;
     let id = place["id"].as_str().context("id")?;
@@ -154,6 +154,6 @@ pub(super) async fn places_are_filtered(engine: Engine) -> Result<()> {
 crate::on_both_engines!(
     a_place_comes_back_with_its_point_in_every_form,
     the_nearest_come_first_page_by_page,
-    searches_that_make_no_sense_are_refused,
+    invalid_searches_are_refused,
     places_are_filtered,
 );

@@ -1,4 +1,4 @@
-//! Properties: what is written, its history and its pages, what is removed, and what documents show.
+//! Properties: writes, history and pages, deletion, and the properties in documents.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -61,7 +61,7 @@ pub(super) async fn bases(api: &Api) -> Result<Vec<String>> {
     Ok(bases)
 }
 
-pub(super) async fn what_is_written_comes_back(engine: Engine) -> Result<()> {
+pub(super) async fn written_values_are_returned(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
         let before = api.made.app.clock.now().0;
@@ -134,7 +134,7 @@ pub(super) async fn what_is_written_comes_back(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn the_latest_is_the_one_with_the_greatest_time(engine: Engine) -> Result<()> {
+pub(super) async fn the_latest_value_has_the_greatest_timestamp(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
         let written = api
@@ -238,7 +238,7 @@ pub(super) async fn lists_of_properties_have_pages(engine: Engine) -> Result<()>
 }
 
 /// Large batches are written in another way where nothing is in their time yet.
-pub(super) async fn batches_write_over_what_is_there(engine: Engine) -> Result<()> {
+pub(super) async fn batches_overwrite_existing_values(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let path = format!("{}/a", bases(&api).await?[0]);
     let batch = |times: std::ops::Range<i64>, step: usize, value: i64| {
@@ -266,7 +266,7 @@ pub(super) async fn batches_write_over_what_is_there(engine: Engine) -> Result<(
     Ok(())
 }
 
-pub(super) async fn what_is_removed_is_gone(engine: Engine) -> Result<()> {
+pub(super) async fn deleted_values_are_gone(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
         let fill = json!([
@@ -380,7 +380,7 @@ pub(super) async fn system_properties_stay(engine: Engine) -> Result<()> {
 }
 
 /// Many small writes at once, of which some are refused: each of the others is in the history, and none twice.
-pub(super) async fn writes_that_come_at_once_do_not_mix(engine: Engine) -> Result<()> {
+pub(super) async fn concurrent_writes_do_not_mix(engine: Engine) -> Result<()> {
     const OWNERS: usize = 4;
     let api = Api::new(engine).await?;
     let (other_product, other_thng) = api.others().await?;
@@ -427,12 +427,12 @@ pub(super) async fn writes_that_come_at_once_do_not_mix(engine: Engine) -> Resul
 }
 
 crate::on_both_engines!(
-    writes_that_come_at_once_do_not_mix,
-    batches_write_over_what_is_there,
-    what_is_written_comes_back,
-    the_latest_is_the_one_with_the_greatest_time,
+    concurrent_writes_do_not_mix,
+    batches_overwrite_existing_values,
+    written_values_are_returned,
+    the_latest_value_has_the_greatest_timestamp,
     lists_of_properties_have_pages,
-    what_is_removed_is_gone,
+    deleted_values_are_gone,
     documents_show_the_latest_values,
     system_properties_stay,
 );

@@ -1,4 +1,4 @@
-//! Properties against a simple model: random writes, removals and reads with times that collide and go back.
+//! Properties against a simple model: random writes, deletes and reads with colliding and decreasing timestamps.
 
 use std::collections::BTreeMap;
 

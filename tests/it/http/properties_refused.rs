@@ -1,4 +1,4 @@
-//! Properties that are refused: wrong bodies and parameters, owners that are not there, keys that may not.
+//! Refused property requests: invalid bodies and parameters, absent owners, keys without permission.
 
 use anyhow::{Context, Result};
 use axum::http::Method;

@@ -1,4 +1,4 @@
-//! Reactions in one process: to what they react, what they do, and what becomes of what cannot be done.
+//! Reactions in one process: triggers, effects, and failed effects.
 
 mod resources;
 
@@ -92,7 +92,7 @@ async fn webhook_of_nobody(api: &Api) -> Result<String> {
 }
 
 /// Each of the three effects, by type and condition of the event; and each kind of event is one.
-pub(super) async fn each_effect_is_carried_out(engine: Engine) -> Result<()> {
+pub(super) async fn each_effect_is_performed(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (_work, _react) = (work(&api), react(&api));
     let receiver = Receiver::new(|_| Reply::Take).await?;
@@ -189,7 +189,7 @@ pub(super) async fn each_effect_is_carried_out(engine: Engine) -> Result<()> {
 }
 
 /// `SINGLE_RESOURCE_REACTIONS` keeps a job's actions out, and the other option does not; the job's end is heard.
-pub(super) async fn the_options_of_jobs_hold(engine: Engine) -> Result<()> {
+pub(super) async fn options_of_jobs_are_respected(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     // Two sets of workers over one database.
     let (_work, _react) = (work(&api), [react(&api), react(&api)]);
@@ -273,7 +273,7 @@ pub(super) async fn loops_are_cut(engine: Engine) -> Result<()> {
 }
 
 /// What cannot be done stops nobody else: it is noted, with why, and leaves no trace.
-pub(super) async fn what_cannot_be_done_is_noted(engine: Engine) -> Result<()> {
+pub(super) async fn failed_effects_are_recorded(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _react = react(&api);
     let item = thng(&api, json!({"name": "t"})).await?;
@@ -344,7 +344,7 @@ pub(super) async fn what_cannot_be_done_is_noted(engine: Engine) -> Result<()> {
 }
 
 /// One that is removed or disabled does no more, also of what it had to do; one that is active again begins anew.
-pub(super) async fn one_that_is_gone_does_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn a_deleted_reaction_does_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _deliver = deliver(&api);
     let item = thng(&api, json!({"name": "t"})).await?;
@@ -378,9 +378,9 @@ pub(super) async fn one_that_is_gone_does_nothing(engine: Engine) -> Result<()> 
 }
 
 crate::on_both_engines!(
-    each_effect_is_carried_out,
-    the_options_of_jobs_hold,
+    each_effect_is_performed,
+    options_of_jobs_are_respected,
     loops_are_cut,
-    what_cannot_be_done_is_noted,
-    one_that_is_gone_does_nothing,
+    failed_effects_are_recorded,
+    a_deleted_reaction_does_nothing,
 );

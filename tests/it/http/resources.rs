@@ -11,7 +11,7 @@ fn id(body: &Value) -> Result<&str> {
     body["id"].as_str().context("id")
 }
 
-pub(super) async fn what_is_sent_comes_back(engine: Engine) -> Result<()> {
+pub(super) async fn sent_members_are_returned(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let sent = json!({
         "name": "Schuh \u{1F45F}", "description": "", "brand": "B", "categories": ["a", "b"], "photos": ["https://e.com/p"],
@@ -115,7 +115,7 @@ pub(super) async fn two_updates_at_once_both_stay(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-pub(super) async fn a_deleted_resource_is_gone_and_what_points_at_it_stays(engine: Engine) -> Result<()> {
+pub(super) async fn a_deleted_resource_is_gone_and_references_to_it_stay(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = api.create("/products", json!({"name": "p", "identifiers": {"k": "1"}})).await?;
     let thng = api.create("/thngs", json!({"name": "t", "product": product["id"]})).await?;
@@ -205,10 +205,10 @@ pub(super) async fn the_bootstrap_of_clients_works(engine: Engine) -> Result<()>
 }
 
 crate::on_both_engines!(
-    what_is_sent_comes_back,
+    sent_members_are_returned,
     an_update_merges,
     two_updates_at_once_both_stay,
-    a_deleted_resource_is_gone_and_what_points_at_it_stays,
+    a_deleted_resource_is_gone_and_references_to_it_stay,
     an_identifier_of_several_is_a_conflict,
     the_bootstrap_of_clients_works,
 );

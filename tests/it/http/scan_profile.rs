@@ -1,4 +1,4 @@
-//! The scan profile of a Thng is what its actions say, also after some of them are deleted (design: assessment, 2).
+//! The scan profile of a Thng always matches its actions, also after some of them are deleted.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -96,7 +96,7 @@ pub(super) async fn a_deleted_scan_leaves_the_profile(engine: Engine) -> Result<
 }
 
 /// "Left out: scans by operator, inspector and supply-chain keys": the stored action says whose it is.
-pub(super) async fn what_no_customer_did_is_not_in_the_profile(engine: Engine) -> Result<()> {
+pub(super) async fn scans_by_operators_are_not_in_the_profile(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
     let applications = format!("/projects/{project}/applications");
@@ -125,7 +125,7 @@ pub(super) async fn what_no_customer_did_is_not_in_the_profile(engine: Engine) -
 }
 
 /// Deletions and new scans of one Thng wait for each other: none is lost, none comes back.
-pub(super) async fn deletions_and_scans_at_once_leave_what_the_actions_say(engine: Engine) -> Result<()> {
+pub(super) async fn concurrent_deletions_and_scans_leave_a_consistent_profile(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let thng = id(&api.create("/thngs", json!({"name": "t"})).await?);
     let mut scans = Vec::new();
@@ -150,7 +150,7 @@ pub(super) async fn deletions_and_scans_at_once_leave_what_the_actions_say(engin
 }
 
 /// After an upgrade: profiles of the release before are read as they must be at once, and made again in the background.
-pub(super) async fn profiles_of_an_older_release_are_made_again(engine: Engine) -> Result<()> {
+pub(super) async fn profiles_of_an_older_release_are_rebuilt(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let app = &api.made.app;
     let mut thngs = Vec::new();
@@ -190,8 +190,8 @@ pub(super) async fn profiles_of_an_older_release_are_made_again(engine: Engine) 
 }
 
 crate::on_both_engines!(
-    profiles_of_an_older_release_are_made_again,
+    profiles_of_an_older_release_are_rebuilt,
     a_deleted_scan_leaves_the_profile,
-    what_no_customer_did_is_not_in_the_profile,
-    deletions_and_scans_at_once_leave_what_the_actions_say,
+    scans_by_operators_are_not_in_the_profile,
+    concurrent_deletions_and_scans_leave_a_consistent_profile,
 );

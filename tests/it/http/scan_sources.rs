@@ -1,4 +1,4 @@
-//! Whom an assessment believes, and what stands of an item (design: assessment, "Whom to believe" and 6).
+//! Which scans an assessment believes, and the status of an item (`control/README.md`, "Assessment").
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -31,7 +31,7 @@ async fn kept(api: &Api, thng: &str) -> Result<Kept> {
 }
 
 /// 30 back-dated scans with chosen places, by the key that lies in a public page: they are kept, counted, and move nothing.
-pub(super) async fn scans_by_a_public_key_move_no_verdict(engine: Engine) -> Result<()> {
+pub(super) async fn scans_by_a_public_key_change_no_verdict(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -173,7 +173,7 @@ pub(super) async fn a_trigger_by_a_public_key_is_not_believed(engine: Engine) ->
 }
 
 /// The standing is what the newest scan says, in whatever order the scans are assessed; points do not fall.
-pub(super) async fn the_standing_follows_the_newest_scan(engine: Engine) -> Result<()> {
+pub(super) async fn the_item_status_follows_the_newest_scan(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -196,7 +196,7 @@ pub(super) async fn the_standing_follows_the_newest_scan(engine: Engine) -> Resu
 }
 
 /// 64 sessions of one town push the others out of the profile, and not out of the verdict.
-pub(super) async fn a_verdict_does_not_forget(engine: Engine) -> Result<()> {
+pub(super) async fn greatest_points_are_kept_after_later_scans(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -248,7 +248,7 @@ pub(super) async fn the_action_as_recorded_may_have_no_location(engine: Engine) 
 }
 
 /// Of a scan that somebody else made, the holder of a public key learns the verdict, and nothing of who scanned.
-pub(super) async fn the_scan_of_another_tells_a_public_key_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn a_public_key_learns_nothing_from_the_scan_of_another(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -278,11 +278,11 @@ pub(super) async fn the_scan_of_another_tells_a_public_key_nothing(engine: Engin
 }
 
 crate::on_both_engines!(
-    the_scan_of_another_tells_a_public_key_nothing,
-    scans_by_a_public_key_move_no_verdict,
+    a_public_key_learns_nothing_from_the_scan_of_another,
+    scans_by_a_public_key_change_no_verdict,
     a_server_reports_the_scans_of_its_customers,
     a_trigger_by_a_public_key_is_not_believed,
-    the_standing_follows_the_newest_scan,
-    a_verdict_does_not_forget,
+    the_item_status_follows_the_newest_scan,
+    greatest_points_are_kept_after_later_scans,
     the_action_as_recorded_may_have_no_location,
 );

@@ -1,4 +1,4 @@
-//! What confined keys see, make and change: their project's, and their own.
+//! What confined keys see, create and change: resources of their project, and their own.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -162,7 +162,7 @@ pub(super) async fn redirections_belong_to_projects(engine: Engine) -> Result<()
 }
 
 /// The product of a Thng must be one that the key sees.
-pub(super) async fn nothing_is_tied_to_what_is_out_of_reach(engine: Engine) -> Result<()> {
+pub(super) async fn resources_outside_the_scope_cannot_be_referenced(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let mine = tenant(&api).await?;
     let outside = make_as(&api, &api.key, "/products", json!({"name": "p"})).await?;
@@ -175,7 +175,7 @@ pub(super) async fn nothing_is_tied_to_what_is_out_of_reach(engine: Engine) -> R
     Ok(())
 }
 
-pub(super) async fn a_thng_key_reaches_itself(engine: Engine) -> Result<()> {
+pub(super) async fn a_thng_key_is_confined_to_its_thng(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let own = make_as(&api, &api.key, "/thngs", json!({"name": "own", "identifiers": {"k": "1"}})).await?;
     let other =
@@ -197,7 +197,7 @@ pub(super) async fn a_thng_key_reaches_itself(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn nobody_repoints_what_is_not_its_own(engine: Engine) -> Result<()> {
+pub(super) async fn redirections_of_others_cannot_be_changed(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (mine, other) = (tenant(&api).await?, tenant(&api).await?);
     let body = |id: &str| json!({"platformId": id, "defaultRedirectUrl": "https://example.com"});
@@ -283,7 +283,7 @@ pub(super) async fn nobody_repoints_what_is_not_its_own(engine: Engine) -> Resul
 crate::on_both_engines!(
     things_belong_to_projects_and_users,
     redirections_belong_to_projects,
-    nothing_is_tied_to_what_is_out_of_reach,
-    a_thng_key_reaches_itself,
-    nobody_repoints_what_is_not_its_own,
+    resources_outside_the_scope_cannot_be_referenced,
+    a_thng_key_is_confined_to_its_thng,
+    redirections_of_others_cannot_be_changed,
 );

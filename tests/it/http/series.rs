@@ -1,4 +1,4 @@
-//! Series for plots: buckets of the numbers of a history.
+//! Series for plots: aggregated buckets of a history.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::{
     properties::{MAX_TIME, bases},
 };
 
-async fn numbers_come_in_buckets(engine: Engine) -> Result<()> {
+async fn series_are_aggregated_in_buckets(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
         let url = format!("{base}/Temp/series");
@@ -66,4 +66,4 @@ async fn numbers_come_in_buckets(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(numbers_come_in_buckets);
+crate::on_both_engines!(series_are_aggregated_in_buckets);

@@ -1,4 +1,4 @@
-//! Short domains of an account: their order, and what of them may be changed.
+//! Short domains of an account: their order, and which of their settings may change.
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;

@@ -1,4 +1,4 @@
-//! What is kept of the assessments of an item: over a new commissioning, and from one release to the next.
+//! Permanent assessment state of an item: across a new commissioning, and from one release to the next.
 
 use anyhow::Result;
 use axum::http::Method;
@@ -44,7 +44,7 @@ async fn judged(brand: &Brand<'_>, thng: &str, hour: i64) -> Result<(u64, String
 }
 
 /// A scan of before the item was commissioned again, assessed after it, does not replace what was found since.
-pub(super) async fn points_of_a_former_commissioning_replace_none_of_the_current_one(
+pub(super) async fn points_of_an_earlier_commissioning_do_not_replace_current_ones(
     engine: Engine,
 ) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -79,7 +79,7 @@ async fn run(api: &Api, pg: &str, sqlite: &str) -> Result<()> {
 }
 
 /// What the release before wrote counts on; the greatest points of older rules do not.
-pub(super) async fn peaks_of_the_release_before_count_and_those_of_older_rules_do_not(
+pub(super) async fn peaks_of_the_previous_release_count_and_those_of_older_rules_do_not(
     engine: Engine,
 ) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -109,6 +109,6 @@ pub(super) async fn peaks_of_the_release_before_count_and_those_of_older_rules_d
 }
 
 crate::on_both_engines!(
-    points_of_a_former_commissioning_replace_none_of_the_current_one,
-    peaks_of_the_release_before_count_and_those_of_older_rules_do_not,
+    points_of_an_earlier_commissioning_do_not_replace_current_ones,
+    peaks_of_the_previous_release_count_and_those_of_older_rules_do_not,
 );

@@ -1,4 +1,4 @@
-//! What holders of public keys may do: strangers who open a page, users under either right, and Things.
+//! Rights of public keys: strangers who open a page, users under either setting, and Thngs.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -91,7 +91,7 @@ impl Brand {
 }
 
 /// Everything that a stranger was seen to do with the public key of a page.
-pub(super) async fn a_stranger_with_the_public_key_gets_nowhere(engine: Engine) -> Result<()> {
+pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let (key, _) = brand.stranger(&api).await?;
@@ -213,7 +213,7 @@ pub(super) async fn a_stranger_with_the_public_key_gets_nowhere(engine: Engine) 
 }
 
 /// With own rights users make what their application lets them, and see nothing but their own.
-pub(super) async fn users_make_what_their_application_lets_them(engine: Engine) -> Result<()> {
+pub(super) async fn users_create_only_what_their_application_allows(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let (key, user) = brand.stranger(&api).await?;
@@ -298,7 +298,7 @@ pub(super) async fn users_make_what_their_application_lets_them(engine: Engine) 
 }
 
 /// With open rights users reach the project, and still neither others' context nor what verdicts go by.
-pub(super) async fn open_rights_end_at_what_belongs_to_others(engine: Engine) -> Result<()> {
+pub(super) async fn open_rights_exclude_resources_of_others(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let account = format!("/accounts/{}", api.made.account);
     assert_eq!(api.get(&account).await?.json()["userRights"], "own");
@@ -360,7 +360,7 @@ pub(super) async fn open_rights_end_at_what_belongs_to_others(engine: Engine) ->
 }
 
 /// A verdict is not written by the item that it is about.
-pub(super) async fn a_thng_writes_nothing_that_a_verdict_goes_by(engine: Engine) -> Result<()> {
+pub(super) async fn a_thng_key_cannot_write_members_that_verdicts_depend_on(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let key = api.create("/auth/evrythng/thngs", json!({"thngId": brand.thng})).await?;
@@ -432,7 +432,7 @@ pub(super) async fn an_application_submits_the_triggers_that_it_lists(engine: En
 }
 
 /// `control accounts create --user-rights open`.
-pub(super) async fn an_account_is_made_with_its_rights(engine: Engine) -> Result<()> {
+pub(super) async fn an_account_is_created_with_its_user_rights(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (app, key) = (&api.made.app, "C".repeat(80));
     let new = NewAccount {
@@ -450,10 +450,10 @@ pub(super) async fn an_account_is_made_with_its_rights(engine: Engine) -> Result
 }
 
 crate::on_both_engines!(
-    a_stranger_with_the_public_key_gets_nowhere,
-    users_make_what_their_application_lets_them,
-    open_rights_end_at_what_belongs_to_others,
-    a_thng_writes_nothing_that_a_verdict_goes_by,
+    a_stranger_with_the_public_key_can_change_nothing,
+    users_create_only_what_their_application_allows,
+    open_rights_exclude_resources_of_others,
+    a_thng_key_cannot_write_members_that_verdicts_depend_on,
     an_application_submits_the_triggers_that_it_lists,
-    an_account_is_made_with_its_rights,
+    an_account_is_created_with_its_user_rights,
 );

@@ -1,4 +1,4 @@
-//! Users of applications: registration, activation, logins, logout, and the users as resources.
+//! Users of applications: registration, activation, logins, logout, and the user records.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -153,7 +153,7 @@ pub(super) async fn an_anonymous_user_has_a_key(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn an_address_is_one_users_of_a_project(engine: Engine) -> Result<()> {
+pub(super) async fn an_email_address_is_unique_in_a_project(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (_, first) = application(&api).await?;
     let (_, second) = application(&api).await?;
@@ -188,7 +188,7 @@ pub(super) async fn an_address_is_one_users_of_a_project(engine: Engine) -> Resu
 }
 
 /// A repeat gets the first user and its key again, readable with the application's key alone.
-pub(super) async fn a_repeated_registration_makes_one_user(engine: Engine) -> Result<()> {
+pub(super) async fn repeated_registrations_create_one_user(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (_, app) = application(&api).await?;
     let mut answers = Vec::new();
@@ -212,6 +212,6 @@ pub(super) async fn a_repeated_registration_makes_one_user(engine: Engine) -> Re
 crate::on_both_engines!(
     a_named_user_registers_logs_in_and_out,
     an_anonymous_user_has_a_key,
-    an_address_is_one_users_of_a_project,
-    a_repeated_registration_makes_one_user,
+    an_email_address_is_unique_in_a_project,
+    repeated_registrations_create_one_user,
 );

@@ -1,7 +1,7 @@
-//! Every operation of the route table as each kind of key, and as another tenant.
+//! Every operation of the route table with each kind of key, and from another tenant.
 //!
-//! Both walks are made from the OpenAPI document: a route without a line in [`TABLE`], or whose path names a
-//! kind of resource that [`Fixture`] does not make, fails.
+//! Both walks are generated from the OpenAPI document: a route without a line in [`TABLE`], or whose path names a kind
+//! of resource that [`Fixture`] does not create, fails.
 
 mod bodies;
 mod table;
@@ -316,7 +316,7 @@ async fn rows_of(api: &Api, account: &str) -> Result<BTreeMap<String, Vec<String
     Ok(tables)
 }
 
-pub(super) async fn another_tenants_ids_lead_nowhere(engine: Engine) -> Result<()> {
+pub(super) async fn ids_of_another_tenant_are_404(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let ours = Fixture::new(&api).await?;
     let account = api.made.account.to_string();
@@ -392,5 +392,5 @@ async fn other_keys(api: &Api) -> Result<[String; 5]> {
 crate::on_both_engines!(
     every_cell_of_the_permissions,
     every_cell_of_the_permissions_with_own_rights,
-    another_tenants_ids_lead_nowhere,
+    ids_of_another_tenant_are_404,
 );

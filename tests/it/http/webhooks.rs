@@ -1,4 +1,4 @@
-//! Webhooks in one process, with receivers of every kind: what is sent, to whom, how often, and what is kept.
+//! Webhooks in one process, with receivers of every kind: what is sent, to whom, how often, and what is stored.
 
 pub(super) mod receiver;
 
@@ -26,7 +26,7 @@ use super::{
 };
 
 /// Types, conditions, projects and the options of jobs decide what is sent; each of several webhooks gets its own.
-pub(super) async fn each_gets_what_it_asked_for(engine: Engine) -> Result<()> {
+pub(super) async fn each_webhook_gets_the_events_it_subscribed_to(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (_work, _deliver) = (work(&api), deliver(&api));
     let id = thng(&api, json!({"name": "t"})).await?;
@@ -103,7 +103,7 @@ pub(super) async fn each_gets_what_it_asked_for(engine: Engine) -> Result<()> {
 }
 
 /// Receivers that are down, answer 500, hang, are slow or close early lose nothing, and delay nobody else.
-pub(super) async fn receivers_that_fail_lose_nothing(engine: Engine) -> Result<()> {
+pub(super) async fn failing_receivers_lose_no_events(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     // Two sets of workers over one database.
     let _workers = [deliver(&api), deliver(&api)];
@@ -162,7 +162,7 @@ pub(super) async fn receivers_that_fail_lose_nothing(engine: Engine) -> Result<(
 }
 
 /// In order, one that is refused holds up the others until its time has come, and not the workers.
-pub(super) async fn the_first_of_an_ordered_queue_is_waited_for(engine: Engine) -> Result<()> {
+pub(super) async fn an_ordered_queue_waits_for_its_first_message(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _deliver = deliver(&api);
     let open = Arc::new(AtomicUsize::new(0));
@@ -283,7 +283,7 @@ pub(super) async fn a_paused_webhook_keeps_its_queue(engine: Engine) -> Result<(
 }
 
 /// What was tried for a day is given up, and sent again by hand: one, or a range.
-pub(super) async fn what_was_given_up_is_sent_again(engine: Engine) -> Result<()> {
+pub(super) async fn dead_messages_can_be_resent(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let _deliver = deliver(&api);
     let is_open = Arc::new(AtomicUsize::new(0));
@@ -370,7 +370,7 @@ pub(super) async fn a_queue_is_bounded(engine: Engine) -> Result<()> {
 }
 
 /// One account whose receivers all hang leaves places to the others.
-pub(super) async fn an_account_has_its_share_of_places(engine: Engine) -> Result<()> {
+pub(super) async fn deliveries_of_an_account_are_bounded(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let hanging = Receiver::new(|_| Reply::Hang).await?;
     for _ in 0..60 {
@@ -397,7 +397,7 @@ pub(super) async fn an_account_has_its_share_of_places(engine: Engine) -> Result
 }
 
 /// What is wrong is named, whatever is asked; a webhook that is there stays as it was.
-pub(super) async fn wrong_input_is_named(engine: Engine) -> Result<()> {
+pub(super) async fn invalid_input_is_reported(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let url = "https://example.com/hook";
     let body = json!({"name": "w", "url": url, "status": "paused", "types": ["job"]});
@@ -453,13 +453,13 @@ pub(super) async fn wrong_input_is_named(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    each_gets_what_it_asked_for,
-    receivers_that_fail_lose_nothing,
-    the_first_of_an_ordered_queue_is_waited_for,
+    each_webhook_gets_the_events_it_subscribed_to,
+    failing_receivers_lose_no_events,
+    an_ordered_queue_waits_for_its_first_message,
     a_dead_receiver_is_paused,
     a_paused_webhook_keeps_its_queue,
-    wrong_input_is_named,
+    invalid_input_is_reported,
     a_queue_is_bounded,
-    an_account_has_its_share_of_places,
-    what_was_given_up_is_sent_again,
+    deliveries_of_an_account_are_bounded,
+    dead_messages_can_be_resent,
 );

@@ -1,4 +1,4 @@
-//! Kills, stops and changes at moments that differ from run to run.
+//! Kills, stops and changes at random moments.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tests::{
 use super::{DONE, number, read, reckon, submit, thngs, wait_for};
 
 /// kill -9 of the whole product at moments that differ, with three jobs under way.
-async fn a_kill_at_any_step_doubles_and_loses_nothing(engine: Engine) -> Result<()> {
+async fn a_kill_at_any_step_neither_duplicates_nor_loses_actions(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let ids = thngs(&product).await?;
     let mut jobs = Vec::new();
@@ -38,7 +38,7 @@ async fn a_kill_at_any_step_doubles_and_loses_nothing(engine: Engine) -> Result<
 }
 
 /// A stop lets go of jobs at once, and a start goes on with them; a hundred small ones among them.
-async fn a_restart_goes_on_with_every_job(engine: Engine) -> Result<()> {
+async fn a_restart_resumes_every_job(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let ids = thngs(&product).await?;
     let mut jobs = vec![submit(&product, &ids, 20_000).await?];
@@ -53,7 +53,7 @@ async fn a_restart_goes_on_with_every_job(engine: Engine) -> Result<()> {
 }
 
 /// Thngs that go while a job runs are failed operations, and a cancel keeps what was created.
-async fn thngs_may_go_and_jobs_be_cancelled_meanwhile(engine: Engine) -> Result<()> {
+async fn thngs_can_be_deleted_and_jobs_cancelled_while_running(engine: Engine) -> Result<()> {
     let product = Product::start(Options { engine, ..Options::default() }).await?;
     let ids = thngs(&product).await?;
     let jobs = [submit(&product, &ids, 30_000).await?, submit(&product, &ids, 30_000).await?];
@@ -67,7 +67,7 @@ async fn thngs_may_go_and_jobs_be_cancelled_meanwhile(engine: Engine) -> Result<
 }
 
 crate::on_both_engines!(
-    a_kill_at_any_step_doubles_and_loses_nothing,
-    a_restart_goes_on_with_every_job,
-    thngs_may_go_and_jobs_be_cancelled_meanwhile,
+    a_kill_at_any_step_neither_duplicates_nor_loses_actions,
+    a_restart_resumes_every_job,
+    thngs_can_be_deleted_and_jobs_cancelled_while_running,
 );

@@ -1,5 +1,4 @@
-//! Inputs of a hostile make in a worker of its own: what it says of them, the memory it takes, what it leaves on
-//! the disk.
+//! Hostile inputs in a worker of its own: the reported faults, memory use, and files left on disk.
 
 use std::{
     fs,
@@ -104,7 +103,7 @@ async fn until_none_is_open(product: &Product) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_inputs_take_no_memory_and_leave_no_file() -> Result<()> {
+async fn hostile_inputs_use_no_memory_and_leave_no_file() -> Result<()> {
     let mut product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
     let id = thngs(&product).await?.swap_remove(0);
     hold_back(&product).await?;

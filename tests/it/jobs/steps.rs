@@ -1,4 +1,4 @@
-//! What dies at a step of a job's life that is chosen: a trigger of the database holds the worker there.
+//! Crashes at a chosen step of a job: a database trigger holds the worker there.
 
 use std::time::{Duration, Instant};
 
@@ -166,7 +166,7 @@ impl Stall {
 }
 
 /// kill -9 in the middle of each statement by which a worker moves a job on, and of a cancel.
-async fn a_kill_in_each_statement_doubles_and_loses_nothing(engine: Engine) -> Result<()> {
+async fn a_kill_at_each_statement_neither_duplicates_nor_loses_actions(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let ids = thngs(&product).await?;
     let mut stall = Stall::new(product.location()).await?;
@@ -204,7 +204,7 @@ async fn until_answered(product: &Product, job: &Expected) -> Result<()> {
 
 /// The server ends in the middle of the reading of an input, of a step, and of a commit, and comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_of_the_database_doubles_and_loses_nothing() -> Result<()> {
+async fn a_database_restart_neither_duplicates_nor_loses_actions() -> Result<()> {
     let server = Postgres::start()?;
     let options = Options { engine: Engine::Postgres, ..Options::default() };
     let product = Product::start_over(options, Some(TestDb::in_server(server.url()).await?)).await?;
@@ -231,4 +231,4 @@ async fn a_restart_of_the_database_doubles_and_loses_nothing() -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(a_kill_in_each_statement_doubles_and_loses_nothing);
+crate::on_both_engines!(a_kill_at_each_statement_neither_duplicates_nor_loses_actions);

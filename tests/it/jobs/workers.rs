@@ -1,4 +1,4 @@
-//! Workers that stand still, are killed, stopped, or believe to have the same job.
+//! Workers that are suspended, killed or stopped, or that believe they hold the same job.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const LOST: &str = "waymark_control_job_leases_lost_total";
 const DONE_HERE: &str = "waymark_control_job_entries_done_total";
 const PROGRESS: &str = "SELECT CAST(SUM(done) AS BIGINT) FROM jobs";
 
-/// How long processes stand still: twice a lease (design: push, 7).
+/// How long processes stand still: twice a lease.
 const STILL: Duration = Duration::from_secs(60);
 
 /// Stops processes at a moment at which so many jobs are held, by whichever of them.
@@ -48,7 +48,7 @@ async fn held_fences(location: &Location) -> Result<Vec<(i64, i64)>> {
 /// SIGSTOP of three processes in the middle of what they do, for a minute, in which others have their jobs; then
 /// they go on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_that_stand_still_beyond_their_lease_write_nothing_more() -> Result<()> {
+async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     let mut product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
     let (ids, location) = (thngs(&product).await?, product.location());
     let mut jobs = Vec::new();
@@ -108,7 +108,7 @@ async fn workers_that_stand_still_beyond_their_lease_write_nothing_more() -> Res
 
 /// The one process of SQLite stands still beyond the leases that it holds, and finds its own lanes as rivals.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_product_that_stands_still_beyond_its_leases_goes_on() -> Result<()> {
+async fn a_process_suspended_beyond_its_leases_resumes() -> Result<()> {
     let product = Product::start(Options::default()).await?;
     let (ids, location) = (thngs(&product).await?, product.location());
     let jobs = [submit(&product, &ids, 30_000).await?, submit(&product, &ids, 30_000).await?];
@@ -147,7 +147,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
             jobs.push(submit(&product, &ids, 12_000).await?);
         }
         ensure!(begun.elapsed() < DEADLINE, "{lost} leases were lost");
-        // What `workers_that_stand_still` waits a minute for.
+        // What `workers_suspended_beyond_their_lease_write_nothing` waits a minute for.
         execute(&location, "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL").await?;
         let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
         tokio::time::sleep(Duration::from_millis(20 + u64::from(random % 80))).await;
@@ -157,7 +157,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
 
 /// A worker that is stopped lets go at once; one that is killed is waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_worker_leaves_another_one_takes() -> Result<()> {
+async fn jobs_of_a_dead_worker_are_taken_over() -> Result<()> {
     let mut product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
     let (ids, location) = (thngs(&product).await?, product.location());
     let jobs = [submit(&product, &ids, 20_000).await?, submit(&product, &ids, 20_000).await?];

@@ -1,4 +1,4 @@
-//! What stands in `deploy`, judged by the programs that will read it: no engine runs here to start it.
+//! The files in `deploy`, checked by the programs that read them; no container engine runs here to start them.
 
 use std::{
     fs,
@@ -85,7 +85,7 @@ fn container_files_pass_their_linters() -> Result<()> {
 }
 
 #[test]
-fn every_alert_fires_when_it_should() -> Result<()> {
+fn every_alert_fires() -> Result<()> {
     let folder = root().join("deploy/grafana");
     let promtool = || {
         let mut command = Command::new("promtool");
@@ -155,7 +155,7 @@ fn redis(folder: &Path, users: &Path) -> Result<(Redis, u16)> {
 }
 
 #[test]
-fn the_edge_may_read_the_view_and_nothing_else() -> Result<()> {
+fn the_redis_user_of_the_edge_is_read_only() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let users = scratch.path().join("users.acl");
     let template = fs::read_to_string(root().join("deploy/docker/users.acl"))?;

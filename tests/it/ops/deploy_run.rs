@@ -1,4 +1,4 @@
-//! `deploy/run` and `tests/run`: which build they ask for, and that it is not silent.
+//! `deploy/run` and `tests/run`: which build they start, and that it prints its progress.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 

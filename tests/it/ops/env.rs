@@ -1,4 +1,4 @@
-//! The examples of settings: every variable of the binaries, with its default, and a start that takes them.
+//! Example settings: every variable of the binaries with its default, and a start with them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! `waymark up` on a disk that is full for a while.
+//! `waymark up` while its disk is full.
 
 use anyhow::{Result, ensure};
 use reqwest::{Method, StatusCode};

@@ -1,4 +1,4 @@
-//! `/metrics` and `/ready` of the one command, which shows both sides.
+//! `/metrics` and `/ready` of the single process, which show both sides.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;

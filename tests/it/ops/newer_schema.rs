@@ -1,4 +1,4 @@
-//! The binaries on a schema of a newer release, and control while Postgres is not there yet.
+//! The binaries on a schema of a newer release, and control while Postgres is not up yet.
 
 use std::{
     io::{BufRead, BufReader},

@@ -1,4 +1,4 @@
-//! Log and spans of a real process: they hold the request id, and no secret at the loudest level.
+//! Logs and spans of a real process: they contain the request id, and no secret even at the most verbose level.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! A view that lies on several servers.
+//! A view on several servers.
 
 use tests::redis::RedisCluster;
 

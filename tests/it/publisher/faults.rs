@@ -1,4 +1,4 @@
-//! What happens to a view in the field: it is noticed, and the view is right again.
+//! Disturbances of a view: they are noticed, and the view becomes correct again.
 
 use anyhow::Result;
 use control::store::log;
@@ -43,7 +43,7 @@ async fn redis_flush_is_rebuilt() {
 
 /// A server that comes back empty, and one that comes back with an older state of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_without_the_newest_state_is_noticed() {
+async fn a_redis_restart_with_older_state_is_noticed() {
     let mut redis = RedisServer::start().await.unwrap();
     let (made, product) = service(20).await.unwrap();
     let working = publish(&made, "a", &redis.url(), 1).unwrap();
@@ -142,7 +142,7 @@ async fn two_publishers_fenced() {
 
 /// A history that was cut begins a view of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_epoch_is_a_new_view() {
+async fn another_epoch_rebuilds_the_view() {
     let redis = RedisServer::start().await.unwrap();
     let (made, _) = service(10).await.unwrap();
     let working = publish(&made, "a", &redis.url(), 1).unwrap();
@@ -214,7 +214,7 @@ async fn writes_do_not_wait_for_redis() {
 
 /// A view that was cut otherwise is made anew, and nothing of it is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_number_of_shards_leaves_nothing_behind() {
+async fn changing_the_shard_count_leaves_no_old_keys() {
     let redis = RedisServer::start().await.unwrap();
     let (made, _) = service(30).await.unwrap();
     for (owner, shards) in [("a", 4), ("b", 1), ("c", 3)] {

@@ -1,4 +1,4 @@
-//! A view that nothing happens to.
+//! A view without disturbances.
 
 use anyhow::ensure;
 use control::{
@@ -79,7 +79,7 @@ async fn the_view_follows_a_sqlite_log_in_shards() {
 
 /// A publisher that comes back carries on where the view is, without a rebuild; so does the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_view_is_carried_on() {
+async fn an_existing_view_is_continued() {
     let redis = RedisServer::start().await.unwrap();
     let (made, product) = service(5).await.unwrap();
     let first = publish(&made, "a", &redis.url(), 1).unwrap();
@@ -129,7 +129,7 @@ async fn an_edge_that_may_only_mget_reads_the_view() {
 
 /// A server that may throw keys away is not written to, and that is told; set right, it is used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_that_evicts_is_refused() {
+async fn a_redis_with_an_eviction_policy_is_refused() {
     let redis = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru"]).await.unwrap();
     let (made, _) = service(1).await.unwrap();
     let working = publish(&made, "a", &redis.url(), 1).unwrap();
@@ -141,7 +141,7 @@ async fn a_redis_that_evicts_is_refused() {
 
 /// What an operator asks for is carried out, and is known to be.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rebuild_that_was_asked_for_is_carried_out() {
+async fn a_requested_rebuild_is_performed() {
     let redis = RedisServer::start().await.unwrap();
     let (made, _) = service(3).await.unwrap();
     let working = publish(&made, "a", &redis.url(), 1).unwrap();

@@ -1,4 +1,4 @@
-//! The real edge as a host of the simulated network, its backing over that network, and who reads it.
+//! The real edge as a host of the simulated network, its backing over that network, and its readers.
 
 use std::{
     net::SocketAddr,

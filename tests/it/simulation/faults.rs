@@ -1,4 +1,4 @@
-//! One simulation: its hosts, its faults by a seed, and what came of it.
+//! One simulation: its hosts, its faults by a seed, and the result.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

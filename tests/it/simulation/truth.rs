@@ -1,4 +1,4 @@
-//! What is true in a simulation: the log, the view of it, who acknowledged what, and the history.
+//! The true state of a simulation: the log, its view, acknowledgements, and the history.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,13 +22,13 @@ pub(super) const HOST: &str = "tn.gg";
 /// How many edges there are.
 pub(super) const EDGES: u16 = 3;
 
-/// How long an edge is a member after it was heard (design: push, 2).
+/// How long an edge is a member after its last message: the lease of edges.
 const LEASE: Duration = Duration::from_secs(10);
 
 /// How the parts behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As the design says.
+    /// As in the product.
     Right,
     /// An edge acknowledges what it has received and not yet applied.
     AckBeforeApply,
@@ -235,7 +235,7 @@ impl State {
         (member.acked, member.lease_until) = (acked, now + LEASE);
     }
 
-    /// Which edges have a revision, once no member is still without it (design: push, `wait=edges`).
+    /// Which edges have a revision, once no member is still without it (`wait=edges`).
     pub(super) fn waited(&self, epoch: &str, rev: Rev, now: Duration) -> Option<Outcome> {
         if *epoch != *self.epoch {
             return Some(Outcome::Stored);

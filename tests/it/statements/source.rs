@@ -115,7 +115,7 @@ impl Sources {
             let value = self.value(file, tokens, &HashMap::new()).with_context(|| path.clone());
             match value {
                 Ok(value) => collect(&path, &value, &mut found),
-                // A number or a duration; `no_statement_is_overlooked` proves that it was no SQL.
+                // A number or a duration; `every_statement_is_listed` proves that it was no SQL.
                 Err(_) if !tokens.iter().any(|token| matches!(token, Token::Text(_))) => {}
                 Err(error) => return Err(error),
             }
@@ -149,7 +149,7 @@ impl Sources {
                 }
                 Ok(Value::Parts(parts))
             }
-            // A list or a pair: what begins a statement there is missed by `no_statement_is_overlooked`.
+            // A list or a pair: what begins a statement there is missed by `every_statement_is_listed`.
             [Token::Mark('&'), Token::Mark('['), ..] | [Token::Mark('('), ..] => Ok(Value::Other),
             // Another constant, or `None`.
             [Token::Word(_)] => Ok(Value::Other),

@@ -1,4 +1,4 @@
-//! The settled log: an order to which nothing is added in the middle, and what is kept of it.
+//! The settled part of the event log: a stable order, and its retention.
 
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,9 @@ use tests::{
 };
 
 super::super::on_both_engines!(
-    nothing_settles_before_what_is_older,
-    what_is_old_or_too_much_goes_once_it_was_read,
-    a_copied_log_is_read_on,
+    rows_settle_only_after_older_transactions,
+    old_or_excess_rows_are_trimmed_once_they_were_read,
+    a_copied_log_can_be_resumed,
 );
 
 fn event(name: &str) -> Event {
@@ -61,7 +61,7 @@ async fn wait(db: &Db, after: Position, count: usize) -> Result<(Vec<String>, Po
 
 /// Transactions that commit in another order than they began: whoever reads to the end and goes on from there
 /// gets every row once.
-async fn nothing_settles_before_what_is_older(engine: Engine) -> Result<()> {
+async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
     let (db, account) = (&made.app.db, made.account);
     if engine == Engine::Sqlite {
@@ -112,7 +112,7 @@ async fn trim(db: &Db, keep: Keep, step: u32) -> Result<u64> {
     Ok(gone)
 }
 
-async fn what_is_old_or_too_much_goes_once_it_was_read(engine: Engine) -> Result<()> {
+async fn old_or_excess_rows_are_trimmed_once_they_were_read(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
     let (db, account) = (&made.app.db, made.account);
     let mut places = Vec::new();
@@ -156,7 +156,7 @@ async fn what_is_old_or_too_much_goes_once_it_was_read(engine: Engine) -> Result
 }
 
 /// A copy in another server, whose transactions have other numbers: readers miss nothing.
-async fn a_copied_log_is_read_on(engine: Engine) -> Result<()> {
+async fn a_copied_log_can_be_resumed(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
     let (db, account) = (&made.app.db, made.account);
     let mut places = Vec::new();

@@ -1,4 +1,4 @@
-//! Filters against rows: what each expression finds, and the SQL that finds it, on both engines.
+//! Filters against rows: what each expression finds, and its SQL, on both engines.
 
 use anyhow::Result;
 use control::{
@@ -28,8 +28,8 @@ use tests::db::{Engine, TestApp, random16};
 super::super::on_both_engines!(
     expressions_find_their_thngs,
     expressions_find_their_actions,
-    keys_see_what_is_theirs,
-    rows_of_before_get_their_facets,
+    keys_see_only_their_resources,
+    old_rows_are_backfilled_with_facets,
 );
 
 const P: &str = "UKXAGyEf8SQ5eTDmVgGpHqAP";
@@ -267,7 +267,7 @@ async fn stranger(made: &TestApp) -> Result<AccountId> {
     Ok(account)
 }
 
-async fn keys_see_what_is_theirs(engine: Engine) -> Result<()> {
+async fn keys_see_only_their_resources(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let project: ProjectId = P.parse()?;
     let scopes = |users: &[&str], projects: &[&str]| Scopes {
@@ -299,7 +299,7 @@ async fn keys_see_what_is_theirs(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn rows_of_before_get_their_facets(engine: Engine) -> Result<()> {
+async fn old_rows_are_backfilled_with_facets(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     make_thngs(&made, made.account, &[]).await?;
     make_actions(&made, made.account).await?;

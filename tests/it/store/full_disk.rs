@@ -1,4 +1,4 @@
-//! A database whose disk is full: it refuses for as long as that lasts, and not longer.
+//! A database whose disk is full: writes are refused for exactly as long as that lasts.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ async fn write(db: &Db, bytes: usize) -> Result<(), StoreError> {
 
 /// SQLite ends the transaction by itself then, and the client library does not know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_writes_go_on_after_a_full_disk() -> Result<()> {
+async fn sqlite_writes_resume_after_a_full_disk() -> Result<()> {
     let made = TestDb::new(Engine::Sqlite).await?;
     let Db::Sqlite { write: pool, .. } = &made.db else { anyhow::bail!("not SQLite") };
     let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(pool).await?;
@@ -42,7 +42,7 @@ async fn sqlite_writes_go_on_after_a_full_disk() -> Result<()> {
 
 /// Whatever left a transaction open on the connection: it is not used again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_is_left_in_a_transaction_is_thrown_away() -> Result<()> {
+async fn connections_left_in_a_transaction_are_discarded() -> Result<()> {
     let made = TestDb::new(Engine::Sqlite).await?;
     let Db::Sqlite { write: pool, .. } = &made.db else { anyhow::bail!("not SQLite") };
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;

@@ -1,4 +1,4 @@
-//! Imports go in steps: others get in between, and one that was broken off goes on where it was.
+//! Imports run in steps: other changes run in between, and an interrupted import resumes.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use tests::db::{Engine, TestApp};
 use super::redirections::{create, draft, product};
 
 super::super::on_both_engines!(
-    what_is_urgent_goes_between_two_steps,
-    an_import_that_was_broken_off_goes_on,
-    long_lists_are_changed_as_one
+    urgent_changes_run_between_import_steps,
+    an_interrupted_import_resumes,
+    long_lists_are_updated_atomically
 );
 
 /// Has each step take the fewest items that one may.
@@ -40,7 +40,7 @@ async fn until_begun(made: &TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn what_is_urgent_goes_between_two_steps(engine: Engine) -> Result<()> {
+async fn urgent_changes_run_between_import_steps(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     slow_down(&made);
@@ -57,7 +57,7 @@ async fn what_is_urgent_goes_between_two_steps(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn an_import_that_was_broken_off_goes_on(engine: Engine) -> Result<()> {
+async fn an_interrupted_import_resumes(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let step = slow_down(&made) as u64;
@@ -95,7 +95,7 @@ async fn an_import_that_was_broken_off_goes_on(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn long_lists_are_changed_as_one(engine: Engine) -> Result<()> {
+async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let ids: Vec<String> = (0..500).map(|n| format!("LINK{n}")).collect();

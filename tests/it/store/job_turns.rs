@@ -1,4 +1,4 @@
-//! Whose turn it is: accounts one after the other, however many jobs one has.
+//! Fair scheduling of jobs: accounts take turns, however many jobs one has.
 
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,7 @@ async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> 
 }
 
 /// A lease that ran out: the next holder's fence is higher, and the one before may do nothing any more.
-async fn a_holder_whose_lease_was_taken_may_write_nothing(engine: Engine) -> Result<()> {
+async fn a_fenced_off_worker_cannot_write(engine: Engine) -> Result<()> {
     let db = TestDb::new(engine).await?;
     let account = AccountId::new(1, random16()?);
     let mut tx = db.db.begin().await?;
@@ -121,7 +121,4 @@ async fn a_holder_whose_lease_was_taken_may_write_nothing(engine: Engine) -> Res
     Ok(())
 }
 
-crate::on_both_engines!(
-    accounts_take_turns_and_so_do_their_jobs,
-    a_holder_whose_lease_was_taken_may_write_nothing,
-);
+crate::on_both_engines!(accounts_take_turns_and_so_do_their_jobs, a_fenced_off_worker_cannot_write,);

@@ -1,4 +1,4 @@
-//! Paging while others write: no row comes twice, and no row that was there all the time is missed.
+//! Paging with concurrent writes: no row appears twice, and no row that existed all the time is missed.
 
 use std::collections::HashSet;
 

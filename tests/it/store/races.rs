@@ -1,7 +1,7 @@
-//! Writers that meet: in one process, in several replicas, and beside the intake of scans.
+//! Concurrent writers: in one process, in several replicas, and beside scan intake.
 //!
-//! SQLite has one writer at a time, so that there each of these is a queue; on Postgres the tests wait
-//! until the others really stand behind the lock.
+//! SQLite has one writer at a time, so each of these is a queue there; on Postgres the tests wait until the others
+//! really wait for the lock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -41,12 +41,12 @@ use tokio_util::sync::CancellationToken;
 use super::redirections::{create, draft, product};
 
 super::super::on_both_engines!(
-    a_product_that_changes_keeps_the_target_written_meanwhile,
-    a_repeat_at_another_replica_gives_the_first_answer,
+    a_product_change_keeps_a_concurrently_written_target,
+    a_repeat_at_another_replica_gets_the_first_response,
     two_starts_mint_one_epoch,
-    two_first_starts_make_one_account,
-    a_request_whose_caller_left_is_not_carried_out,
-    scans_give_way_to_a_change,
+    two_first_starts_create_one_account,
+    requests_of_disconnected_callers_are_not_executed,
+    scan_intake_yields_to_changes,
 );
 
 /// The lock that orders all changes, held by a transaction of the test.
@@ -105,7 +105,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
     Ok(app)
 }
 
-async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engine) -> Result<()> {
+async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let (first, second) = (product(&made).await?, product(&made).await?);
     let change =
@@ -134,7 +134,7 @@ async fn a_product_that_changes_keeps_the_target_written_meanwhile(engine: Engin
     Ok(())
 }
 
-async fn a_repeat_at_another_replica_gives_the_first_answer(engine: Engine) -> Result<()> {
+async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let (tx, pid) = hold(&made).await?;
@@ -178,7 +178,7 @@ async fn two_starts_mint_one_epoch(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn two_first_starts_make_one_account(engine: Engine) -> Result<()> {
+async fn two_first_starts_create_one_account(engine: Engine) -> Result<()> {
     let database = TestDb::new(engine).await?;
     let clock = StepClock::default();
     prepare(&database.db, &clock, &SystemRandom, "history").await?;
@@ -206,7 +206,7 @@ async fn two_first_starts_make_one_account(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_request_whose_caller_left_is_not_carried_out(engine: Engine) -> Result<()> {
+async fn requests_of_disconnected_callers_are_not_executed(engine: Engine) -> Result<()> {
     let mut made = TestApp::without_tasks(engine).await?;
     let product = product(&made).await?;
     let left = create(&made, product, "https://example.com/", Some("LEFT"));
@@ -226,7 +226,7 @@ async fn a_request_whose_caller_left_is_not_carried_out(engine: Engine) -> Resul
 }
 
 /// A change that holds a row may want the next one that the intake holds: the intake lets go first.
-async fn scans_give_way_to_a_change(engine: Engine) -> Result<()> {
+async fn scan_intake_yields_to_changes(engine: Engine) -> Result<()> {
     if engine == Engine::Sqlite {
         // One writer: the intake holds nothing while it waits.
         return Ok(());

@@ -91,20 +91,20 @@ fn refusal(result: Result<impl std::fmt::Debug, ServiceError>) -> (Code, String)
 }
 
 super::super::on_both_engines!(
-    a_redirection_lives_and_dies,
-    short_ids_are_unique_without_case_for_ever,
-    a_case_sensitive_domain_tells_twins_apart,
+    a_redirection_is_created_replaced_and_deleted,
+    short_ids_are_unique_ignoring_case_and_never_reused,
+    a_case_sensitive_domain_distinguishes_letter_case,
     loops_and_long_chains_are_refused,
-    a_bulk_keeps_the_good_and_names_the_bad,
-    a_repeat_with_the_same_key_gives_the_first_answer,
-    kept_answers_go_after_a_day_in_steps,
-    another_account_sees_nothing,
+    a_bulk_create_keeps_valid_items_and_reports_invalid_ones,
+    a_repeat_with_the_same_key_gets_the_first_response,
+    stored_responses_are_deleted_after_a_day_in_steps,
+    redirections_are_isolated_between_accounts,
     revisions_are_gapless_under_concurrency,
     lists_page_in_order_of_creation,
     a_redirection_follows_the_product_of_its_thng,
 );
 
-async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
+async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let (app, actor) = (&made.app, made.actor());
     let product = product(&made).await?;
@@ -152,7 +152,7 @@ async fn a_redirection_lives_and_dies(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn short_ids_are_unique_without_case_for_ever(engine: Engine) -> Result<()> {
+async fn short_ids_are_unique_ignoring_case_and_never_reused(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", Some("Summer")).await?;
@@ -165,7 +165,7 @@ async fn short_ids_are_unique_without_case_for_ever(engine: Engine) -> Result<()
     Ok(())
 }
 
-async fn a_case_sensitive_domain_tells_twins_apart(engine: Engine) -> Result<()> {
+async fn a_case_sensitive_domain_distinguishes_letter_case(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let mut domain = ShortDomain::new(Scheme::Https, "old.example")?;
@@ -222,7 +222,7 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_bulk_keeps_the_good_and_names_the_bad(engine: Engine) -> Result<()> {
+async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", Some("TAKEN")).await?;
@@ -252,7 +252,7 @@ async fn a_bulk_keeps_the_good_and_names_the_bad(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_repeat_with_the_same_key_gives_the_first_answer(engine: Engine) -> Result<()> {
+async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
@@ -269,7 +269,7 @@ async fn a_repeat_with_the_same_key_gives_the_first_answer(engine: Engine) -> Re
     Ok(())
 }
 
-async fn kept_answers_go_after_a_day_in_steps(engine: Engine) -> Result<()> {
+async fn stored_responses_are_deleted_after_a_day_in_steps(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let mut tx = made.app.db.begin().await?;
     for at in [1, 2, 3, 3, 4, 5] {
@@ -291,7 +291,7 @@ async fn kept_answers_go_after_a_day_in_steps(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn another_account_sees_nothing(engine: Engine) -> Result<()> {
+async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", Some("mine")).await?;

@@ -1,4 +1,4 @@
-//! The intake of scans: each once, whatever is repeated, lost or out of place.
+//! Scan intake: each scan once, whatever is repeated, lost or out of order.
 
 use anyhow::Result;
 use control::{

@@ -1,4 +1,4 @@
-//! A schema of a newer release, and one of this release that may or may not use it.
+//! A schema of a newer release, which this release may or may not use.
 
 use anyhow::{Result, ensure};
 use control::store::SchemaError;
@@ -43,7 +43,7 @@ pub(crate) fn newer(version: i64, compatible_from: Option<i64>, engine: Engine) 
     statements
 }
 
-async fn an_older_release_uses_a_newer_schema_that_says_so(engine: Engine) -> Result<()> {
+async fn an_older_release_uses_a_compatible_newer_schema(engine: Engine) -> Result<()> {
     let made = TestDb::new(engine).await?;
     // This release has it.
     made.db.check_schema().await?;
@@ -67,7 +67,7 @@ async fn an_older_release_uses_a_newer_schema_that_says_so(engine: Engine) -> Re
 const NEWEST: i64 = 38;
 
 /// The row comes before the schema it is about: an older release that starts in between finds it.
-async fn what_is_compatible_is_said_before_the_migrations(engine: Engine) -> Result<()> {
+async fn compatibility_is_recorded_before_the_migrations(engine: Engine) -> Result<()> {
     let made = TestDb::new(engine).await?;
     // Its table is there, so that it fails when it comes again.
     let newest = format!("DELETE FROM _sqlx_migrations WHERE version = {NEWEST}");
@@ -93,13 +93,13 @@ async fn what_is_compatible_is_said_before_the_migrations(engine: Engine) -> Res
 }
 
 on_both_engines!(
-    an_older_release_uses_a_newer_schema_that_says_so,
-    what_is_compatible_is_said_before_the_migrations,
+    an_older_release_uses_a_compatible_newer_schema,
+    compatibility_is_recorded_before_the_migrations,
 );
 
 /// A database that does not answer in time says nothing of its schema.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_read_that_fails_is_no_newer_schema() -> Result<()> {
+async fn a_failed_read_is_not_reported_as_a_newer_schema() -> Result<()> {
     let made = TestDb::new(Engine::Postgres).await?;
     run(&made.location, &newer(9_001, Some(32), Engine::Postgres)).await?;
     let Location::Postgres(url, schema) = &made.location else { anyhow::bail!("not Postgres") };

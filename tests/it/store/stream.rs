@@ -29,15 +29,15 @@ const DEADLINE: Duration = Duration::from_secs(10);
 super::super::on_both_engines!(
     a_new_edge_starts_from_a_snapshot_and_follows,
     an_edge_resumes_where_it_was,
-    an_edge_from_another_history_starts_anew,
+    an_edge_from_another_epoch_starts_over,
     a_slow_edge_reads_the_log_itself,
-    waiting_tells_who_has_it,
+    waiting_reports_which_edges_have_a_change,
     a_compacted_log_sends_edges_to_a_snapshot,
     a_copy_of_the_database_gets_a_new_epoch,
     the_log_of_another_epoch_is_not_streamed,
     a_fill_carries_the_watermark,
-    a_log_that_was_cut_ends_the_stream,
-    a_write_that_panics_harms_nobody_else,
+    a_cut_log_ends_the_stream,
+    a_panicking_write_does_not_affect_others,
 );
 
 fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
@@ -111,7 +111,7 @@ async fn an_edge_resumes_where_it_was(engine: Engine) -> Result<()> {
     follow(&mut session, 1, 5).await
 }
 
-async fn an_edge_from_another_history_starts_anew(engine: Engine) -> Result<()> {
+async fn an_edge_from_another_epoch_starts_over(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", None).await?;
@@ -140,7 +140,7 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
     follow(&mut session, 0, total).await
 }
 
-async fn waiting_tells_who_has_it(engine: Engine) -> Result<()> {
+async fn waiting_reports_which_edges_have_a_change(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let hub = made.app.hub.clone();
@@ -246,7 +246,7 @@ async fn a_fill_carries_the_watermark(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_log_that_was_cut_ends_the_stream(engine: Engine) -> Result<()> {
+async fn a_cut_log_ends_the_stream(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
     execute(&made, "UPDATE log_head SET head = 5").await?;
     let hub = Hub::open(made.app.db.clone()).await?;
@@ -256,7 +256,7 @@ async fn a_log_that_was_cut_ends_the_stream(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_write_that_panics_harms_nobody_else(engine: Engine) -> Result<()> {
+async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let poison = made.app.writer.submit::<(), _>(Lane::Urgent, |tx| {

@@ -1,4 +1,4 @@
-//! A small file system of an edge's own, so that it can be full.
+//! A small file system for one edge, so that its disk can be full.
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -1,4 +1,4 @@
-//! How fast scans that waited for control are taken in, beside those that go on arriving.
+//! How fast control takes in a backlog of scans, while new ones keep arriving.
 
 use std::{
     fmt,
@@ -76,7 +76,7 @@ impl fmt::Display for Report {
 /// Runs it; what the processes say goes to `logs`.
 ///
 /// # Errors
-/// A part does not come up, or the backlog does not go.
+/// A part does not start or the backlog does not go.
 pub async fn run(plan: Plan, logs: &Path) -> Result<Report> {
     let mut world =
         World::start(Shape { controls: 2, edges: EDGES, has_clocks: false, has_small_disks: false }, logs)

@@ -1,9 +1,9 @@
-//! The checker: says of a recorded history which reads should not have been possible.
+//! The checker: finds reads in a recorded history that should not have been possible.
 //!
-//! Each key has one writer, so its writes are in one order: versions 1, 2, … and at last, maybe, a deletion.
-//! Times are of one clock that never goes back, in microseconds. What is checked (design: push, 4): I3 and I5,
-//! nothing older than an acknowledged write comes from a member that acknowledged it; I6, reads of one edge
-//! never go back; no read comes from the future; nothing acknowledged is lost in the end.
+//! Each key has one writer, so its writes are in one order: versions 1, 2, … and finally, maybe, a deletion. Times are
+//! from one monotonic clock, in microseconds. The checks (`edge/README.md`) are: I3 and I5, a member that acknowledged
+//! a write never returns an older value; I6, reads of one edge never go back; no read comes from the future; nothing
+//! acknowledged is lost in the end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

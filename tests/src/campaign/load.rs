@@ -1,4 +1,4 @@
-//! Who writes and who reads during a campaign, and what they record.
+//! The writers and readers of a campaign, and what they record.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,4 +1,4 @@
-//! A Postgres of the campaign's own, so that it can be killed.
+//! A Postgres that belongs to the campaign, so that it can be killed.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ impl Postgres {
     /// Makes and starts a server.
     ///
     /// # Errors
-    /// Postgres is not installed, or does not come up.
+    /// Postgres is not installed or does not start.
     pub fn start() -> Result<Self> {
         let versions = fs::read_dir("/usr/lib/postgresql").context("Postgres is not installed")?;
         let bins = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
@@ -92,7 +92,7 @@ impl Postgres {
     /// Restarts it at once: every session is cut off in the middle of what it does.
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn restart_immediately(&self) -> Result<()> {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "-w", "stop"])?;
         self.start_again()
@@ -101,7 +101,7 @@ impl Postgres {
     /// Starts it again after [`Self::kill`].
     ///
     /// # Errors
-    /// It does not come up.
+    /// It does not start.
     pub fn start_again(&self) -> Result<()> {
         let options = format!(
             "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=200",

@@ -1,4 +1,4 @@
-//! A link that can be cut: a TCP proxy of our own, which passes, swallows or resets.
+//! A link that can be cut: a TCP proxy that forwards, drops or resets.
 
 use std::net::SocketAddr;
 

@@ -141,7 +141,7 @@ impl fmt::Display for Report {
 /// processes say goes to `logs`, and what happens to them to `say`.
 ///
 /// # Errors
-/// A part does not come up, or nothing comes to rest in the end.
+/// A part does not start or nothing comes to rest in the end.
 pub async fn run(length: Duration, seed: u64, logs: &Path, say: &dyn Fn(&str)) -> Result<Report> {
     let begun = Instant::now();
     let shape =

@@ -1,4 +1,4 @@
-//! A steady load on one edge: connections that are kept, known ids, a rate that waits for nobody.
+//! A steady open-loop load on one edge: kept connections, known ids, a fixed rate.
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,4 @@
-//! The processes of a campaign: a Postgres, a Redis, two controls and three edges, each behind links of its own.
+//! The processes of a campaign: a Postgres, a Redis, two controls and three edges, each behind its own links.
 
 use std::{
     fs::File,
@@ -72,7 +72,7 @@ impl Process {
     /// Starts it.
     ///
     /// # Errors
-    /// The program is not there.
+    /// The program does not exist.
     pub fn start(&mut self) -> Result<()> {
         let mut command = Command::new(&self.program);
         let log = File::options().create(true).append(true).open(&self.log)?;
@@ -202,7 +202,7 @@ impl World {
     /// Starts everything and waits until each edge follows the stream; what the processes say goes to `logs`.
     ///
     /// # Errors
-    /// A program is missing, or does not come up.
+    /// A program is missing or does not start.
     pub async fn start(shape: Shape, logs: &Path) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let postgres = Postgres::start()?;

@@ -71,7 +71,7 @@ assumptions! {
     display 0.01 0.03 "things on display, scanned by 10 to 120 visitors (one in ten a tourist): a few for hundreds that are sold"
     display_tagged 0.50 0.50 "of these, tagged as the documentation asks: half forget"
     // Copies.
-    least_copies 3.0 3.0 "copies that somebody scans, at least (design 5); one that nobody scans leaves no trace and is not counted"
+    least_copies 3.0 3.0 "copies that somebody scans, at least; one that nobody scans leaves no trace and is not counted"
     most_copies 500.0 500.0 "and at most; in between, equally many series for each factor of ten, as we know nothing better"
     original 0.50 0.50 "copied codes whose genuine item has an owner who scans: half are samples that were bought for copying"
     parcels 0.63 0.45 "series sold online by post: 63 % of customs seizures (OECD/EUIPO 2018)"

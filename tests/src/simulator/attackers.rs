@@ -1,4 +1,4 @@
-//! Attackers who want a genuine item to look copied, or a copied one to look genuine: what each can still do.
+//! Attackers who want a genuine item to look copied, or a copied one to look genuine: what each can still achieve.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,4 +1,4 @@
-//! What the assessment must reach, in each mix of both populations, and where it does not.
+//! The required quality of the assessment in each mix of both populations, and known shortfalls.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Items and what becomes of them: genuine, diverted, copied.
+//! Items and their lives: genuine, diverted, copied.
 
 use control::domain::assessment::profile::Observation;
 

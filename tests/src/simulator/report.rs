@@ -1,4 +1,4 @@
-//! Figures of a run, and how they read.
+//! Figures of a run, and their formatting.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,7 +12,7 @@ use super::{
 /// Shares of bad items for which precision is told.
 const PREVALENCES: [f64; 3] = [0.10, 0.03, 0.005];
 
-/// False alarms that the design allows.
+/// Largest share of false alarms allowed.
 const ALLOWED: f64 = 0.01;
 
 /// What a run showed.

@@ -1,4 +1,4 @@
-//! Actions as a caller describes them (decisions 4).
+//! Actions as a request describes them, before they are stored.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::{
 /// Most actions of one request: at 1 KiB each, what fits into the largest body.
 pub const MAX_ACTIONS: usize = 1_000;
 
-/// What a body says of an action; `user` and who created it are never taken from it.
+/// The body of an action; `user` and the creator are never taken from it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ActionDraft {
     /// Its type, for a path that names none.
@@ -32,23 +32,23 @@ pub struct ActionDraft {
     pub product: Option<Reference<ProductId>>,
     /// The collection it is about.
     pub collection: Option<Reference<CollectionId>>,
-    /// Names outside of the platform; they say what it is about where nothing else does.
+    /// External identifiers; they select the target if nothing else does.
     pub identifiers: Option<BTreeMap<String, String>>,
     /// When it happened.
     pub timestamp: Option<UnixMillis>,
     /// Where it happened.
     pub location: Option<Location>,
-    /// `context` as it came: most callers may not say it, and send back what they read.
+    /// `context` unparsed: most callers may not set it, but send back what they read.
     pub context: Option<Value>,
     /// Labels.
     pub tags: Option<Vec<String>>,
     /// The caller's own members.
     pub custom_fields: Option<Map<String, Value>>,
-    /// Who may see it beside operators.
+    /// Who may see it besides operators.
     pub scopes: Option<Scopes>,
 }
 
-/// The body of a request that creates actions: one, or several at once.
+/// The body of a request that creates actions: one, or several.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Drafts {
     /// An object; the answer is one too.
@@ -106,7 +106,7 @@ impl ActionDraft {
         members.finish(Some(draft))
     }
 
-    /// Whether it names what it is about.
+    /// Whether it names a target.
     #[must_use]
     pub const fn names_something(&self) -> bool {
         self.thng.is_some() || self.product.is_some() || self.collection.is_some()

@@ -1,4 +1,4 @@
-//! The types of actions that accounts make for themselves (decisions 4: "Custom types start with `_`").
+//! Custom action types of an account. Their names start with `_`.
 
 use serde_json::Value;
 use shared::time::UnixMillis;
@@ -25,7 +25,7 @@ pub struct CustomType {
 }
 
 impl CustomType {
-    /// Who may see it beside operators.
+    /// Who may see it besides operators.
     #[must_use]
     pub const fn scopes(&self) -> Option<&Scopes> {
         self.details.scopes.as_ref()

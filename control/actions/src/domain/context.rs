@@ -1,4 +1,4 @@
-//! Where an action came from: its `context`, and its location when the client tells none (decisions 4).
+//! The `context` of an action, and its location where the client gives none.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use shared::{
 
 use super::{limits, location::Coordinates, members::Members};
 
-/// What a request tells of the one who acts, as it came.
+/// The client of a request, unparsed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Origin<'a> {
     /// The client's address.
@@ -31,7 +31,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Reads `context`; what follows from the address, such as `city`, cannot be said.
+    /// Parses `context`; members that follow from the address, such as `city`, cannot be set.
     ///
     /// # Errors
     /// Every fault found, each naming its member.
@@ -61,7 +61,7 @@ impl Reported {
     }
 }
 
-/// What a user agent tells.
+/// What is known from a user agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Agent<'a> {
     /// Name of the browser or program.
@@ -109,7 +109,7 @@ pub fn context(origin: Origin<'_>, agent: Agent<'_>, locality: &Locality) -> Map
     members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
 }
 
-/// The member `location` of an action whose client tells none, if the geography knows a point.
+/// The member `location` of an action whose client gives none, if the address has a known position.
 #[must_use]
 pub fn location(locality: &Locality) -> Option<Map<String, Value>> {
     let (latitude, longitude) = locality.position?;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn robots_are_told_from_people() {
+    fn robots_are_distinguished_from_people() {
         let parser = woothee::parser::Parser::new();
         for (agent, bot) in [
             (

@@ -1,4 +1,4 @@
-//! What a scan becomes: the `implicitScans` action with its context (decisions 5, "A redirect is recorded").
+//! Converts a scan into an `implicitScans` action with its context.
 
 use serde_json::{Value, json};
 use shared::{
@@ -26,7 +26,7 @@ pub fn action_id(key: &[u8; 32], edge: &str, boot: u64, seq: u64, record: &ScanR
     ActionId::new(record.at.0, random)
 }
 
-/// The members of the action that no query goes by.
+/// The members of the action that are not queried.
 #[must_use]
 pub fn document(
     record: &ScanRecord,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_repeat_and_follow_time() {
+    fn ids_are_repeatable_and_sorted_by_time() {
         let record = record();
         let id = action_id(&[1; 32], "edge-1", 3, 9, &record);
         assert_eq!(id, action_id(&[1; 32], "edge-1", 3, 9, &record));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_what_is_known() {
+    fn the_document_has_all_known_members() {
         let bare = document(&record(), "abc", &Scopes::default(), Agent::default(), &Locality::default());
         assert_eq!(bare["locationSource"], "unknown");
         assert_eq!(bare["context"]["entryUrl"], "https://tn.gg/abc");

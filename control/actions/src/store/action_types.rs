@@ -1,4 +1,4 @@
-//! The types of actions that accounts made for themselves.
+//! The table of custom action types.
 
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
@@ -62,34 +62,22 @@ pub async fn insert(
 }
 
 /// All types of an account, oldest first; there are few of them.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<CustomType>, StoreError> {
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
     Ok(rows.into_iter().map(CustomType::from).collect())
 }
 
 /// How many types an account has.
-///
-/// # Errors
-/// The database failed.
 pub async fn count(conn: &mut Conn, account: AccountId) -> Result<i64, StoreError> {
     Ok(on_db!(conn, |c| sqlx::query_scalar(COUNT).bind(account.as_str()).fetch_one(c).await)?)
 }
 
 /// A type by its name.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, account: AccountId, name: &str) -> Result<Option<CustomType>, StoreError> {
     fetch(conn, FIND, account, name).await
 }
 
-/// A type by its name, which nobody else changes until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// A type by its name, locked until the transaction ends.
 pub async fn find_locked(
     tx: &mut Tx,
     account: AccountId,
@@ -111,9 +99,6 @@ async fn fetch(
 }
 
 /// Writes a type that [`find_locked`] gave, changed.
-///
-/// # Errors
-/// The database failed.
 pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(UPDATE)
         .bind(account.as_str())
@@ -126,10 +111,7 @@ pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Re
     Ok(())
 }
 
-/// Removes a type; gives whether it was there. Its actions stay.
-///
-/// # Errors
-/// The database failed.
+/// Removes a type; returns whether it was there. Its actions stay.
 pub async fn delete(tx: &mut Tx, account: AccountId, name: &str) -> Result<bool, StoreError> {
     let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(account.as_str())

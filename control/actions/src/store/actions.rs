@@ -1,4 +1,4 @@
-//! Actions: what happened to a Thng or product.
+//! The table of actions: inserts and single reads.
 
 use serde_json::{Value, json};
 use shared::{
@@ -17,7 +17,7 @@ use crate::domain::{
     facets,
 };
 
-/// Documents up to which actions are stored by what they share; more differ too much for that.
+/// Most distinct documents for which actions are stored by what they share; with more they differ too much.
 const MAX_SHARED: usize = 8;
 
 const DELETE: &str = "DELETE FROM actions WHERE account_id = $1 AND id = $2";
@@ -25,7 +25,7 @@ const DELETE: &str = "DELETE FROM actions WHERE account_id = $1 AND id = $2";
 /// An action to be added.
 #[derive(Debug, Clone)]
 pub struct NewAction {
-    /// Its id, made by the caller so that a repeat makes the same one.
+    /// Its id, derived by the caller, so that a repeat uses the same one.
     pub id: ActionId,
     /// The account.
     pub account: AccountId,
@@ -37,7 +37,7 @@ pub struct NewAction {
     pub product: Option<ProductId>,
     /// When it happened.
     pub timestamp: UnixMillis,
-    /// The members that no query goes by: `customFields`, `tags`, `context`, `location`, `locationSource`, …
+    /// The members that are not queried: `customFields`, `tags`, `context`, `location`, `locationSource`, …
     pub doc: Value,
 }
 
@@ -77,7 +77,7 @@ const SQLITE_ALIKE: &str = "INSERT INTO actions (id, account_id, type, thng_id, 
     doc, facets) SELECT value ->> '$[0]', $1, $2, value ->> '$[1]', value ->> '$[2]', $3, $4, $6, $7 \
     FROM json_each($5)";
 
-/// Actions of one account that differ in little, made at one moment.
+/// Actions of one account that differ in few members and are created at one time.
 #[derive(Debug, Clone)]
 pub struct AlikeActions {
     /// The account.
@@ -213,7 +213,7 @@ pub async fn insert_results(
     insert_rows(tx, created_at, &rows).await
 }
 
-/// An action with the document that is stored of it, and what it is found by.
+/// An action with its stored document and its facets.
 struct Row<'a> {
     action: &'a NewAction,
     doc: &'a Value,
@@ -299,10 +299,7 @@ fn event(action: &NewAction) -> Event {
     })
 }
 
-/// Removes an action; gives whether it was there.
-///
-/// # Errors
-/// The database failed.
+/// Removes an action; returns whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: ActionId) -> Result<bool, StoreError> {
     let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(account.as_str())

@@ -1,4 +1,4 @@
-//! How far the scans of each boot of each edge are stored.
+//! Scan cursors: how far the scans of each boot of each edge are stored.
 
 use super::{
     StoreError, Tx, dialect,
@@ -12,9 +12,6 @@ const LOAD_SQLITE: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 
 const MOVE: &str = "UPDATE scan_cursors SET next_seq = $4 WHERE edge_id = $1 AND boot = $2 AND next_seq = $3";
 
 /// The sequence number expected next of a boot; the row stays locked until the transaction ends.
-///
-/// # Errors
-/// The database failed.
 pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, StoreError> {
     let boot = signed(boot);
     on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(boot).execute(c).await.map(|_| ()))?;
@@ -27,7 +24,7 @@ pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, Stor
 /// Moves the cursor from the expected value.
 ///
 /// # Errors
-/// The database failed, or the cursor is not where the caller saw it.
+/// The cursor is not where the caller saw it.
 pub async fn move_cursor(tx: &mut Tx, edge: &str, boot: u64, from: u64, to: u64) -> Result<(), StoreError> {
     let moved = on_db!(&mut **tx, |c| sqlx::query(MOVE)
         .bind(edge)

@@ -1,8 +1,7 @@
 //! Cases: items that an assessment suspects, for a person to decide on.
 //!
-//! An item has at most one case of each kind. Scans that are believed open it and add to its evidence; a person
-//! dismisses or confirms it. A dismissed case opens again by new evidence only, a confirmed one stays as it is until a
-//! person changes it.
+//! An item has at most one case of each kind. Believed scans open it and add to its evidence; a person dismisses or
+//! confirms it. A dismissed case reopens only on new evidence; a confirmed one stays until a person changes it.
 
 use std::{collections::BTreeSet, str::FromStr};
 
@@ -24,7 +23,7 @@ use super::{
 /// Longest reason of a decision, in characters.
 pub const MAX_REASON: usize = 1_024;
 
-/// Most entries of a history; the oldest ones make room.
+/// Most entries of a history; the oldest ones are dropped.
 pub const MAX_HISTORY: usize = 50;
 
 /// Most countries and signs of the evidence: there are some 250 countries, and fewer than 20 signs.
@@ -33,7 +32,7 @@ const MAX_NAMES: usize = 300;
 /// Signs that an inspector saw: each inspection is new evidence.
 const INSPECTIONS: [&str; 3] = ["physicalChecks", "watermarkChecks", "markingsChecks"];
 
-/// What a case is about.
+/// The subject of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CaseKind {
     /// The item may be a copy.
@@ -68,11 +67,11 @@ impl FromStr for CaseKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CaseStatus {
-    /// Nobody decided yet, or new evidence came.
+    /// Not decided yet, or reopened by new evidence.
     Open,
-    /// The evidence so far says nothing.
+    /// The evidence so far is dismissed.
     Dismissed,
-    /// It is so, whatever scans come.
+    /// Confirmed; later scans do not change it.
     Confirmed,
 }
 
@@ -99,7 +98,7 @@ impl FromStr for CaseStatus {
     }
 }
 
-/// What speaks for a case: the most that its scans said since the item was commissioned.
+/// The evidence of a case: the maximum over its scans since the item was commissioned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
@@ -109,13 +108,13 @@ pub struct Evidence {
     pub at: UnixMillis,
     /// The greatest points of a duplicate.
     pub points: u32,
-    /// What they amounted to.
+    /// Their level.
     pub level: Level,
     /// Names of the signs that were seen.
     pub signs: BTreeSet<String>,
     /// Countries outside of the markets.
     pub countries: BTreeSet<String>,
-    /// What that scan's assessment said.
+    /// The reason of that scan's assessment.
     pub reason: String,
     /// The commissioning that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +144,7 @@ impl Evidence {
         since.is_none_or(|since| self.since.map_or(self.at >= since, |own| own >= since))
     }
 
-    /// It with what was found; what is of before a commissioning makes room.
+    /// Merges new evidence; evidence from before a new commissioning is dropped.
     fn with(self, found: Self) -> Self {
         if !self.is_of(found.since) {
             return found;
@@ -182,7 +181,7 @@ impl DecidedBy {
     }
 }
 
-/// What was decided, by whom, when, why and on what evidence.
+/// A decision: status, person, time, reason and the evidence it was based on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
@@ -191,7 +190,7 @@ pub struct Decision {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// By whom.
+    /// The person who decided.
     pub by: DecidedBy,
     /// When.
     pub at: UnixMillis,
@@ -199,13 +198,13 @@ pub struct Decision {
     pub evidence: Evidence,
 }
 
-/// What a case holds beside its state; stored as one document.
+/// The details of a case besides its state; stored as one document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDetails {
     /// What speaks for it.
     pub evidence: Evidence,
-    /// The decision that holds; nothing while it is open because nobody decided or new evidence came.
+    /// The current decision; `None` while the case is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// Every change of its state, the oldest first, at most [`MAX_HISTORY`].
@@ -243,9 +242,9 @@ impl CaseState {
         self
     }
 
-    /// The case after an assessment at `now` found something; `None` where it adds nothing.
+    /// The case after an assessment at `now` found something; `None` if it adds nothing.
     ///
-    /// What a dismissal covers adds nothing; what it does not cover opens the case again.
+    /// Evidence that a dismissal covers adds nothing; other evidence reopens the case.
     #[must_use]
     pub fn meets(mut self, kind: CaseKind, found: Evidence, now: UnixMillis) -> Option<Self> {
         let dismissed = self.details.decision.as_ref().filter(|_| self.status == CaseStatus::Dismissed);
@@ -291,9 +290,9 @@ pub struct Case {
     pub project: Option<ProjectId>,
     /// The Thng.
     pub thng: ThngId,
-    /// What the Thng was an instance of when it was opened.
+    /// The Thng's product when the case was opened.
     pub product: Option<ProductId>,
-    /// What it is about.
+    /// Its kind.
     pub kind: CaseKind,
     /// When it was opened first.
     pub created_at: UnixMillis,
@@ -309,7 +308,7 @@ impl Case {
     }
 }
 
-/// What a person decides: the body of `PUT /authentication/cases/:id`.
+/// A decision: the body of `PUT /authentication/cases/:id`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionRequest {
     /// The new state.

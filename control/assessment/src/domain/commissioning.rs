@@ -1,5 +1,4 @@
-//! Commissioning: which states a Thng goes through, and what stands against a step (contract: Thng
-//! commissioning state; decisions 9).
+//! Commissioning: the states of a Thng, and the reasons against a step (`control/README.md`, "Commissioning").
 
 use std::{fmt, str::FromStr};
 
@@ -13,7 +12,7 @@ use shared::{
 /// Most steps of a Thng that are remembered with it: items come back from a customer a few times at most.
 pub const MAX_STEPS: usize = 64;
 
-/// What a request wants.
+/// The requested step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The Thng becomes an instance of a product.
@@ -53,7 +52,7 @@ pub struct Factories<'a> {
     pub place: Option<(PlaceId, Option<&'a str>)>,
 }
 
-/// What is known when a step is decided.
+/// The facts for a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts<'a> {
     /// The Thng's state.
@@ -127,7 +126,7 @@ pub fn take(step: Step, facts: &Facts<'_>) -> Result<CommissionState, Vec<Refusa
         (Step::Commission, CommissionState::NotCommissioned | CommissionState::Decommissioned)
         | (Step::Decommission, CommissionState::Commissioned) => {}
         (Step::Commission, CommissionState::Commissioned) => refusals.push(Refusal::AlreadyCommissioned),
-        // Spec gap: the effect of these two is not shown; decisions 9 refuses both.
+        // Spec gap: the platform API does not show the effect of these two; both are refused.
         (Step::Decommission, CommissionState::NotCommissioned) => refusals.push(Refusal::NeverCommissioned),
         (Step::Decommission, CommissionState::Decommissioned) => {
             refusals.push(Refusal::AlreadyDecommissioned);
@@ -179,7 +178,7 @@ pub struct Taken {
     pub to: CommissionState,
 }
 
-/// What is remembered of a Thng that was commissioned at least once.
+/// The stored state of a Thng that was commissioned at least once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Commission {
@@ -226,12 +225,12 @@ impl Commission {
     }
 }
 
-/// A moment as somebody wrote it: ISO 8601 date and time with an offset (contract: CommissionDocument).
+/// A timestamp as the client wrote it: ISO 8601 date and time with an offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// The text.
     pub text: String,
-    /// What it means; of the fraction of a second three digits count.
+    /// Its value; three digits of the fraction of a second count.
     pub at: UnixMillis,
 }
 

@@ -1,4 +1,4 @@
-//! What requests of commissioning say (contract: Commissioning documents).
+//! Parses the bodies of commissioning requests.
 
 use serde_json::Value;
 use shared::{id::ProductId, identifier::Identifier};
@@ -35,7 +35,7 @@ pub struct FactoryMetadata {
     pub zone: Option<String>,
 }
 
-/// What a decommission says, and a commission too.
+/// Members that a decommission and a commission share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepDraft {
     /// Where it happened.
@@ -46,7 +46,7 @@ pub struct StepDraft {
     pub factory_metadata: Option<FactoryMetadata>,
 }
 
-/// What a commission says.
+/// The members of a commission.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommissionDraft {
     /// Where and when.
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decommission_names_no_product() {
+    fn a_decommission_takes_no_product() {
         let body = json!({"location": {"place": ID}, "occurredAt": "2026-11-22T08:15:30Z", "product": 7});
         let draft = StepDraft::parse(&body).unwrap();
         assert_eq!(draft.occurred_at.text, "2026-11-22T08:15:30Z");

@@ -1,4 +1,4 @@
-//! What results of assessments have in common, stored once for each account; and results made whole when they are read.
+//! Contexts of assessment results: data that results of one account share, stored once, and rejoined on read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +18,13 @@ const INSERT: &str = "INSERT INTO assessment_contexts (account_id, id, doc) VALU
 const PG_LIST: &str = "SELECT id, doc FROM assessment_contexts WHERE account_id = $1 AND id = ANY($2)";
 const SQLITE_LIST: &str = "SELECT id, doc FROM assessment_contexts WHERE account_id = $1 \
     AND id IN (SELECT value FROM json_each($2))";
-// One look for each id, whatever the statistics of the table say.
+// One index look-up per id, whatever the statistics of the table say.
 const PG_SCANS: &str = "SELECT t.id, t.doc FROM UNNEST($2::text[]) AS k (id) \
     CROSS JOIN LATERAL (SELECT id, account_id, doc FROM actions WHERE id = k.id LIMIT 1) t WHERE t.account_id = $1";
 const SQLITE_SCANS: &str = "SELECT id, doc FROM actions WHERE account_id = $1 \
     AND id IN (SELECT value FROM json_each($2))";
 
-/// Keeps what results were judged by; rows never change, so one that is there stays.
-///
-/// # Errors
-/// The database failed.
+/// Stores the context of results; rows never change, so an existing one is kept.
 pub async fn keep(tx: &mut Tx, account: AccountId, judged_by: &JudgedBy) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(INSERT)
         .bind(account.as_str())
@@ -39,7 +36,7 @@ pub async fn keep(tx: &mut Tx, account: AccountId, judged_by: &JudgedBy) -> Resu
     Ok(())
 }
 
-/// Makes those of some actions whole that are results in their short form; at most two statements for all of them.
+/// Completes those of some actions that are packed results; at most two statements for all of them.
 ///
 /// # Errors
 /// The database failed, or has not what a result refers to.

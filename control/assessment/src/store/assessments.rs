@@ -23,16 +23,16 @@ const UPDATE: &str = "UPDATE assessment_settings SET settings = $3, version = ve
 const PUT_VERDICT: &str = "UPDATE thngs SET verdict = $3 WHERE account_id = $1 AND id = $2 \
     AND (verdict IS NULL OR verdict <> $3)";
 
-/// Settings as they are stored; of nobody's own the version is 0.
+/// Settings as they are stored; version 0 if there are none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stored {
     /// The project or product that they are of; empty for the account.
     pub owner: String,
-    /// What it set.
+    /// The settings.
     pub settings: Overrides,
     /// How often they were replaced.
     pub version: i64,
-    /// When they were made.
+    /// Creation time.
     pub created_at: UnixMillis,
     /// When they were replaced last.
     pub updated_at: UnixMillis,
@@ -51,9 +51,6 @@ fn stored((owner, Json(settings), version, created_at, updated_at): Row) -> Stor
 }
 
 /// The settings of an owner; empty for the account itself.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, account: AccountId, owner: &str) -> Result<Option<Stored>, StoreError> {
     let row: Option<Row> =
         on_db!(conn, |c| sqlx::query_as(FIND).bind(account.as_str()).bind(owner).fetch_optional(c).await)?;
@@ -61,18 +58,12 @@ pub async fn find(conn: &mut Conn, account: AccountId, owner: &str) -> Result<Op
 }
 
 /// Those settings that some owners have, in no order.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, account: AccountId, owners: &[String]) -> Result<Vec<Stored>, StoreError> {
     let rows = dialect::fetch_in_list!(conn, Row, PG_LIST, SQLITE_LIST, [account.as_str()], owners)?;
     Ok(rows.into_iter().map(stored).collect())
 }
 
-/// Replaces the settings of an owner, if they are of this version; gives whether they were.
-///
-/// # Errors
-/// The database failed.
+/// Replaces the settings of an owner, if they are of this version; returns whether they were.
 pub async fn put(
     tx: &mut Tx,
     account: AccountId,
@@ -90,10 +81,7 @@ pub async fn put(
     Ok(written == 1)
 }
 
-/// Puts the verdict on a Thng; gives whether it was another one before.
-///
-/// # Errors
-/// The database failed.
+/// Puts the verdict on a Thng; returns whether it was another one before.
 pub async fn put_verdict(
     tx: &mut Tx,
     account: AccountId,

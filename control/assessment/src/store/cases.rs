@@ -1,4 +1,4 @@
-//! The table of cases. Whoever writes one has locked its Thng: see `item_standings::lock`.
+//! The table of cases. A writer must hold the lock of the Thng: see `item_standings::lock`.
 
 use shared::{
     id::{AccountId, CaseId, ThngId},
@@ -84,9 +84,6 @@ impl TryFrom<Row> for Case {
 }
 
 /// A case of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, account: AccountId, id: CaseId) -> Result<Option<Case>, StoreError> {
     let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
@@ -97,17 +94,11 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: CaseId) -> Result<Opt
 }
 
 /// A page of cases.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Case>, StoreError> {
     listing::page::<Row, Case>(conn, &LIST, selection, Case::position).await
 }
 
-/// Adds a case; gives whether the Thng had none of its kind.
-///
-/// # Errors
-/// The database failed.
+/// Adds a case; returns whether the Thng had none of its kind.
 pub async fn insert(tx: &mut Tx, account: AccountId, case: &Case) -> Result<bool, StoreError> {
     let state = &case.state;
     let added = on_db!(&mut **tx, |c| sqlx::query(INSERT)
@@ -127,10 +118,7 @@ pub async fn insert(tx: &mut Tx, account: AccountId, case: &Case) -> Result<bool
     Ok(added == 1)
 }
 
-/// Writes the state of a case that is of this version; gives whether it still was.
-///
-/// # Errors
-/// The database failed.
+/// Writes the state of a case that is of this version; returns whether it still was.
 pub async fn update(
     tx: &mut Tx,
     account: AccountId,
@@ -153,9 +141,6 @@ pub async fn update(
 }
 
 /// Removes the cases of a Thng that is removed.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete_of_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(account.as_str())

@@ -1,4 +1,4 @@
-//! What the factory declared of Thngs: it stands beside their other columns and goes with them.
+//! The commissioning state of Thngs, stored in columns of their table.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
@@ -23,8 +23,8 @@ const ENCODED: &str = "SELECT EXISTS (SELECT 1 FROM actions WHERE account_id = $
 const OF_PRODUCT: &str = "SELECT t.id FROM identifiers i JOIN thngs t ON t.id = i.resource_id \
     WHERE i.account_id = $1 AND i.kind = 'thng' AND i.key = $2 AND i.value = $3 AND t.product_id = $4 \
     ORDER BY t.id LIMIT 2";
-// One look into the index `thngs_commissioned` for all Thngs of a product, which are a part of the list $2 from $4 to
-// $5. `IS TRUE` keeps Postgres from an index by the account where nothing was analysed since the table grew.
+// One look-up in the index `thngs_commissioned` for all Thngs of a product, which are the part of the list $2 from $4
+// to $5. `IS TRUE` keeps Postgres from using an index by account if nothing was analysed since the table grew.
 const PG_PAIRS: &str = "SELECT k.value, t.serial, t.commission_state, t.occurred_at, t.latest \
     FROM UNNEST($3::text[], $4::int[], $5::int[]) AS k (value, first, last) \
     CROSS JOIN LATERAL (SELECT array_agg(resource_id) AS ids FROM identifiers \
@@ -42,10 +42,7 @@ const SQLITE_PAIRS: &str = "WITH p AS MATERIALIZED (SELECT key, value ->> '$[0]'
     AND t.commission_product = q.resource_id AND t.commission_state IS NOT NULL AND t.account_id = $1 \
     GROUP BY p.key";
 
-/// What is on record of a Thng; `None` when it was never commissioned, or is not there.
-///
-/// # Errors
-/// The database failed.
+/// The commissioning state of a Thng; `None` when it was never commissioned or does not exist.
 pub async fn find(
     conn: &mut Conn,
     account: AccountId,
@@ -62,7 +59,7 @@ pub async fn find(
 /// Puts a Thng's step on record; the Thng is locked by the caller.
 ///
 /// # Errors
-/// The database failed, or the Thng is gone.
+/// The Thng is gone.
 pub async fn put(
     tx: &mut Tx,
     account: AccountId,
@@ -82,9 +79,6 @@ pub async fn put(
 }
 
 /// Whether a Thng has an `encodings` action.
-///
-/// # Errors
-/// The database failed.
 pub async fn is_encoded(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<bool, StoreError> {
     let (found,): (bool,) = on_db!(conn, |c| sqlx::query_as(ENCODED)
         .bind(account.as_str())
@@ -95,9 +89,6 @@ pub async fn is_encoded(conn: &mut Conn, account: AccountId, thng: ThngId) -> Re
 }
 
 /// The one Thng of a product that has an identifier; `None` when none or several are.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_of_product(
     conn: &mut Conn,
     account: AccountId,
@@ -117,7 +108,7 @@ pub async fn find_of_product(
     }
 }
 
-/// What is on record of one pair of a list.
+/// The stored state of one pair of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The state.
@@ -131,12 +122,9 @@ pub struct Found {
 /// The identifiers of product and Thng, and the rest.
 type PairRow = (String, String, String, String, i64);
 
-/// What is on record of pairs whose Thng was last commissioned as their product, in their order and by one statement.
+/// The states of pairs whose Thng was last commissioned as their product, in their order and by one statement.
 ///
 /// Of several Thngs with the identifiers of one pair, the one with the latest step counts.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(
     conn: &mut Conn,
     account: AccountId,
@@ -144,7 +132,7 @@ pub async fn list(
 ) -> Result<Vec<Option<Found>>, StoreError> {
     let mut by_product: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for pair in pairs {
-        // As it is kept, and as it was given: older releases kept that.
+        // In normalised form, and as given, which older releases stored.
         for product in [gtin::canonical(&pair.product), pair.product.clone()] {
             by_product.entry(product).or_default().insert(&pair.thng);
         }
@@ -176,7 +164,7 @@ pub async fn list(
             let firsts: Vec<i32> = iter::once(1).chain(lasts.iter().map(|last| last + 1)).collect();
             let firsts = &firsts[..products.len()];
             let query = sqlx::query_as(PG_PAIRS).bind(account.as_str()).bind(thngs).bind(products);
-            // Row by row: nothing bounds how many Thngs an account gives the same identifiers.
+            // Row by row: the number of Thngs with the same identifiers is not bounded.
             let mut rows = query.bind(firsts).bind(lasts).fetch(c);
             while let Some(row) = rows.try_next().await? {
                 take(row)?;

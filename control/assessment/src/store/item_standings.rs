@@ -1,4 +1,4 @@
-//! What does not fade of an item's assessments: the scan that wrote its verdict, its greatest points, and its cases.
+//! Permanent assessment state of an item: the scan that set its verdict, its greatest points, and its cases.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ const PUT: &str = "INSERT INTO item_standings (thng_id, account_id, scanned_at, 
     points = $4, level = $5, scan_id = $6, points_at = $7, standing = $8, peak = $9";
 const DELETE: &str = "DELETE FROM item_standings WHERE account_id = $1 AND thng_id = $2";
 
-/// What is kept of an item's assessments.
+/// The permanent assessment state of an item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kept {
     /// Its standing; nothing before the first assessment.
@@ -149,10 +149,7 @@ fn case(
     Ok(Some(CaseState { id: parse("id", &id)?, status: parse("status", &status)?, version, details }))
 }
 
-/// What is kept of an item.
-///
-/// # Errors
-/// The database failed.
+/// The state of an item.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
     let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
@@ -162,11 +159,7 @@ pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<K
     row.map_or_else(|| Ok(Kept::default()), Kept::try_from)
 }
 
-/// What is kept of some Thngs of whatever accounts, which nobody else writes until the transaction ends; those that are
-/// gone are left out.
-///
-/// # Errors
-/// The database failed.
+/// The state of some Thngs of any accounts, locked until the transaction ends; deleted Thngs are left out.
 pub async fn lock(
     tx: &mut Tx,
     thngs: &[(AccountId, ThngId)],
@@ -186,18 +179,12 @@ pub async fn lock(
     each.collect()
 }
 
-/// What is kept of one, which nobody else writes until the transaction ends; nothing when the Thng is gone.
-///
-/// # Errors
-/// The database failed.
+/// The state of one Thng, locked until the transaction ends; empty when the Thng is gone.
 pub async fn lock_one(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
     Ok(lock(tx, &[(account, thng)]).await?.remove(&(account, thng)).unwrap_or_default())
 }
 
 /// Keeps the greatest points of an item, and the scan that wrote its verdict with its time.
-///
-/// # Errors
-/// The database failed.
 pub async fn put(
     tx: &mut Tx,
     account: AccountId,
@@ -222,10 +209,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Removes what is kept of a Thng that is removed.
-///
-/// # Errors
-/// The database failed.
+/// Deletes the state of a deleted Thng.
 pub async fn delete(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(account.as_str())

@@ -1,4 +1,4 @@
-//! The scan profiles of Thngs: read and written whole, under a lock of the row.
+//! Scan profiles of Thngs: read and written as a whole, under a row lock.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::domain::assessment::profile::{Observation, Profile, SESSIONS_SINCE};
 
 const FIND: &str =
     "SELECT profile, unverified, rules_version FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
-// Rows are made before they are locked: two that begin a profile at once wait for each other.
+// Rows are inserted before they are locked, so that two that start a profile at once wait for each other.
 const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
     SELECT t.id, t.account_id, ''::bytea, ''::bytea, $2 FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id \
     ON CONFLICT (thng_id) DO NOTHING";
@@ -41,7 +41,7 @@ const DELETE: &str = "DELETE FROM scan_profiles WHERE thng_id = $1";
 pub struct Stored {
     /// The profile.
     pub profile: Profile,
-    /// Whether an older release made it: it must be made again from the actions.
+    /// Whether an older release made it: then it must be rebuilt from the actions.
     pub is_outdated: bool,
 }
 
@@ -57,9 +57,6 @@ fn read((bytes, unverified, _): &Row, thng: &str) -> Result<Profile, StoreError>
 }
 
 /// The profile of a Thng; empty when it was never scanned.
-///
-/// # Errors
-/// The database failed.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Stored, StoreError> {
     let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
@@ -73,7 +70,7 @@ fn stored(row: &Row, thng: &str) -> Result<Stored, StoreError> {
     Ok(Stored { profile: read(row, thng)?, is_outdated: is_outdated(row.2) })
 }
 
-/// What version of the rules makes profiles now, as it is stored.
+/// The version of the rules that builds profiles now, as stored.
 const VERSION: i32 = SESSIONS_SINCE as i32;
 
 /// Every release that has the column writes its own version with each profile that it writes: so one that an older
@@ -82,7 +79,7 @@ fn is_outdated(rules_version: Option<i32>) -> bool {
     rules_version.is_none_or(|version| version < VERSION)
 }
 
-/// A Thng whose profile an older release made.
+/// A Thng whose profile was built by an older release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outdated {
     /// Its account.
@@ -92,9 +89,6 @@ pub struct Outdated {
 }
 
 /// The next `limit` outdated profiles after a Thng, in order of ids.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_outdated(conn: &mut Conn, after: &str, limit: u32) -> Result<Vec<Outdated>, StoreError> {
     let statement = match conn {
         Conn::Pg(_) | Conn::PgTx(_) => PG_LIST,
@@ -113,10 +107,7 @@ pub async fn list_outdated(conn: &mut Conn, after: &str, limit: u32) -> Result<V
         .collect()
 }
 
-/// The profile of a Thng, which nobody else writes until the transaction ends; `None` when it was never scanned.
-///
-/// # Errors
-/// The database failed.
+/// The profile of a Thng, locked until the transaction ends; `None` when it was never scanned.
 pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Stored>, StoreError> {
     let statement = dialect::pick(tx, PG_LOCK_ONE, SQLITE_LOCK_ONE);
     let row: Option<Row> =
@@ -124,12 +115,9 @@ pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Stored>, StoreErro
     row.map(|row| stored(&row, thng.as_str())).transpose()
 }
 
-/// Takes scans into the profiles of their Thngs; those of Thngs that are gone are passed over.
+/// Adds scans to the profiles of their Thngs; those of deleted Thngs are skipped.
 ///
-/// Gives the Thngs whose profiles are outdated: they are locked, and nothing was added to them.
-///
-/// # Errors
-/// The database failed.
+/// Returns the Thngs whose profiles are outdated: they are locked, and nothing was added to them.
 pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<ThngId>, StoreError> {
     let mut of_thngs: BTreeMap<String, Vec<&Observation>> = BTreeMap::new();
     for (thng, seen) in scans {
@@ -171,10 +159,7 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
     Ok(outdated)
 }
 
-/// Replaces the profile of a Thng, made anew from its scans.
-///
-/// # Errors
-/// The database failed.
+/// Replaces the profile of a Thng with one that was rebuilt from its scans.
 pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile) -> Result<(), StoreError> {
     write(tx, vec![(thng.to_string(), bytes_of(profile))]).await
 }
@@ -191,7 +176,7 @@ async fn write(tx: &mut Tx, changed: Vec<(String, Bytes)>) -> Result<(), StoreEr
         Raw::Pg(c) => {
             let (ids, bytes): (Vec<String>, Vec<Bytes>) = changed.into_iter().unzip();
             let (profiles, unverified): (Vec<Vec<u8>>, Vec<Vec<u8>>) = bytes.into_iter().unzip();
-            // Planned each time, as what was planned for a small table reads all of a large one.
+            // Planned each time, because a plan for a small table reads all of a large one.
             sqlx::query(PG_WRITE)
                 .persistent(false)
                 .bind(ids)
@@ -212,9 +197,6 @@ async fn write(tx: &mut Tx, changed: Vec<(String, Bytes)>) -> Result<(), StoreEr
 }
 
 /// Removes the profile of a Thng that is removed.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete(tx: &mut Tx, thng: ThngId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(thng.as_str()).execute(c).await.map(|_| ()))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Batches: what Thngs of one run of production belong together by, and what tasks work for.
+//! Batches: group the Thngs of one production run. Tasks belong to a batch.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub struct Batch {
     pub details: BatchDetails,
 }
 
-/// What a create or update of a batch says; `None` is not said.
+/// The members of a create or update of a batch; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BatchChange {
     /// Its name, required on create.

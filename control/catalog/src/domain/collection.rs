@@ -1,4 +1,4 @@
-//! Collections: their members, and how they nest (decisions 4).
+//! Collections: their members, and how they nest.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub struct Collection {
     pub details: CollectionDetails,
 }
 
-/// What a create or update of a collection says; `None` is not said.
+/// The members of a create or update of a collection; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CollectionChange {
     /// Its name, required on create.
@@ -79,7 +79,7 @@ impl CollectionChange {
     }
 }
 
-/// Reads a body that is an array of ids; one that is there twice counts once.
+/// Parses a body that is an array of ids; duplicates count once.
 ///
 /// # Errors
 /// Every fault found, each naming its item.

@@ -1,4 +1,4 @@
-//! Files: their members, the signatures of their URLs, and how their bytes are shown (decisions 4).
+//! Files: their members, the signatures of their URLs, and the headers of their content.
 
 use std::fmt::Write;
 
@@ -21,13 +21,13 @@ use super::{
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 // Spec gap: how long signed URLs are good for is not shown.
-/// How long an upload URL may be begun with: a person's pace, and slow lines finish what they began.
+/// How long an upload may be started with a URL; an upload that was started may take longer.
 pub const UPLOAD_URL_MS: i64 = 60 * 60 * 1_000;
 
 /// How long the content URL of a private file opens it without a key.
 pub const CONTENT_URL_MS: i64 = 60 * 60 * 1_000;
 
-/// What a file without a type is served as.
+/// The media type of a file without one.
 pub const DEFAULT_TYPE: &str = "application/octet-stream";
 
 /// Types that a browser may show; none of them can run anything. The rest is downloaded.
@@ -56,7 +56,7 @@ pub struct Content {
     pub blob: String,
     /// How many they are.
     pub size_bytes: u64,
-    /// What tells them from others, without quotes.
+    /// Identifies the content, without quotes.
     pub etag: String,
 }
 
@@ -75,7 +75,7 @@ pub struct File {
     pub content: Option<Content>,
 }
 
-/// What a create or update of a file says; `None` is not said.
+/// The members of a create or update of a file; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileChange {
     /// Its name, required on create.
@@ -137,7 +137,7 @@ impl FileChange {
     }
 }
 
-/// Whether a text is a media type that may stand in a header: `type/subtype`, with parameters or without.
+/// Whether a text is a valid media type for a header: `type/subtype`, with or without parameters.
 #[must_use]
 pub fn is_media_type(text: &str) -> bool {
     let is_token = |part: &str| {
@@ -153,7 +153,7 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// `Content-Disposition`: what a browser could run from our origin is downloaded, never shown.
+/// `Content-Disposition`: content that a browser could execute in our origin is downloaded, never shown.
 #[must_use]
 pub fn disposition(name: &str, media_type: &str) -> String {
     let essence = essence(media_type).to_ascii_lowercase();
@@ -170,7 +170,7 @@ pub fn disposition(name: &str, media_type: &str) -> String {
     format!("{way}; filename*=UTF-8''{encoded}")
 }
 
-/// What a signed URL allows.
+/// The operation that a signed URL allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purport {
     /// To write the content: `PUT`.
@@ -216,7 +216,7 @@ pub fn content_path(id: FileId) -> String {
     format!("/files/{id}/content")
 }
 
-/// The file whose `contentUrl` this is: its path counts, be the host or the signature what they may.
+/// The file of a `contentUrl`: only its path counts, not the host or the signature.
 #[must_use]
 pub fn id_of_content_url(url: &str) -> Option<FileId> {
     let path = url.split(['?', '#']).next()?;
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_run_is_never_shown() {
+    fn executable_content_is_never_shown_inline() {
         for (name, media_type, expected) in [
             ("a.txt", "text/plain", "inline; filename*=UTF-8''a.txt"),
             ("a.png", "Image/PNG; x=y", "inline; filename*=UTF-8''a.png"),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_good_for_one_file_one_way_and_a_time() {
+    fn a_signature_is_valid_for_one_file_one_method_and_a_limited_time() {
         let (key, other) = ([1; 32], [2; 32]);
         let (id, another) = (FileId::new(1, [1; 16]), FileId::new(1, [2; 16]));
         let (at, later) = (UnixMillis(1_000), UnixMillis(1_001));

@@ -1,4 +1,4 @@
-//! Places: their members, and how a change merges into them (decisions 4).
+//! Places: their members, and how an update merges into them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -46,7 +46,7 @@ pub struct Place {
     pub details: PlaceDetails,
 }
 
-/// What a create or update of a place says; `None` is not said.
+/// The members of a create or update of a place; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlaceChange {
     /// Its name, required on create.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_replaces_what_it_says() {
+    fn an_update_replaces_the_members_given() {
         let place = Place {
             id: PlaceId::new(1, [1; 16]),
             stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },

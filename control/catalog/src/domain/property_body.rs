@@ -1,4 +1,4 @@
-//! Reads the bodies that write properties (contract: PropertyDocument; decisions 7).
+//! Parses the bodies of requests that write properties.
 
 use std::collections::HashSet;
 
@@ -84,7 +84,7 @@ pub fn parse_initial(value: &Value) -> Result<Vec<NewPoint>, Vec<String>> {
 }
 
 fn parse_items(items: &[Value], path_key: Option<&PropertyKey>) -> Result<Vec<NewPoint>, Vec<String>> {
-    /// Faults that are named; a body of thousands of wrong items says enough with these.
+    /// Most faults that are reported; for a body of thousands of invalid items these are enough.
     const MAX_FAULTS: usize = 100;
     if items.len() > MAX_POINTS {
         return Err(vec![format!("The body must have at most {MAX_POINTS} items, not {}.", items.len())]);

@@ -1,4 +1,4 @@
-//! What holders of public keys may write into resources: nothing that a verdict goes by.
+//! What holders of public keys may write into resources: nothing that a verdict depends on.
 
 use serde_json::{Map, Value};
 
@@ -7,9 +7,9 @@ use super::{
     resource::{Thng, ThngChange},
 };
 
-/// Takes from a change what a Thng may say of itself; gives a fault for each other member that it would change.
+/// Reduces an update by a Thng's key to members that it may write; returns a fault for each other one.
 ///
-/// `writable` are the custom fields that the account lets Things write; the others stay as they are.
+/// `writable` are the custom fields that the account lets Thngs write; the others are kept.
 pub fn confine_thng(stored: &Thng, change: &mut ThngChange, writable: &[String]) -> Vec<String> {
     let (known, new) = (&stored.details, &change.details);
     let mut faults: Vec<String> = [
@@ -38,7 +38,7 @@ pub fn confine_thng(stored: &Thng, change: &mut ThngChange, writable: &[String])
             fields.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }
-    // Said already where it is a custom field.
+    // Already reported if it is a custom field.
     for fault in keep_authority(Some(&stored.details.common), &mut change.details.common) {
         if !faults.contains(&fault) {
             faults.push(fault);
@@ -71,10 +71,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thng_writes_what_it_may_say_of_itself() {
+    fn a_thng_can_only_write_its_writable_members() {
         for (body, faults) in [
             (json!({"name": "new", "description": "d", "tags": ["b"]}), vec![]),
-            // What it read may come back.
+            // Values that it read may be sent back.
             (json!({"identifiers": {"gs1:21": "A"}, "customFields": {"colour": "red"}}), vec![]),
             (json!({"customFields": {"note": 2}}), vec![]),
             (json!({"customFields": {"colour": "blue"}}), vec!["customFields.colour"]),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_verdicts_go_by_stays() {
+    fn members_that_verdicts_depend_on_are_kept() {
         let common = stored().details.common;
         for (stored, body, faults) in [
             (None, json!({"customFields": {"a": 1}, "tags": ["x"]}), vec![]),

@@ -1,4 +1,4 @@
-//! Products and Thngs: their members, and how a change merges into them (decisions 1 and 4).
+//! Products and Thngs: their members, and how an update merges into them.
 
 use std::collections::BTreeMap;
 
@@ -59,18 +59,18 @@ pub struct Product {
     pub name: String,
     /// Everything else.
     pub details: ProductDetails,
-    /// Latest values of its properties, as far as its document shows them and whoever asked may read them.
+    /// Latest values of its properties, as far as the caller may read them.
     pub properties: BTreeMap<String, Value>,
 }
 
-/// What a create or update of a product says; `None` is not said.
+/// The members of a create or update of a product; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProductChange {
     /// Its name, required on create.
     pub name: Option<String>,
     /// Everything else.
     pub details: ProductDetails,
-    /// First values of its properties; heard on create only.
+    /// Initial values of its properties; on create only.
     pub properties: Vec<NewPoint>,
 }
 
@@ -111,29 +111,29 @@ pub struct Thng {
     pub collections: Vec<CollectionId>,
     /// Everything else.
     pub details: ThngDetails,
-    /// Latest values of its properties, as far as its document shows them and whoever asked may read them.
+    /// Latest values of its properties, as far as the caller may read them.
     pub properties: BTreeMap<String, Value>,
 }
 
-/// What a create or update of a Thng says; `None` is not said.
+/// The members of a create or update of a Thng; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThngChange {
     /// Its name, required on create.
     pub name: Option<String>,
     /// Its product, which must exist.
     pub product: Option<ProductId>,
-    /// The collections it shall be in, which must exist.
+    /// The collections it should be in, which must exist.
     pub collections: Option<Vec<CollectionId>>,
     /// Where it is, read on create only.
     pub location: Option<Location>,
     /// Everything else.
     pub details: ThngDetails,
-    /// First values of its properties; heard on create only.
+    /// Initial values of its properties; on create only.
     pub properties: Vec<NewPoint>,
 }
 
 impl Thng {
-    /// A Thng that is made at `now`, in no collection.
+    /// A Thng created at `now`, in no collection.
     #[must_use]
     pub fn new(
         id: ThngId,
@@ -180,7 +180,7 @@ mod tests {
     use crate::domain::{location::Coordinates, scopes::Scopes};
 
     #[test]
-    fn a_change_replaces_what_it_says_and_keeps_the_rest() {
+    fn an_update_replaces_the_members_given_and_keeps_the_rest() {
         let product = Product {
             id: ProductId::new(1, [1; 16]),
             stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_document_reads_back_and_an_old_one_too() {
+    fn current_and_old_documents_are_read() {
         let details = ThngDetails {
             common: Common {
                 custom_fields: Some(Map::from_iter([("Serial".to_owned(), Value::from(1))])),

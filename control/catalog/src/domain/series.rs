@@ -1,4 +1,4 @@
-//! Series for plots: the numbers of a history, in buckets of one width (issue 5).
+//! Series for plots: the numeric history of a property, aggregated in buckets of equal width.
 
 use shared::time::UnixMillis;
 
@@ -36,7 +36,7 @@ impl Span {
     }
 }
 
-/// What the numbers of a bucket are like; buckets without any are left out.
+/// The aggregates of a bucket; empty buckets are left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bucket {
     /// Its first millisecond.
@@ -54,7 +54,7 @@ pub struct Bucket {
 /// A series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it covers; `None` when there is no number.
+    /// The period it covers; `None` when there is no number.
     pub span: Option<Span>,
     /// Its buckets, by time.
     pub buckets: Vec<Bucket>,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_cut_into_equal_parts() {
+    fn a_period_is_divided_into_equal_buckets() {
         let cut = |from, to, points| Span::cut(UnixMillis(from), UnixMillis(to), points).map(|s| s.width_ms);
         for (from, to, points, expected) in [
             (0, 9, 10, Some(1)),
@@ -82,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_time_has_one_bucket_and_there_are_not_too_many(
+        fn each_time_has_one_bucket_and_the_count_is_bounded(
             from in -8_640_000_000_000_000_i64..8_640_000_000_000_000,
             length in 0..1_000_000_000_000_i64,
             points in 1..=MAX_POINTS,

@@ -1,4 +1,4 @@
-//! The bytes of files: a folder or an S3 bucket.
+//! The content of files: a folder or an S3 bucket.
 
 use std::{os::unix::fs::DirBuilderExt as _, path::Path as FsPath, sync::Arc, time::Duration};
 
@@ -46,7 +46,7 @@ pub struct Blobs {
     max_bytes: u64,
 }
 
-/// What was written.
+/// The written blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// How many bytes.
@@ -79,10 +79,10 @@ impl From<object_store::Error> for WriteError {
 }
 
 impl Blobs {
-    /// Keeps blobs below a folder, which is made; what a killed process left half-written is removed.
+    /// Stores blobs in a folder, which is created; partial files of killed processes are deleted.
     ///
     /// # Errors
-    /// The folder cannot be made or read.
+    /// The folder cannot be created or read.
     pub fn in_folder(folder: &FsPath, max_bytes: u64) -> Result<Self, StoreError> {
         let fault = |error: std::io::Error| {
             StoreError::Row(format!("the folder of files {}: {error}", folder.display()))
@@ -119,7 +119,7 @@ impl Blobs {
         if self.prefix.is_empty() { Path::from(key) } else { Path::from(format!("{}/{key}", self.prefix)) }
     }
 
-    /// Writes a blob as it comes in; it is there whole, or nothing is.
+    /// Writes a blob as its bytes arrive: completely, or not at all.
     ///
     /// # Errors
     /// [`WriteError`]; what was written so far is removed.
@@ -131,7 +131,7 @@ impl Blobs {
         self.write_at_rate(key, body, Rate::default()).await
     }
 
-    /// The same, of a body that has to come at a rate.
+    /// The same, for a body that must arrive at a minimum rate.
     ///
     /// # Errors
     /// [`WriteError`]; what was written so far is removed.
@@ -147,7 +147,7 @@ impl Blobs {
             Ok(written) => Ok(written),
             Err(error) => {
                 if let Some(mut upload) = upload {
-                    // What the store keeps of it is for its own clean-up then.
+                    // If this fails, the store's own clean-up deletes the parts.
                     let _ = upload.abort().await;
                 }
                 Err(error)
@@ -186,7 +186,7 @@ impl Blobs {
             while buffer.len() >= PART_BYTES {
                 let part = buffer.split_to(PART_BYTES).freeze();
                 self.put_part(path, upload, part).await?;
-                // What the store takes is not the client's time.
+                // Time spent by the store is not counted against the client.
                 (window_ends, came) = (Instant::now() + rate.window, 0);
             }
         }
@@ -219,9 +219,6 @@ impl Blobs {
     }
 
     /// Whether there is a blob.
-    ///
-    /// # Errors
-    /// The store failed.
     pub async fn contains(&self, key: &str) -> Result<bool, StoreError> {
         match self.store.head(&self.path(key)).await {
             Ok(_) => Ok(true),
@@ -231,9 +228,6 @@ impl Blobs {
     }
 
     /// The bytes of a blob as they are read; `None` when it is gone.
-    ///
-    /// # Errors
-    /// The store failed.
     pub async fn read(
         &self,
         key: &str,
@@ -245,10 +239,7 @@ impl Blobs {
         }
     }
 
-    /// Removes a blob; one that is not there is removed already.
-    ///
-    /// # Errors
-    /// The store failed.
+    /// Deletes a blob; an absent one counts as deleted.
     pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
         match self.store.delete(&self.path(key)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -292,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn blobs_are_whole_or_not_there() {
+    async fn blobs_are_complete_or_absent() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Blobs::in_folder(dir.path(), 12 << 20).unwrap();
         for (count, what) in [(0, "nothing"), (1, "one put"), (5, "one part"), (12, "parts and a rest")] {
@@ -324,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_killed_process_left_is_removed() {
+    async fn files_of_killed_processes_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Blobs::in_folder(dir.path(), 1 << 20).unwrap();
         blobs.write("a/b", &mut chunks(1)).await.unwrap();

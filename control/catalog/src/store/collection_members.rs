@@ -1,4 +1,4 @@
-//! What is in collections: Thngs and other collections.
+//! The members of collections: Thngs and other collections.
 
 use shared::id::{AccountId, CollectionId, ThngId};
 
@@ -36,7 +36,7 @@ const PG_BELOW: &str = "SELECT DISTINCT member_id FROM collection_collections WH
 const SQLITE_BELOW: &str = "SELECT DISTINCT member_id FROM collection_collections WHERE account_id = $1 \
     AND collection_id IN (SELECT value FROM json_each($2))";
 
-/// Which way to look from a collection.
+/// Direction of the search from a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// At those that hold it.
@@ -46,9 +46,6 @@ pub enum Direction {
 }
 
 /// Adds those of some ids that are Thngs of the account; those that are in stay.
-///
-/// # Errors
-/// The database failed.
 pub async fn add_thngs(
     tx: &mut Tx,
     account: AccountId,
@@ -67,10 +64,7 @@ pub async fn add_thngs(
     Ok(())
 }
 
-/// Takes a Thng out; gives whether it was in.
-///
-/// # Errors
-/// The database failed.
+/// Takes a Thng out; returns whether it was in.
 pub async fn remove_thng(
     tx: &mut Tx,
     account: AccountId,
@@ -81,9 +75,6 @@ pub async fn remove_thng(
 }
 
 /// Takes every Thng out.
-///
-/// # Errors
-/// The database failed.
 pub async fn remove_thngs(
     tx: &mut Tx,
     account: AccountId,
@@ -93,17 +84,11 @@ pub async fn remove_thngs(
 }
 
 /// Takes a Thng out of every collection.
-///
-/// # Errors
-/// The database failed.
 pub async fn forget_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
     execute(tx, FORGET_THNG, [account.as_str(), thng.as_str()], None).await.map(|_| ())
 }
 
 /// Adds those of some ids that are collections of the account; [`super::accounts::lock`] first.
-///
-/// # Errors
-/// The database failed.
 pub async fn add_collections(
     tx: &mut Tx,
     account: AccountId,
@@ -122,10 +107,7 @@ pub async fn add_collections(
     Ok(())
 }
 
-/// Takes a collection out of another; gives whether it was in.
-///
-/// # Errors
-/// The database failed.
+/// Takes a collection out of another; returns whether it was in.
 pub async fn remove_collection(
     tx: &mut Tx,
     account: AccountId,
@@ -137,9 +119,6 @@ pub async fn remove_collection(
 }
 
 /// Takes every collection out.
-///
-/// # Errors
-/// The database failed.
 pub async fn remove_collections(
     tx: &mut Tx,
     account: AccountId,
@@ -149,9 +128,6 @@ pub async fn remove_collections(
 }
 
 /// Forgets all that is in a collection, and that it is in others.
-///
-/// # Errors
-/// The database failed.
 pub async fn forget_collection(
     tx: &mut Tx,
     account: AccountId,
@@ -163,9 +139,6 @@ pub async fn forget_collection(
 }
 
 /// The next level from some collections.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_level(
     conn: &mut Conn,
     account: AccountId,

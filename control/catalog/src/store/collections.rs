@@ -45,9 +45,6 @@ impl Document for Collection {
 }
 
 /// A page of the collections in a collection, which the selection names as `in`.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_in_collection(
     conn: &mut Conn,
     selection: &Selection<'_>,

@@ -1,4 +1,4 @@
-//! The table of files, and the blobs that no file has.
+//! The table of files, and blobs without a file.
 
 use shared::{
     id::{AccountId, FileId},
@@ -82,9 +82,6 @@ impl Document for File {
 }
 
 /// The account of a file.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_account(conn: &mut Conn, id: FileId) -> Result<Option<AccountId>, StoreError> {
     let row: Option<(String,)> =
         on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(id.as_str()).fetch_optional(c).await)?;
@@ -92,27 +89,18 @@ pub async fn find_account(conn: &mut Conn, id: FileId) -> Result<Option<AccountI
 }
 
 /// Notes a blob that no file has, or will not have by `due_at` unless [`forget_garbage`] is called.
-///
-/// # Errors
-/// The database failed.
 pub async fn note_garbage(tx: &mut Tx, blob: &str, due_at: UnixMillis) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(NOTE_GARBAGE).bind(blob).bind(due_at.0).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
 /// Forgets a blob: a file has it, or it is removed.
-///
-/// # Errors
-/// The database failed.
 pub async fn forget_garbage(tx: &mut Tx, blob: &str) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(FORGET_GARBAGE).bind(blob).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
 /// Blobs that no file has and that are due.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_garbage(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<String>, StoreError> {
     let rows: Vec<(String,)> =
         on_db!(conn, |c| sqlx::query_as(LIST_GARBAGE).bind(now.0).bind(i64::from(limit)).fetch_all(c).await)?;

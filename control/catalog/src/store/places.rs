@@ -1,4 +1,4 @@
-//! The table of places, and the search of the nearest.
+//! The table of places, and the search for the nearest.
 
 use futures_util::TryStreamExt;
 use shared::id::{AccountId, PlaceId};
@@ -45,7 +45,7 @@ const IN_BOX: &str = "SELECT id, seq, latitude, longitude, doc -> 'scopes' FROM 
 const IN_BOX_OVER_DATE_LINE: &str = "SELECT id, seq, latitude, longitude, doc -> 'scopes' FROM places \
     WHERE account_id = $1 AND latitude >= $2 AND latitude <= $3 AND (longitude >= $4 OR longitude <= $5)";
 
-/// What a search looks at: id, insertion order, point, scopes.
+/// Columns of a search: id, insertion order, point, scopes.
 type Candidate = (String, i64, f64, f64, Option<Json<Scopes>>);
 
 /// The columns that only places have.
@@ -80,10 +80,7 @@ pub fn read_point(latitude: Option<f64>, longitude: Option<f64>) -> Result<Optio
     point.map(Some).ok_or_else(|| StoreError::Row(format!("point: {latitude}, {longitude}")))
 }
 
-/// Offers the ids of all places in a box that `admits` lets through; holds one row at a time.
-///
-/// # Errors
-/// The database failed.
+/// Offers the ids of all places in a box that `admits` accepts; holds one row at a time.
 pub async fn offer_in_box(
     conn: &mut Conn,
     account: AccountId,

@@ -1,7 +1,7 @@
-//! Properties of Thngs and products: the latest value of each, and the history behind it.
+//! Properties of Thngs and products: the latest value of each, and its history.
 //!
-//! History hangs on the number of a property, and whatever reads it goes through the property's own row: a
-//! property is gone as soon as that row is, and its points are removed later in bounded steps.
+//! History rows refer to the number of a property, and every read goes through the property's row. A property is gone
+//! as soon as that row is deleted; its points are removed later in bounded steps.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -98,10 +98,7 @@ pub struct Values<'a> {
     pub points: &'a [Point],
 }
 
-/// Writes values of Thngs and products that the transaction holds, each of which stands there once.
-///
-/// # Errors
-/// The database failed.
+/// Writes values of Thngs and products that the transaction has locked, each at most once.
 pub async fn write(tx: &mut Tx, values: &[Values<'_>], now: UnixMillis) -> Result<(), StoreError> {
     // In the order of resources and keys, in which all writers take the rows.
     let mut latest: BTreeMap<(&str, &PropertyKey), (AccountId, &Point)> = BTreeMap::new();
@@ -145,9 +142,6 @@ struct LatestRow {
 }
 
 /// The latest value of each property of a resource, in order of their first writing, each with its place.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_latest(
     conn: &mut Conn,
     account: AccountId,
@@ -179,9 +173,6 @@ pub async fn list_latest(
 }
 
 /// The latest value of one property.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_latest(
     conn: &mut Conn,
     account: AccountId,
@@ -235,9 +226,6 @@ impl TryFrom<HistoryRow> for Placed {
 ///
 /// The property is found first: with its number Postgres sees that the index of its points has their order, and
 /// without it sorts them all.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_history(
     conn: &mut Conn,
     account: AccountId,
@@ -272,10 +260,7 @@ async fn find(
         .await)?)
 }
 
-/// What the documents of resources show of their properties: of each the newest ones, up to a number and length.
-///
-/// # Errors
-/// The database failed.
+/// The properties in the documents of resources: the newest of each resource, up to a number and length.
 pub async fn list_shown(
     conn: &mut Conn,
     account: AccountId,
@@ -300,7 +285,7 @@ pub async fn list_shown(
     Ok(found)
 }
 
-/// What is left to do of a removal.
+/// The remaining work of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     /// Nothing that can be read.
@@ -310,9 +295,6 @@ pub enum Removal {
 }
 
 /// Removes a property of a resource that the transaction holds [alone](super::property_owners::Hold::Alone); `before` keeps what is not older.
-///
-/// # Errors
-/// The database failed.
 pub async fn remove(
     tx: &mut Tx,
     account: AccountId,
@@ -340,17 +322,11 @@ pub async fn remove(
 }
 
 /// Removes all properties of a resource that the transaction holds [alone](super::property_owners::Hold::Alone), but for the system's own.
-///
-/// # Errors
-/// The database failed.
 pub async fn remove_own(tx: &mut Tx, account: AccountId, resource: &str) -> Result<(), StoreError> {
     remove_by(tx, account, resource, [NOTE_OWN, DROP_OWN]).await
 }
 
 /// Removes all properties of a resource that is deleted.
-///
-/// # Errors
-/// The database failed.
 pub async fn remove_all(tx: &mut Tx, account: AccountId, resource: &str) -> Result<(), StoreError> {
     remove_by(tx, account, resource, [NOTE_ALL, DROP_ALL]).await
 }
@@ -372,10 +348,7 @@ async fn remove_by(
     Ok(())
 }
 
-/// One step of [`Removal::Before`], oldest first; gives how many points went, fewer than `step` at the end.
-///
-/// # Errors
-/// The database failed.
+/// One step of [`Removal::Before`], oldest first; returns how many points went, fewer than `step` at the end.
 pub async fn remove_before(
     tx: &mut Tx,
     property: i64,
@@ -391,10 +364,7 @@ pub async fn remove_before(
         .map(|done| done.rows_affected()))?)
 }
 
-/// Removes points of properties that are gone; gives how many, fewer than `step` when none are left.
-///
-/// # Errors
-/// The database failed.
+/// Removes points of properties that are gone; returns how many, fewer than `step` when none are left.
 pub async fn sweep(tx: &mut Tx, step: u32) -> Result<u64, StoreError> {
     let gone = on_db!(&mut **tx, |c| sqlx::query(SWEEP)
         .bind(i64::from(step))

@@ -1,6 +1,6 @@
-//! Small writes of properties that go together: their owners held, history, latest values and log at once.
+//! Small property writes in one group: locks their owners, and writes history, latest values and events together.
 //!
-//! On Postgres that is one statement, so that a group costs one round trip and one wait for the disk.
+//! On Postgres that is one statement, so a group costs one round trip and one commit.
 
 use std::collections::HashMap;
 
@@ -33,12 +33,12 @@ pub struct Write<'a> {
     pub resource: &'a str,
     /// The values, of which no two have one key and time.
     pub points: &'a [Point],
-    /// The connection that it came by, if that also hears.
+    /// The connection that it came by, if that also subscribes.
     pub origin: Option<&'a str>,
 }
 
-// What `Limit::admits` says. In the order of ids, in which all writers take the rows. They are found by id: with a
-// plain condition on the account a table that was not analysed yet is read by that, all rows of it for each write.
+// The condition of `Limit::admits`. Rows are locked in the order of ids, as all writers do, and found by id: with a
+// plain condition on the account, a table that was not analysed yet is read completely for each write.
 macro_rules! held {
     ($owner:literal, $table:literal) => {
         concat!(
@@ -55,7 +55,7 @@ macro_rules! held {
     };
 }
 
-// The log comes after the owners are held: whoever holds one of its numbers must have begun to write.
+// The log row comes after the owners are locked: a transaction that holds a log number must have begun to write.
 const PG_WRITE: &str = concat!(
     "WITH asked AS MATERIALIZED (SELECT * FROM UNNEST($2::bigint[], $3::text[], $4::text[], $5::text[], \
         $6::text[], $7::text[], $8::text[], $9::text[]) \
@@ -98,8 +98,8 @@ macro_rules! find {
 const SQLITE_FIND_THNGS: &str = find!("thngs");
 const SQLITE_FIND_PRODUCTS: &str = find!("products");
 
-/// Writes values of Thngs and products, each of which stands there once, and records them: all or nothing, but
-/// for those whose owner is not there or not seen by the caller. Says of each whether it was written.
+/// Writes values of Thngs and products, each at most once, and records them: all or nothing, except those whose owner
+/// does not exist or is invisible to the caller. Returns for each whether it was written.
 ///
 /// # Errors
 /// The database failed; nothing was written.
@@ -133,7 +133,7 @@ pub async fn write(
         .bind(points().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
         .fetch_all(&mut c);
-    // The server ends it before; this is for one that is out of reach.
+    // The server ends it before; this is for one that is unreachable.
     let held: Result<Vec<i64>, sqlx::Error> =
         timeout(2 * STATEMENT_TIMEOUT, statement).await.map_err(|_| StoreError::Timeout)?;
     session.keep(c, &held);

@@ -1,4 +1,4 @@
-//! The Thngs and products that have properties, held while those are written.
+//! Locks on the Thngs and products whose properties are written.
 
 use shared::id::AccountId;
 use sqlx::types::Json;
@@ -21,14 +21,11 @@ const PRODUCT_SCOPES: &str = "SELECT doc -> 'scopes' FROM products WHERE account
 pub enum Hold {
     /// It may not go before the transaction ends; others write its properties too.
     Shared,
-    /// Nobody else writes its properties before the transaction ends.
+    /// Exclusively: no other transaction writes its properties until this one ends.
     Alone,
 }
 
-/// Holds a Thng or product of an account; gives whether it is there.
-///
-/// # Errors
-/// The database failed.
+/// Locks a Thng or product of an account; returns whether it exists.
 pub async fn hold(
     tx: &mut Tx,
     account: AccountId,
@@ -48,10 +45,7 @@ pub async fn hold(
     Ok(row.is_some())
 }
 
-/// The scopes of a Thng or product; `None` when it is not there.
-///
-/// # Errors
-/// The database failed.
+/// The scopes of a Thng or product; `None` when it does not exist.
 pub async fn find_scopes(
     conn: &mut Conn,
     account: AccountId,

@@ -1,4 +1,4 @@
-//! What a redirection may belong to, by id.
+//! Looks up the resources that a redirection may belong to, by id.
 
 use shared::{
     id::{AccountId, CollectionId, PlaceId, ProductId, ResourceId, ThngId},
@@ -42,9 +42,6 @@ pub struct Resource {
 type ThngRow = (String, Option<String>, String, Option<String>, Option<String>);
 
 /// Those of some ids that are Thngs, products, collections or places of the account.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result<Vec<Resource>, StoreError> {
     let account = account.as_str();
     let thngs = dialect::fetch_in_list!(conn, ThngRow, PG_THNGS, SQLITE_THNGS, [account], ids)?;

@@ -1,4 +1,4 @@
-//! The scopes of whatever a redirection may belong to, by id.
+//! Reads the scopes of resources that a redirection may belong to, by id.
 
 use std::collections::HashMap;
 
@@ -27,9 +27,6 @@ type Row = (String, Option<Json<Scopes>>);
 
 /// The scopes of those of some ids that are Thngs, products, collections or places of the account; none counts
 /// as empty.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(
     conn: &mut Conn,
     account: AccountId,

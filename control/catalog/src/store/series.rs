@@ -1,4 +1,4 @@
-//! Series of numbers out of the history of a property.
+//! Aggregated series of numbers from the history of a property.
 
 use shared::{id::AccountId, time::UnixMillis};
 
@@ -53,9 +53,6 @@ const SQLITE_BUCKETS: &str = concat!(
 );
 
 /// When the first and the last number of a property were; `None` when it has none.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_ends(
     conn: &mut Conn,
     account: AccountId,
@@ -83,7 +80,7 @@ pub async fn find_ends(
 /// The buckets of a span that hold numbers, by time.
 ///
 /// # Errors
-/// The database failed, or [`StoreError::Timeout`] when there are too many points.
+/// [`StoreError::Timeout`] when there are too many points.
 pub async fn list_buckets(
     conn: &mut Conn,
     account: AccountId,

@@ -1,4 +1,4 @@
-//! Where Thngs were.
+//! The location history of Thngs.
 
 use shared::{
     id::{AccountId, ThngId},
@@ -52,7 +52,7 @@ struct Row {
     created_at: i64,
 }
 
-/// The members that no query goes by.
+/// The members that are not queried.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Doc {
@@ -78,9 +78,6 @@ impl TryFrom<Row> for LocationEntry {
 }
 
 /// Adds where a Thng was at its time, or at `now`.
-///
-/// # Errors
-/// The database failed.
 pub async fn insert(
     tx: &mut Tx,
     account: AccountId,
@@ -109,9 +106,6 @@ pub async fn insert(
 }
 
 /// Where a Thng was last.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_latest(
     conn: &mut Conn,
     account: AccountId,
@@ -126,17 +120,11 @@ pub async fn find_latest(
 }
 
 /// A page of where a Thng was, which the selection names as `thng`.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<LocationEntry>, StoreError> {
     listing::page::<Row, LocationEntry>(conn, &LIST, selection, |entry| entry.position).await
 }
 
 /// Removes where a Thng was before `to`, or everything.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete(
     tx: &mut Tx,
     account: AccountId,

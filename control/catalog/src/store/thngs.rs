@@ -109,17 +109,11 @@ fn read_collections(ids: Option<&str>) -> Result<Vec<CollectionId>, StoreError> 
 }
 
 /// The statement of a page of Thngs and its plan.
-///
-/// # Errors
-/// The database failed.
 pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Explained, StoreError> {
     listing::explain(conn, &LIST, selection).await
 }
 
 /// A page of the Thngs in a collection, which the selection names as `in`.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_in_collection(
     conn: &mut Conn,
     selection: &Selection<'_>,
@@ -127,7 +121,7 @@ pub async fn list_in_collection(
     documents::list_as(conn, &LIST_IN_COLLECTION, selection).await
 }
 
-/// What an action needs to know of the Thng it is about.
+/// The members of a Thng that an action about it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The Thng.
@@ -138,10 +132,7 @@ pub struct Target {
     pub scopes: Option<Scopes>,
 }
 
-/// Those of some ids that are Thngs of the account, as actions need to know them; in no order.
-///
-/// # Errors
-/// The database failed.
+/// Those of some ids that are Thngs of the account, as targets of actions; in no order.
 pub async fn list_targets(
     conn: &mut Conn,
     account: AccountId,
@@ -157,9 +148,6 @@ pub async fn list_targets(
 }
 
 /// Those of some ids that are Thngs of the account, with their scopes.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_scopes(
     conn: &mut Conn,
     account: AccountId,

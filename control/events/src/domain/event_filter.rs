@@ -1,4 +1,4 @@
-//! Which events somebody wants to hear of: by type, and by what they say.
+//! Event filters: by type, and by a condition on the event's members.
 
 use serde_json::Value;
 use shared::filter::{Expr, Fact};
@@ -25,7 +25,7 @@ const FAMILIES: [(&str, &[&str]); 5] = [
 /// What reactions send to webhooks; nothing in the log is of this type.
 pub const REACTION: &str = "reaction";
 
-/// What an event may be asked for: members of what it tells of, `customFields.a.b` and such for what lies deeper.
+/// The fields of an event that a condition can test; deeper members by paths such as `customFields.a.b`.
 const FIELDS: [Field; 18] = [
     field("timestamp", Holds::Millis),
     field("type", Holds::Text),
@@ -56,10 +56,10 @@ const fn field(name: &'static str, holds: Holds) -> Field {
 pub struct Types(Vec<String>);
 
 impl Types {
-    /// Reads a list of types.
+    /// Parses a list of types.
     ///
     /// # Errors
-    /// What is wrong, as a sentence without the name of the parameter.
+    /// The fault, as a sentence without the name of the parameter.
     pub fn new(names: Vec<String>) -> Result<Self, String> {
         if names.len() > MAX_TYPES {
             return Err(format!("names at most {MAX_TYPES} types, not {}", names.len()));
@@ -125,7 +125,7 @@ fn is_type(name: &str) -> bool {
     }
 }
 
-/// A condition on what an event tells of, in the language of `filter`.
+/// A condition on an event, in the language of `filter`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     text: String,
@@ -133,10 +133,10 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a condition.
     ///
     /// # Errors
-    /// What is wrong, as a sentence for the caller that names `match`.
+    /// The fault, as a sentence for the client that names `match`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let filter = Filter::parse(text, &FIELDS).map_err(|fault| fault.replacen("filter", "match", 1))?;
         Ok(Self { text: text.to_owned(), expr: filter.expr().clone() })
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_hold_by_what_an_event_says() {
+    fn conditions_are_evaluated_on_the_events_members() {
         let id = "UKXAGyEf8SQ5eTDmVgGpHqAa";
         let document = json!({
             "type": "scans", "timestamp": 5, "thng": id, "tags": ["a", "b"],
@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_breaks_it(text in "[a-z.=&|!~<>(),\\\\ 0-9]{0,40}", names in "[a-z.,_]{0,40}") {
+        fn any_text_is_parsed_without_panic(text in "[a-z.=&|!~<>(),\\\\ 0-9]{0,40}", names in "[a-z.,_]{0,40}") {
             if let Ok(condition) = Condition::parse(&text) {
                 let _ = condition.holds(&json!({"type": "a", "tags": [1, null, {"a": 1}]}));
             }

@@ -1,4 +1,4 @@
-//! Which events a webhook or a reaction hears of: by type, and by what they say.
+//! The subscription filter of a webhook or a reaction: event types and an optional condition.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::{
     members::Members,
 };
 
-/// What is heard of; stored in the document of whoever hears.
+/// The filter, stored in the document of the subscriber.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hears {
@@ -18,7 +18,7 @@ pub struct Hears {
     pub condition: Option<String>,
 }
 
-/// What a create or update says of it; `None` is not said.
+/// Its members in a create or update; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HearsChange {
     /// Types of events.
@@ -28,7 +28,7 @@ pub struct HearsChange {
 }
 
 impl HearsChange {
-    /// Takes `types` and `match` out of a body; `check` tells which types may be named.
+    /// Takes `types` and `match` out of a body; `check` validates the types.
     pub fn of(members: &mut Members<'_>, check: fn(Vec<String>) -> Result<Types, String>) -> Self {
         let types = members.texts("types").map(|types| types.into_iter().map(str::to_owned).collect());
         let types = types.and_then(|types: Vec<String>| match check(types.clone()) {
@@ -49,7 +49,7 @@ impl HearsChange {
 }
 
 impl Hears {
-    /// What is heard of after a change.
+    /// The filter after an update.
     #[must_use]
     pub fn merge(self, change: HearsChange) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Reactions: what is done when something happens (issue 9).
+//! Reactions: actions that an account wants performed when an event occurs.
 //!
-//! What an event leads to is settled where the event is shared out, as a [`Deed`] that needs the event no more:
-//! a reaction that is changed later does about earlier events what it would have done then.
+//! What an event leads to is decided when it is queued, as a [`Deed`] that no longer needs the event. A reaction that
+//! is changed later does for earlier events what it would have done then.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word for it.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Status {
         }
     }
 
-    /// Reads the word for it.
+    /// Parses its name in JSON.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Active, Self::Disabled].into_iter().find(|status| status.as_str() == text)
@@ -56,7 +56,7 @@ pub struct ReactionDetails {
     /// To which events it reacts.
     #[serde(flatten)]
     pub hears: Hears,
-    /// What is done.
+    /// Its effect.
     pub effect: Effect,
 }
 
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub done: i64,
     /// How often it could not be.
     pub failed: i64,
-    /// How many events found no room in its queue.
+    /// Number of events that were dropped because its queue was full.
     pub dropped: i64,
     /// When it was carried out, or could not be, last.
     pub last_at: Option<UnixMillis>,
@@ -105,7 +105,7 @@ pub struct Reaction {
     pub details: ReactionDetails,
 }
 
-/// What a create or update of a reaction says; `None` is not said.
+/// The members of a create or update of a reaction; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReactionChange {
     /// Its name, required on create.
@@ -114,7 +114,7 @@ pub struct ReactionChange {
     pub common: Common,
     /// To which events it reacts.
     pub hears: HearsChange,
-    /// What is done; required on create.
+    /// Its effect; required on create.
     pub effect: Option<Effect>,
     /// Whether it does something.
     pub status: Option<Status>,
@@ -129,7 +129,7 @@ impl ReactionChange {
         let mut members = Members::of(body)?;
         let name = name(&mut members, purpose);
         let mut common = common(&mut members);
-        // Who may see a reaction follows from its project.
+        // The visibility of a reaction follows from its project.
         common.scopes = None;
         let hears = HearsChange::of(&mut members, Types::new);
         let effect = match members.raw("effect").map(Effect::parse) {

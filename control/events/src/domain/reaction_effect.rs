@@ -1,4 +1,4 @@
-//! What reactions do: told by their makers as an [`Effect`], settled for each event as a [`Deed`].
+//! Effects of reactions: configured as an [`Effect`], resolved for each event into a [`Deed`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use super::{
 /// Longest path of a value in an event, in characters.
 const MAX_PATH: usize = 512;
 
-/// What a reaction does.
+/// The effect of a reaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Effect {
@@ -39,7 +39,7 @@ pub enum Effect {
     },
     /// Creates an action.
     Action {
-        /// As the body of a request that creates one; what it names nothing for is about what the event is about.
+        /// As the body of a request that creates one; without a target it is about the target of the event.
         action: Map<String, Value>,
     },
 }
@@ -50,7 +50,7 @@ pub enum Effect {
 pub enum Source {
     /// It is this.
     Value(Value),
-    /// It is what the event has at this path.
+    /// The event's value at this path.
     From(String),
 }
 
@@ -79,7 +79,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The word for it.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Subject {
     }
 }
 
-/// What is to be done about one event; stored until it is done.
+/// An effect resolved for one event; stored until it is carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Deed {
@@ -102,7 +102,7 @@ pub enum Deed {
     Webhook {
         /// Which.
         webhook: WebhookId,
-        /// What is sent.
+        /// The body.
         body: String,
     },
     /// A value of a property of a Thng.
@@ -180,7 +180,7 @@ impl Effect {
         members.finish(effect)
     }
 
-    /// What this does about an event: `facts` is what conditions are tried on, `event` what is sent.
+    /// Resolves the effect for an event: `facts` is what conditions test, `event` is what is sent.
     #[must_use]
     pub fn about(&self, reaction: ReactionId, name: &str, facts: &Value, event: &Value) -> Deed {
         let about = |member: &str| facts.get(member).and_then(Value::as_str).map(str::to_owned);
@@ -232,7 +232,7 @@ impl Effect {
     }
 }
 
-/// What an action may be about, in the order in which an event says it.
+/// The possible targets of an action, in order of preference.
 const SUBJECTS: [&str; 3] = ["thng", "product", "collection"];
 
 /// The members of an action that a reaction gives; the others follow from the event and the reaction.
@@ -345,7 +345,7 @@ fn reference(members: &mut Members<'_>, name: &str) -> Option<String> {
 }
 
 impl Target {
-    /// The Thng or product that it names, whatever the event.
+    /// The Thng or product that it names, independent of the event.
     #[must_use]
     pub fn fixed(&self) -> Option<(Owner, &str)> {
         match self {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_stored_as_it_was_given() {
+    fn effects_round_trip() {
         for given in [
             json!({"type": "webhook", "webhook": ID}),
             json!({"type": "property", "key": "a", "value": {"b": [1]}, "of": "product"}),
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_follows_from_the_event() {
+    fn the_deed_is_resolved_from_the_event() {
         let facts = json!({"type": "scans", "timestamp": 5, "thng": "T", "product": "P",
             "context": {"city": "Bonn"}, "customFields": {"a.b": [{"c": 7}], "none": null}});
         let bare = json!({"type": "scans", "timestamp": 5});

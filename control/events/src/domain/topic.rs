@@ -1,4 +1,4 @@
-//! Topics of the pub/sub broker: the paths of the API (issue 5).
+//! Topics of the MQTT broker: the paths of the API.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use super::property::{Owner, PropertyKey};
 /// Longest topic or filter, in bytes: a path with an identifier and a key, both encoded.
 pub const MAX_TOPIC: usize = 2_048;
 
-/// What a level of a topic leaves as it is; `/`, `+` and `#` mean something there.
+/// Characters that are not encoded in a level of a topic; `/`, `+` and `#` have a meaning there.
 const LEVEL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
-/// What a topic is about; references are still text.
+/// The subject of a topic; references are not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Topic {
     /// `/thngs/:id/properties`: several properties at once.
@@ -67,10 +67,10 @@ impl fmt::Display for TopicFault {
     }
 }
 
-/// A filter of topics, and how messages that it lets through are named.
+/// A topic filter, and the topic names of matching messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// What it is about.
+    /// Its subject.
     pub topic: Topic,
     /// Everything up to the last level, if that is a wildcard; else the whole topic.
     name: String,
@@ -78,10 +78,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads a filter.
+    /// Parses a topic filter.
     ///
     /// # Errors
-    /// Why there is nothing to hear.
+    /// Why it matches no topic.
     pub fn parse(text: &str) -> Result<Self, TopicFault> {
         let open = text.strip_suffix("/+");
         if open.unwrap_or(text).contains(['+', '#']) {
@@ -164,7 +164,7 @@ fn read(text: &str, is_open: bool) -> Result<Topic, TopicFault> {
     }
 }
 
-/// A short id as topics compare it: most domains know no case, and a message says what it is about.
+/// A short id in the form in which topics compare it, ignoring case as most domains do.
 #[must_use]
 pub fn fold(short_id: &str) -> String {
     short_id.to_ascii_uppercase()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_may_leave_the_last_level_open() {
+    fn a_topic_filter_may_end_with_a_wildcard() {
         for (text, last, expected) in [
             ("/thngs/a/properties/+", "b/c+", Ok("/thngs/a/properties/b%2Fc%2B")),
             ("thngs/a/actions/+", "_own", Ok("thngs/a/actions/_own")),
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_filter_names_is_a_topic_of_the_same(key in "[^\0]{1,40}") {
+        fn names_built_from_a_filter_parse_as_its_topic(key in "[^\0]{1,40}") {
             let filter = Filter::parse("/thngs/a/properties/+").unwrap();
             let name = filter.name(&key);
             let expected = PropertyKey::parse(&key).ok();
@@ -262,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_breaks_it(text in "[/+#a-z%0-9$ä]{0,60}") {
+        fn any_text_is_parsed_without_panic(text in "[/+#a-z%0-9$ä]{0,60}") {
             let _ = (Topic::parse(&text), Filter::parse(&text));
         }
     }

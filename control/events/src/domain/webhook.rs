@@ -1,4 +1,4 @@
-//! Webhooks: where events are sent, and how they are signed (issue 9).
+//! Webhooks: where events are sent, and how requests are signed.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -21,10 +21,10 @@ use super::{
     outward::check_url,
 };
 
-/// Secrets that sign at once: the one in use and those on their way out.
+/// Secrets that sign at the same time: the present one, and rotated ones until they expire.
 pub const MAX_SECRETS: usize = 5;
 
-/// How long a secret signs on after another has taken its place, unless the request says otherwise.
+/// How long a rotated secret keeps signing, unless the request says otherwise.
 pub const OVERLAP_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Longest time for that.
@@ -37,13 +37,12 @@ pub enum Status {
     Active,
     /// No, and nothing is kept for it.
     Disabled,
-    /// Not until somebody makes it active: it failed for a day, said that it is gone, or somebody asked for it.
-    /// What happens is kept.
+    /// Paused until it is activated: it failed for a day, answered 410, or was paused by request. Events are kept.
     Paused,
 }
 
 impl Status {
-    /// The word for it.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +52,7 @@ impl Status {
         }
     }
 
-    /// Reads the word for it.
+    /// Parses its name in JSON.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Active, Self::Disabled, Self::Paused].into_iter().find(|status| status.as_str() == text)
@@ -66,7 +65,7 @@ impl Status {
 pub struct SecretVersion {
     /// Its number; never used again.
     pub version: u32,
-    /// When it was made.
+    /// Creation time.
     pub created_at: UnixMillis,
     /// When it ceases to sign; never as long as no other has taken its place.
     pub expires_at: Option<UnixMillis>,
@@ -111,7 +110,7 @@ pub struct Webhook {
     pub details: WebhookDetails,
 }
 
-/// What a create or update of a webhook says; `None` is not said.
+/// The members of a create or update of a webhook; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WebhookChange {
     /// Its name, required on create.
@@ -137,7 +136,7 @@ impl WebhookChange {
         let mut members = Members::of(body)?;
         let name = name(&mut members, purpose);
         let mut common = common(&mut members);
-        // Who may see a webhook follows from its project.
+        // The visibility of a webhook follows from its project.
         common.scopes = None;
         let url = match members.text("url") {
             Some(text) => match check_url(text, loopback) {
@@ -183,7 +182,7 @@ impl Webhook {
             secrets: old.secrets,
         };
         let (status, reason) = match change.status {
-            // What is read back as it was given out changes nothing.
+            // A status that is sent back as it was read changes nothing.
             Some(Status::Paused) if self.status == Status::Paused => (self.status, self.reason),
             None => (self.status, self.reason),
             Some(status) => (status, None),
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_signs_on_until_it_runs_out() {
+    fn a_rotated_secret_signs_until_it_expires() {
         let versions = |webhook: &Webhook, now: i64| -> Vec<u32> {
             webhook.signing(UnixMillis(now)).iter().map(|secret| secret.version).collect()
         };

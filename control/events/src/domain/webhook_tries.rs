@@ -1,23 +1,23 @@
-//! When a message to a webhook is tried again, and how a receiver that fails is treated (issue 9).
+//! The retry schedule of webhook messages, and how a failing receiver is treated.
 
 use std::time::Duration;
 
 /// How long a message is tried after its first try, and how long a receiver may fail before it is paused.
 pub const TRIED_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Fewest rounds that failed before a receiver is paused.
+/// Fewest failed batches before a receiver is paused.
 const MIN_FAILURES: i64 = 10;
 
-/// Rounds that failed after which a receiver gets one message at a time, until it takes one.
+/// Failed batches after which a receiver gets one message at a time, until it accepts one.
 const PROBED_AFTER: i64 = 3;
 
-/// Pauses before the next tries of a message, in seconds; the last stands for all further ones.
+/// Pauses before the next attempts of a message, in seconds; the last one applies to all further attempts.
 const PAUSES_S: [u64; 9] = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400];
 
-/// Longest pause between two rounds to a receiver that fails.
+/// Longest pause between two batches to a failing receiver.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// What becomes of a message that was not taken, after so many tries.
+/// What happens to a message that was not accepted, after this many attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// It is tried again after this pause.
@@ -41,31 +41,31 @@ pub fn retry(tries: i64, age_ms: i64, chance: f64) -> Retry {
 /// How a receiver does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Rounds that failed since one in which a message was taken.
+    /// Failed batches since one in which a message was accepted.
     pub failures: i64,
     /// When the first of them was.
     pub failing_since: Option<i64>,
 }
 
-/// What follows from a round.
+/// The consequences of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     /// How the receiver does now.
     pub health: Health,
-    /// How long it is left alone.
+    /// How long the receiver is not contacted.
     pub pause: Duration,
     /// Whether it is paused for good.
     pub is_dead: bool,
 }
 
 impl Health {
-    /// Messages that one round may hold.
+    /// Most messages of the next batch.
     #[must_use]
     pub const fn room(self, most: u32) -> u32 {
         if self.failures >= PROBED_AFTER { 1 } else { most }
     }
 
-    /// After a round at `now_ms` in which a message was taken, or none.
+    /// The consequences of a batch at `now_ms` in which a message was accepted, or none.
     #[must_use]
     pub fn after(self, was_taken: bool, now_ms: i64) -> Verdict {
         if was_taken {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tries_go_on_for_a_day_with_growing_pauses() {
+    fn retries_continue_for_a_day_with_growing_pauses() {
         let seconds = |retry| match retry {
             Retry::After(pause) => Some(pause.as_secs_f64()),
             Retry::Dead => None,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_fails_is_probed_and_paused_in_the_end() {
+    fn a_failing_receiver_is_probed_and_finally_paused() {
         let mut health = Health::default();
         for round in 1..=20 {
             let verdict = health.after(false, round * 1_000);

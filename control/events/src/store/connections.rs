@@ -1,6 +1,6 @@
-//! Connections of Thngs and the replicas that hold them, by leases (issue 5).
+//! Connections of Thngs, and the replicas that hold them under leases.
 //!
-//! Times are the database's own, so that no clock of a replica decides who is gone.
+//! Times are the database's own, so no replica's clock decides whose lease has run out.
 
 use std::time::Duration;
 
@@ -65,9 +65,6 @@ fn milliseconds(length: Duration) -> i64 {
 }
 
 /// Registers a replica under a name that was never used.
-///
-/// # Errors
-/// The database failed.
 pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
     let sql = dialect::pick(tx, PG_REGISTER, SQLITE_REGISTER);
     on_db!(&mut **tx, |c| sqlx::query(sql)
@@ -80,9 +77,6 @@ pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(),
 }
 
 /// Renews a lease; `false` when the replica was given up: its connections are being closed by others.
-///
-/// # Errors
-/// The database failed.
 pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
     let renewed = on_db!(&mut **tx, |c| sqlx::query(sql)
@@ -94,29 +88,20 @@ pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, 
     Ok(renewed == 1)
 }
 
-/// Gives up the replicas whose lease ran out; SQLite serves one process, so there every other one is gone.
-///
-/// # Errors
-/// The database failed.
+/// Gives up the replicas whose lease ran out. SQLite serves one process, so every other one is dead there.
 pub async fn bury(tx: &mut Tx, own: &str) -> Result<(), StoreError> {
     let sql = dialect::pick(tx, PG_BURY, SQLITE_BURY_OTHERS);
     on_db!(&mut **tx, |c| sqlx::query(sql).bind(own).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
-/// Gives up the own replica, as it stops.
-///
-/// # Errors
-/// The database failed.
+/// Gives up this replica at shutdown.
 pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(replica).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
 /// Adds a connection of a Thng that the transaction holds; `false` when the replica was given up.
-///
-/// # Errors
-/// The database failed.
 pub async fn open(
     tx: &mut Tx,
     id: &str,
@@ -124,8 +109,8 @@ pub async fn open(
     account: AccountId,
     thng: &str,
 ) -> Result<bool, StoreError> {
-    // A lock that does not hold up the renewal of the lease. A connection that comes as the replica is given up
-    // is closed in a later round: rows of a replica that is gone are looked for until there are none.
+    // A lock that does not block the renewal of the lease. A connection that is added while the replica is being
+    // given up is closed later, because rows of dead replicas are searched until there are none.
     let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
     let held: Option<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(replica).fetch_optional(c).await)?;
@@ -144,9 +129,6 @@ pub async fn open(
 }
 
 /// Removes a connection; `false` when somebody did before.
-///
-/// # Errors
-/// The database failed.
 pub async fn close(tx: &mut Tx, id: &str) -> Result<bool, StoreError> {
     let gone =
         on_db!(&mut **tx, |c| sqlx::query(CLOSE).bind(id).execute(c).await.map(|done| done.rows_affected()))?;
@@ -154,35 +136,23 @@ pub async fn close(tx: &mut Tx, id: &str) -> Result<bool, StoreError> {
 }
 
 /// Whether a Thng has a connection.
-///
-/// # Errors
-/// The database failed.
 pub async fn is_connected(conn: &mut Conn, thng: &str) -> Result<bool, StoreError> {
     let row: Option<(i32,)> = on_db!(conn, |c| sqlx::query_as(HAS).bind(thng).fetch_optional(c).await)?;
     Ok(row.is_some())
 }
 
 /// Connections of replicas that are gone.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_orphans(conn: &mut Conn, limit: u32) -> Result<Vec<Orphan>, StoreError> {
     Ok(on_db!(conn, |c| sqlx::query_as(ORPHANS).bind(i64::from(limit)).fetch_all(c).await)?)
 }
 
 /// Forgets replicas that are gone and have no connections left.
-///
-/// # Errors
-/// The database failed.
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(FORGET).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
 /// Those of some keys, by their SHA-256, that are still valid.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_valid_keys(
     conn: &mut Conn,
     hashes: &[[u8; 32]],

@@ -1,7 +1,6 @@
-//! What follows the log of events, webhooks and reactions: each has a place in the log behind which it hears, and a
-//! queue of what the events lead to.
+//! Subscribers of the event log, webhooks and reactions: each has a start position in the log and a queue.
 //!
-//! A table says its statements in a [`Follower`]; what is done with it stands here once.
+//! A table defines its statements in a [`Follower`]; the operations are here, once.
 
 use shared::id::AccountId;
 use sqlx::types::Json;
@@ -24,13 +23,13 @@ pub trait Follower: Document {
     /// The statements of its table and of its queue.
     const FOLLOWS: &'static Follows;
 
-    /// What it hears of.
+    /// Its subscription filter.
     fn hears(details: &Self::Details) -> &Hears;
 
-    /// Reads the types that it may name.
+    /// Validates the types that it may subscribe to.
     ///
     /// # Errors
-    /// What is wrong, as a sentence.
+    /// The fault, as a sentence.
     fn types(names: Vec<String>) -> Result<Types, String>;
 
     /// Whether nothing is kept for it.
@@ -94,28 +93,19 @@ macro_rules! follows {
 pub use follows;
 
 /// Whether there is one at all that something may be kept for.
-///
-/// # Errors
-/// The database failed.
 pub async fn has_any<F: Follower>(conn: &mut Conn) -> Result<bool, StoreError> {
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(F::FOLLOWS.any).fetch_one(c).await)?;
     Ok(count > 0)
 }
 
 /// How many an account has.
-///
-/// # Errors
-/// The database failed.
 pub async fn count<F: Follower>(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
     let sql = F::FOLLOWS.count;
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_one(c).await)?;
     Ok(unsigned(count))
 }
 
-/// Says from which place in the log on one hears.
-///
-/// # Errors
-/// The database failed.
+/// Sets the position in the log after which a subscriber receives events.
 pub async fn begin_at<F: Follower>(tx: &mut Tx, seq: i64, place: Position) -> Result<(), StoreError> {
     let sql = F::FOLLOWS.begin_at;
     on_db!(&mut **tx, |c| sqlx::query(sql)
@@ -128,20 +118,14 @@ pub async fn begin_at<F: Follower>(tx: &mut Tx, seq: i64, place: Position) -> Re
     Ok(())
 }
 
-/// Counts events that found no room in the queue of one.
-///
-/// # Errors
-/// The database failed.
+/// Counts events that were dropped because the queue was full.
 pub async fn count_dropped<F: Follower>(tx: &mut Tx, seq: i64, count: u64) -> Result<(), StoreError> {
     let (sql, count) = (F::FOLLOWS.dropped, signed(count));
     on_db!(&mut **tx, |c| sqlx::query(sql).bind(seq).bind(count).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
-/// Removes up to `limit` things from the queue of one; gives how many.
-///
-/// # Errors
-/// The database failed.
+/// Removes up to `limit` things from the queue of one; returns how many.
 pub async fn clear(tx: &mut Tx, queue: &Follows, seq: i64, limit: u32) -> Result<u64, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(queue.clear)
         .bind(seq)
@@ -160,15 +144,15 @@ pub struct Following<F: Follower> {
     pub id: F::Id,
     /// The account.
     pub account: AccountId,
-    /// The project whose events it hears.
+    /// The project whose events it receives.
     pub project: Option<String>,
     /// Its name.
     pub name: String,
-    /// The types that it hears.
+    /// The types that it receives.
     pub types: Types,
     /// What an event must meet.
     pub condition: Option<Condition>,
-    /// The place behind which it hears.
+    /// The position after which it receives events.
     pub since: Position,
     /// Everything else.
     pub details: F::Details,
@@ -186,9 +170,6 @@ type Row<F> = (
 );
 
 /// Those of some accounts that something is kept for.
-///
-/// # Errors
-/// The database failed.
 pub async fn list<F: Follower>(
     conn: &mut Conn,
     accounts: &[String],

@@ -1,7 +1,7 @@
-//! What reactions are to do, and whose turn it is.
+//! The task queue of reactions, fair between accounts.
 //!
-//! Accounts take turns: one that has much to do waits for each of the others. Whoever takes a turn holds the row
-//! until its transaction ends, so that nobody else does the same, and what one account wants done is done in order.
+//! Accounts take turns, so one with much to do waits for each of the others. A worker holds the account's row until its
+//! transaction ends, so tasks of an account run in order and never twice.
 
 use std::time::Duration;
 
@@ -84,16 +84,13 @@ pub struct New {
     pub reaction: i64,
     /// The id of the event.
     pub event: String,
-    /// By which reactions what is done comes about.
+    /// The reactions that caused it.
     pub cause: Cause,
-    /// What is to be done.
+    /// The resolved effect.
     pub deed: Deed,
 }
 
-/// Adds what is to be done, in order.
-///
-/// # Errors
-/// The database failed.
+/// Adds tasks, in order.
 pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), StoreError> {
     if new.is_empty() {
         return Ok(());
@@ -127,49 +124,33 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
 }
 
 /// How much an account's reactions have still to do, up to `most`.
-///
-/// # Errors
-/// The database failed.
 pub async fn count(conn: &mut Conn, account: AccountId, most: u64) -> Result<u64, StoreError> {
     let (count,): (i64,) =
         on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).bind(signed(most)).fetch_one(c).await)?;
     Ok(unsigned(count))
 }
 
-/// Lets an account take turns from now on.
-///
-/// # Errors
-/// The database failed.
+/// Includes an account in the rotation.
 pub async fn open(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(account.as_str()).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
 /// Whether there is something to be done; cheap, and takes nothing.
-///
-/// # Errors
-/// The database failed.
 pub async fn is_due(conn: &mut Conn) -> Result<bool, StoreError> {
     let sql = dialect::pick(conn, PG_DUE, SQLITE_DUE);
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).fetch_one(c).await)?;
     Ok(count > 0)
 }
 
-/// The account whose turn it is: that which had its last one longest ago. Nobody else has it until the
-/// transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// The next account: the one that was served longest ago. It is locked until the transaction ends.
 pub async fn take_turn(tx: &mut Tx) -> Result<Option<AccountId>, StoreError> {
     let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
     let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
     row.map(|(account,)| parse("account_id", &account)).transpose()
 }
 
-/// Notes that something could not be tried to the end, and lets its account rest; gives how often that was so.
-///
-/// # Errors
-/// The database failed.
+/// Records a failed attempt and pauses the account; returns the number of attempts.
 pub async fn put_off(
     tx: &mut Tx,
     account: AccountId,
@@ -184,7 +165,7 @@ pub async fn put_off(
     Ok(row.map(|(attempts,)| attempts))
 }
 
-/// Something to be done, whose turn it is.
+/// A task of the account that was taken.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// Its number.
@@ -193,9 +174,9 @@ pub struct Task {
     pub reaction: i64,
     /// The id of the event.
     pub event: String,
-    /// By which reactions what is done comes about.
+    /// The reactions that caused it.
     pub cause: Cause,
-    /// What is to be done; `None` when it is of a newer release.
+    /// The resolved effect; `None` when it is of a newer release.
     pub deed: Option<Deed>,
     /// When its event was shared out.
     pub created_at: UnixMillis,
@@ -209,9 +190,6 @@ type Row =
     (i64, i64, String, Option<String>, String, i64, i64, Option<String>, Option<String>, Option<String>);
 
 /// The first `limit` things that an account's reactions have to do.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_next(conn: &mut Conn, account: AccountId, limit: u32) -> Result<Vec<Task>, StoreError> {
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(NEXT)
         .bind(account.as_str())
@@ -236,10 +214,7 @@ pub async fn list_next(conn: &mut Conn, account: AccountId, limit: u32) -> Resul
         .collect()
 }
 
-/// Removes what was done.
-///
-/// # Errors
-/// The database failed.
+/// Deletes finished tasks.
 pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<(), StoreError> {
     match &mut **tx {
         Conn::PgTx(c) => sqlx::query(PG_DELETE).bind(seqs).execute(&mut **c).await.map(|_| ())?,

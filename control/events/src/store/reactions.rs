@@ -110,7 +110,7 @@ impl Follower for Reaction {
     }
 }
 
-/// What came of one reaction in a turn.
+/// The results of one reaction in a batch.
 #[derive(Debug, Clone, Default)]
 pub struct CameOf {
     /// How often it was carried out.
@@ -122,9 +122,6 @@ pub struct CameOf {
 }
 
 /// Notes what came of a reaction.
-///
-/// # Errors
-/// The database failed.
 pub async fn note(tx: &mut Tx, seq: i64, at_ms: i64, came: &CameOf) -> Result<(), StoreError> {
     let (event, reason) = came.failure.as_ref().map(|(event, reason)| (event, reason)).unzip();
     on_db!(&mut **tx, |c| sqlx::query(CAME_OF)

@@ -1,4 +1,4 @@
-//! What webhooks are to be sent, and were.
+//! Messages of webhooks: waiting, delivered and failed.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::domain::page::{Page, Position};
 
-// Due from now on: one that waits for its next try and one that is new have their turns by time.
+// Due from now on: retries and new messages are ordered by the time at which they are due.
 const PG_INSERT: &str = concat!(
     "INSERT INTO webhook_messages (webhook, account_id, message_id, type, body, created_at, status, next_at) \
      SELECT webhook, account_id, message_id, type, body, $1, 'pending', ",
@@ -126,14 +126,11 @@ pub struct New {
     pub message_id: String,
     /// The type of its event.
     pub kind: String,
-    /// What is sent.
+    /// The body.
     pub body: String,
 }
 
 /// Adds messages, in order.
-///
-/// # Errors
-/// The database failed.
 pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), StoreError> {
     if new.is_empty() {
         return Ok(());
@@ -161,9 +158,6 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
 }
 
 /// How many messages wait in the queue of a webhook, up to `most`.
-///
-/// # Errors
-/// The database failed.
 pub async fn count_waiting(conn: &mut Conn, webhook: i64, most: u64) -> Result<u64, StoreError> {
     let most = super::dialect::signed(most);
     let (count,): (i64,) =
@@ -180,7 +174,7 @@ pub struct Due {
     pub message_id: String,
     /// The type of its event.
     pub kind: String,
-    /// What is sent.
+    /// The body.
     pub body: String,
     /// When its event was shared out.
     pub created_at: UnixMillis,
@@ -196,9 +190,6 @@ pub type Ready = (Vec<Due>, Option<Duration>);
 type DueRow = (i64, String, String, String, i64, i64, i64, i64);
 
 /// Up to `limit` messages of a webhook whose time has come; in order, those before the first that has to wait.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_due(conn: &mut Conn, webhook: i64, ordered: bool, limit: u32) -> Result<Ready, StoreError> {
     let sql = if ordered {
         dialect::pick(conn, PG_FIRST, SQLITE_FIRST)
@@ -230,7 +221,7 @@ pub struct Tried {
     pub status: &'static str,
     /// When it is tried again.
     pub pause: Duration,
-    /// What the receiver answered.
+    /// The receiver's status.
     pub http_status: Option<u16>,
     /// The beginning of its body.
     pub excerpt: Option<String>,
@@ -239,14 +230,11 @@ pub struct Tried {
 }
 
 /// Writes what became of tries.
-///
-/// # Errors
-/// The database failed.
 pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
     let pause = |tried: &Tried| i64::try_from(tried.pause.as_millis()).unwrap_or(i64::MAX);
     match &mut **tx {
         Conn::PgTx(c) => {
-            // Planned each time, as what was planned for a small table reads all of a large one.
+            // Planned each time, because a plan for a small table reads all of a large one.
             sqlx::query(PG_SETTLE)
                 .persistent(false)
                 .bind(tried.iter().map(|one| one.seq).collect::<Vec<_>>())
@@ -270,11 +258,8 @@ pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Lets up to `limit` messages behind a number that are to be sent begin anew: due now, and for a day from their
-/// next try on; gives the number of the last, or `None` when there were fewer.
-///
-/// # Errors
-/// The database failed.
+/// Makes up to `limit` waiting messages after a number due now, with a full day of retries; returns the number of the
+/// last, or `None` when there were fewer.
 pub async fn renew(tx: &mut Tx, webhook: i64, after: i64, limit: u32) -> Result<Option<i64>, StoreError> {
     let seqs: Vec<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RENEW)
         .bind(webhook)
@@ -286,10 +271,7 @@ pub async fn renew(tx: &mut Tx, webhook: i64, after: i64, limit: u32) -> Result<
     Ok(seqs.iter().map(|(seq,)| *seq).max().filter(|_| is_full))
 }
 
-/// Sends a message again; gives whether there is one.
-///
-/// # Errors
-/// The database failed.
+/// Sends a message again; returns whether there is one.
 pub async fn send_again(tx: &mut Tx, webhook: i64, message_id: &str) -> Result<bool, StoreError> {
     let again = on_db!(&mut **tx, |c| sqlx::query(AGAIN)
         .bind(webhook)
@@ -311,10 +293,7 @@ pub struct Range {
     pub status: String,
 }
 
-/// Sends up to `limit` messages behind a number again; gives how many, and the number of the last.
-///
-/// # Errors
-/// The database failed.
+/// Sends up to `limit` messages behind a number again; returns how many, and the number of the last.
 pub async fn send_range_again(
     tx: &mut Tx,
     webhook: i64,
@@ -334,11 +313,8 @@ pub async fn send_range_again(
     Ok((seqs.len() as u64, seqs.iter().map(|(seq,)| *seq).max().unwrap_or(after)))
 }
 
-/// Removes the oldest of up to `limit` messages, as far as they are from before a time; gives how many, and how
+/// Removes the oldest of up to `limit` messages, as far as they are from before a time; returns how many, and how
 /// many of them were still to be sent.
-///
-/// # Errors
-/// The database failed.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<(u64, u64), StoreError> {
     let gone: Vec<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(PURGE)
         .bind(before.0)
@@ -358,7 +334,7 @@ pub struct Delivery {
     pub message_id: String,
     /// The type of its event.
     pub r#type: String,
-    /// What is sent.
+    /// The body.
     pub body: String,
     /// `pending`, `delivered` or `dead`.
     pub status: String,
@@ -368,7 +344,7 @@ pub struct Delivery {
     pub next_at: i64,
     /// When it was tried last.
     pub last_at: Option<i64>,
-    /// What the receiver answered.
+    /// The receiver's status.
     pub http_status: Option<i64>,
     /// The beginning of its body.
     pub excerpt: Option<String>,
@@ -388,10 +364,7 @@ impl Delivery {
     }
 }
 
-/// A page of what a webhook is to be sent and was; the selection names it.
-///
-/// # Errors
-/// The database failed.
+/// A page of the waiting and sent messages of a webhook, which the selection names.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Delivery>, StoreError> {
     listing::page_of(conn, &LIST, selection, Ok, Delivery::position).await
 }
@@ -402,7 +375,7 @@ pub fn within(id: &WebhookId) -> [(&'static str, &str); 1] {
     [("webhook", id.as_str())]
 }
 
-/// A count of the database as a number of ours.
+/// Converts a count of the database.
 #[must_use]
 pub fn tries(attempts: i64) -> u64 {
     unsigned(attempts)

@@ -1,4 +1,4 @@
-//! The table of webhooks, and how workers hold them: by a lease of the database's own clock, and a fence.
+//! The table of webhooks, and the leases by which workers hold them, on the database's clock, with a fence.
 
 use std::time::Duration;
 
@@ -160,19 +160,13 @@ impl Follower for Webhook {
     }
 }
 
-/// Forgets how a receiver did: somebody says that it is there again.
-///
-/// # Errors
-/// The database failed.
+/// Resets the health of a receiver, because it was reported to be back.
 pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(RESUME).bind(seq).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
-/// Frees what a process before held, where there can be one process only: on SQLite.
-///
-/// # Errors
-/// The database failed.
+/// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
     if let Db::Sqlite { .. } = db {
         let mut tx = db.begin().await?;
@@ -187,7 +181,7 @@ pub async fn free_all(db: &Db) -> Result<(), StoreError> {
 pub enum Fit {
     /// All.
     Any,
-    /// Those whose receivers took what they were sent last.
+    /// Those whose receivers accepted the last messages.
     Healthy,
 }
 
@@ -201,9 +195,6 @@ impl Fit {
 }
 
 /// Whether some webhook may be claimed, but of the accounts `full`; cheap, and takes nothing.
-///
-/// # Errors
-/// The database failed.
 pub async fn is_due(conn: &mut Conn, fit: Fit, full: &[String]) -> Result<bool, StoreError> {
     let most = fit.most_failures();
     let (count,): (i64,) = fetch_in_list!(conn, (i64,), PG_IS_DUE, SQLITE_IS_DUE, [most], full)?
@@ -231,10 +222,7 @@ pub struct Claimed {
 
 type ClaimRow = (i64, String, String, i64, i64, Option<i64>, i64);
 
-/// Takes up to `limit` webhooks that have something to be sent, for `lease`, but of the accounts `full`.
-///
-/// # Errors
-/// The database failed.
+/// Claims up to `limit` webhooks with due messages for `lease`, except those of the accounts `full`.
 pub async fn claim(
     tx: &mut Tx,
     limit: u32,
@@ -260,11 +248,8 @@ pub async fn claim(
         .collect()
 }
 
-/// Writes how a round went, and holds the webhook on for `lease`; gives whether it is still active and the
-/// database's time. `None` when somebody else holds it, or it is gone.
-///
-/// # Errors
-/// The database failed.
+/// Records the result of a delivery round and extends the lease; returns whether the webhook is still active and the
+/// database's time. `None` when another worker holds it, or it was deleted.
 pub async fn settle(
     tx: &mut Tx,
     claimed: &Claimed,
@@ -286,10 +271,7 @@ pub async fn settle(
     Ok(row.map(|(status, now)| (status == Status::Active.as_str(), now)))
 }
 
-/// Lets a webhook go.
-///
-/// # Errors
-/// The database failed.
+/// Releases a webhook.
 pub async fn release(tx: &mut Tx, claimed: &Claimed) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(RELEASE)
         .bind(claimed.seq)

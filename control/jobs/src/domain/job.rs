@@ -1,4 +1,4 @@
-//! Jobs: their states, what moves them on, and what they count (contract: Job status; decisions 8).
+//! Jobs: states, transitions and counters.
 
 use std::str::FromStr;
 
@@ -44,7 +44,7 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// Every state, in the order of the contract.
+    /// Every state, in the order of the platform API.
     pub const ALL: [Self; 8] = [
         Self::Enqueued,
         Self::Starting,
@@ -56,7 +56,7 @@ impl JobStatus {
         Self::Failed,
     ];
 
-    /// The state as the contract writes it.
+    /// The state as the platform API writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -94,9 +94,9 @@ impl FromStr for JobStatus {
 pub enum JobEvent {
     /// A worker takes it up for the first time.
     Taken,
-    /// Its input is read whole, and holds so many operations.
+    /// Its input was read completely, and holds this many operations.
     Loaded(u64),
-    /// So many operations were carried out since, and so many of them failed.
+    /// This many operations were executed since, and this many of them failed.
     Worked {
         /// Operations that were carried out.
         done: u64,
@@ -105,7 +105,7 @@ pub enum JobEvent {
     },
     /// Somebody asks to stop it.
     CancelAsked,
-    /// The worker has let go of it after a cancel.
+    /// The worker has released it after a cancel.
     Stopped,
     /// It cannot run, for this reason.
     Broken(String),
@@ -125,7 +125,7 @@ pub struct Step {
     pub timestamp: UnixMillis,
 }
 
-/// What a job counts.
+/// The counters of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Operations to carry out; known once the input is read.
@@ -163,7 +163,7 @@ pub struct Job {
     pub status: JobStatus,
     /// The states that it was in, oldest first; the last one is `status`.
     pub history: Vec<Step>,
-    /// What it counts.
+    /// Its counters.
     pub progress: Progress,
     /// Why it failed as a whole.
     pub message: Option<String>,
@@ -173,7 +173,7 @@ pub struct Job {
     pub updated_at: UnixMillis,
     /// When it reached its last state.
     pub completed_at: Option<UnixMillis>,
-    /// What was asked for; lists leave it out.
+    /// The request; lists leave it out.
     pub request: Option<JobRequest>,
     /// Where the content of its file is, until that is read.
     pub blob: Option<String>,
@@ -192,12 +192,12 @@ pub struct JobLog {
     pub message: String,
 }
 
-/// How the jobs of all accounts stand, as the database says it.
+/// The jobs of all accounts by state, from the database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     /// Jobs that have not ended, by their state; a state without any may be absent.
     pub open: Vec<(JobStatus, u64)>,
-    /// How long the job that nobody has worked on for longest has waited; 0 when none waits.
+    /// How long the job has waited that was served longest ago; 0 when none waits.
     pub waiting_seconds: f64,
 }
 
@@ -248,7 +248,7 @@ impl Job {
         let unfit = Unfit(self.status.as_str());
         let next = match (self.status, event) {
             (Enqueued, JobEvent::Taken) => Starting,
-            // Another worker goes on where one was lost.
+            // Another worker continues where one was lost.
             (Starting, JobEvent::Taken) => Starting,
             (Starting, JobEvent::Loaded(requested)) => {
                 self.progress = Progress { requested, done: 0, failed: 0 };
@@ -290,11 +290,11 @@ impl Job {
                 _,
             ) => return Err(unfit),
         };
-        // A clock that goes back does not turn the history around.
+        // The history stays in order even if the clock goes back.
         let now = self.history.last().map_or(now, |last| now.max(last.timestamp)).max(self.updated_at);
         self.updated_at = now;
         if next == Completed && self.status == Starting {
-            // The table of the contract knows no way around it.
+            // The transition table of the platform API has no direct way.
             self.history.push(Step { status: Executing, timestamp: now });
         }
         if next != self.status {
@@ -302,7 +302,7 @@ impl Job {
         }
         self.status = next;
         if next.is_terminal() {
-            // Nobody reads it any more, so that it may go with its file.
+            // The input is no longer read, so it may be deleted with its file.
             self.blob = None;
             self.completed_at = Some(now);
         }
@@ -310,7 +310,7 @@ impl Job {
     }
 }
 
-/// The key from which the ids of all actions of one job are made.
+/// The key from which the ids of all actions of one job are derived.
 #[must_use]
 pub fn action_key(secret: &[u8; 32], job: JobId) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("waymark 2026-11 actions of jobs");
@@ -318,8 +318,8 @@ pub fn action_key(secret: &[u8; 32], job: JobId) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// The id of the action of one entry: behind the job's time, a millisecond later for each entry, so that rows
-/// stand in the index in the order of the entries; 90 bits of it cannot be guessed; the same on a repeat.
+/// The id of the action of one entry. Its time is that of the job, a millisecond later for each entry, so that rows
+/// are in the index in the order of the entries; 90 bits of it are unguessable; it is the same on a repeat.
 #[must_use]
 pub fn action_id(key: &[u8; 32], created_at: UnixMillis, index: u64) -> ActionId {
     let hash = blake3::keyed_hash(key, &index.to_be_bytes());

@@ -1,4 +1,4 @@
-//! What a job is asked for with: the body of `POST /jobs/actions` (contract: CreateActionJobDocument).
+//! Parses the body of `POST /jobs/actions`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::{
     members::Members,
 };
 
-/// Most ids of a list in the request itself (decisions 8).
+/// Most ids of a list in the request itself; more have to come in a file.
 pub const MAX_LISTED: usize = 5_000;
 
 /// Longest entry of an input, in characters: a key, a colon and a value.
@@ -25,13 +25,13 @@ const MAX_LOCATION: usize = 2_048;
 
 const TARGET: &str = "THNGS";
 
-/// What the entries of an input are.
+/// The kind of the entries of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ContentType {
     /// Ids of Thngs.
     PlatformIds,
-    /// The same by another name (decisions 8).
+    /// The same by an older name, which is echoed as it was sent.
     EvrythngIds,
     /// Identifiers of Thngs.
     ExternalIds,
@@ -42,7 +42,7 @@ pub enum ContentType {
 impl ContentType {
     const ALL: [Self; 4] = [Self::PlatformIds, Self::EvrythngIds, Self::ExternalIds, Self::ShortIds];
 
-    /// The type as the contract writes it.
+    /// The type as the platform API writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// What the entries are.
+    /// The kind of the entries.
     pub content_type: ContentType,
     /// The key of external identifiers; without one each entry is `<key>:<value>`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,10 +120,10 @@ impl Input {
         }
     }
 
-    /// What an entry names.
+    /// The reference of an entry.
     ///
     /// # Errors
-    /// It cannot name anything of this kind; a sentence that says why.
+    /// It is not a valid reference of this kind; a sentence that says why.
     pub fn name(&self, entry: &str) -> Result<Name, String> {
         check_text(entry, 1, MAX_ENTRY).map_err(|fault| format!("The id {fault}."))?;
         match self.content_type {
@@ -138,12 +138,12 @@ impl Input {
         }
     }
 
-    /// How the log of the job names an entry (contract: PayloadDocument).
+    /// How the log of the job names an entry.
     ///
     /// `domain` is the short domain where the input names none.
     #[must_use]
     pub fn payload(&self, entry: &str, domain: Option<&str>) -> Value {
-        // What is logged is stored, and U+0000 cannot be.
+        // The log is stored, and U+0000 cannot be.
         let entry = entry[..entry.floor_char_boundary(MAX_ENTRY)].replace('\0', "\u{fffd}");
         let kind = self.content_type.as_str();
         match self.content_type {
@@ -168,7 +168,7 @@ fn sentence(error: &impl std::fmt::Display) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// What the actions of a job are kept from.
+/// Consequences that the actions of a job exclude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum OptionType {
@@ -181,7 +181,7 @@ pub enum OptionType {
 impl OptionType {
     const ALL: [Self; 2] = [Self::SingleResourceNotification, Self::SingleResourceReactions];
 
-    /// The type as the contract writes it.
+    /// The type as the platform API writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -194,14 +194,14 @@ impl OptionType {
 /// An option of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobOption {
-    /// What is kept from happening.
+    /// The excluded consequence.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// Whether it is; `false` is as good as no option (decisions 8).
+    /// Whether it is on; `false` means the same as no option.
     pub enabled: bool,
 }
 
-/// What a job was asked for with; stored as one document.
+/// The request of a job; stored as one document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRequest {
     /// The template of its actions, as it was sent.
@@ -242,8 +242,7 @@ impl JobRequest {
     }
 }
 
-/// The body of a request: what could be read of it, and every fault. The rest of the faults is for those to
-/// find who know the account.
+/// A parsed body: what could be read, and every fault. Faults that depend on the account are found later.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobDraft {
     /// The whole, when nothing is wrong with its form.

@@ -1,9 +1,9 @@
-//! The lines of a CSV file with ids, as its bytes come in: bounded memory whatever the file holds.
+//! Parses CSV files of ids as their bytes arrive, in bounded memory.
 //!
-//! One line is one record: a quoted field does not go on in the next line, so every fault has a line of its
-//! own and the lines after it are read as they stand. Blank lines and lines that begin with `#` are passed
-//! over. The first record is a header if one of its fields is the key of the input or a usual name of an id;
-//! then the ids stand in that column, else in the first one.
+//! One line is one record: a quoted field cannot continue in the next line, so every error belongs to one line and the
+//! lines after it are unaffected. Blank lines and lines that begin with `#` are skipped. The first record is a header
+//! if one of its fields is the key of the input or a usual name of an id; the ids are then in that column, else in the
+//! first one.
 
 use std::borrow::Cow;
 
@@ -37,13 +37,13 @@ const ID_COLUMNS: [&str; 14] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Entry {
-    /// An id as it stands there.
+    /// An id as written.
     Id(String),
-    /// A line that holds none: its start, and what is wrong with it.
+    /// A line without an id: its start, and the fault.
     Bad {
         /// The start of the line.
         text: String,
-        /// What is wrong, and in which file and line.
+        /// The fault, with file and line.
         fault: String,
     },
 }
@@ -62,7 +62,7 @@ pub enum NoText {
     Utf16,
 }
 
-/// What a file begins with that is no text of ours, and what it is then.
+/// Leading bytes of formats that are not text, and the fault for each.
 const MAGIC: [(&[u8], NoText); 5] = [
     (b"PK\x03\x04", NoText::Zip),
     (b"PK\x05\x06", NoText::Zip),
@@ -73,7 +73,7 @@ const MAGIC: [(&[u8], NoText); 5] = [
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Bytes by which the kind of a file is told.
+/// Bytes that identify the format of a file.
 const HEAD: usize = 4;
 
 /// Reads one file; its bytes are fed in parts of any size.
@@ -87,11 +87,11 @@ pub struct Lines {
     line: u64,
     /// The part of the line that was fed so far.
     part: Vec<u8>,
-    /// Whether the line is longer than any may be; the rest of it is passed over.
+    /// Whether the line is too long; the rest of it is skipped.
     is_overlong: bool,
     /// Whether the last byte was a carriage return, whose line feed is still to come.
     after_return: bool,
-    /// Whether the first bytes were looked at.
+    /// Whether the leading bytes were checked.
     is_begun: bool,
     /// The column of the ids, once it is known.
     column: Option<usize>,

@@ -1,4 +1,4 @@
-//! The input of jobs, in parts that are written once and removed when they are carried out.
+//! The input of jobs in chunks, written once and deleted when they are done.
 
 use super::{
     Conn, StoreError, Tx, dialect,
@@ -29,9 +29,6 @@ pub struct Chunk {
 }
 
 /// Adds parts of a job's input.
-///
-/// # Errors
-/// The database failed.
 pub async fn insert(tx: &mut Tx, job: i64, chunks: &[Chunk]) -> Result<(), StoreError> {
     let text = |chunk: &Chunk| {
         serde_json::to_string(&chunk.entries).map_err(|error| StoreError::Row(format!("entries: {error}")))
@@ -52,9 +49,6 @@ pub async fn insert(tx: &mut Tx, job: i64, chunks: &[Chunk]) -> Result<(), Store
 }
 
 /// The first part that is left of a job's input, of those that begin at an entry or behind it.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_next(conn: &mut Conn, job: i64, from: u64) -> Result<Option<Chunk>, StoreError> {
     let row: Option<(i64, String)> =
         on_db!(conn, |c| sqlx::query_as(NEXT).bind(job).bind(signed(from)).fetch_optional(c).await)?;
@@ -65,18 +59,12 @@ pub async fn find_next(conn: &mut Conn, job: i64, from: u64) -> Result<Option<Ch
 }
 
 /// Removes a part that is carried out.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete(tx: &mut Tx, job: i64, first: u64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(job).bind(signed(first)).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
-/// Removes up to `limit` parts of a job; gives how many.
-///
-/// # Errors
-/// The database failed.
+/// Removes up to `limit` parts of a job; returns how many.
 pub async fn clear(tx: &mut Tx, job: i64, limit: u32) -> Result<u64, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
         .bind(job)
@@ -87,9 +75,6 @@ pub async fn clear(tx: &mut Tx, job: i64, limit: u32) -> Result<u64, StoreError>
 }
 
 /// Jobs that have ended, and of whose input something is left.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_left(conn: &mut Conn, limit: u32) -> Result<Vec<i64>, StoreError> {
     let rows: Vec<(i64,)> =
         on_db!(conn, |c| sqlx::query_as(LIST_LEFT).bind(i64::from(limit)).fetch_all(c).await)?;

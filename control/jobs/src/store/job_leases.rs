@@ -1,5 +1,4 @@
-//! How workers hold jobs: by a lease of the database's own clock, and a fence that grows with each holder
-//! (design: push, 7).
+//! Leases by which workers hold jobs, on the database's clock, with a fence that grows with each holder.
 
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::domain::{
 /// How long a claim holds without being renewed: so long a job stands still when its worker dies.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// What a worker takes a job up for.
+/// The phase for which a worker claims a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// To read its input: `ENQUEUED` and `STARTING`.
@@ -50,8 +49,8 @@ macro_rules! ready {
         )
     };
 }
-// The account that was served longest ago, and of its jobs the one that was: a job of millions takes turns with
-// one of ten, of whichever account.
+// The account that was served longest ago, and of its jobs the one that was: a job of millions alternates with one of
+// ten, of any account.
 macro_rules! claim {
     ($now:expr, $lock:expr) => {
         concat!(
@@ -78,7 +77,7 @@ macro_rules! turn {
         )
     };
 }
-// What nobody has worked on: never taken up, or let go of, or left by a worker that is gone.
+// Jobs without a holder: never claimed, released, or left by a worker that died.
 macro_rules! standing {
     ($now:expr) => {
         concat!(
@@ -126,10 +125,7 @@ const FREE: &str = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL A
 // after this, and then another one needs them.
 const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
-/// Frees what a process before held, where there can be one process only: on SQLite.
-///
-/// # Errors
-/// The database failed.
+/// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
     if let Db::Sqlite { .. } = db {
         let mut tx = db.begin().await?;
@@ -139,10 +135,7 @@ pub async fn free_all(db: &Db) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether there is a job to be taken up; cheap, and takes nothing.
-///
-/// # Errors
-/// The database failed.
+/// Whether there is a job to claim; cheap, and claims nothing.
 pub async fn is_ready(conn: &mut Conn, phase: Phase) -> Result<bool, StoreError> {
     let sql = dialect::pick(conn, PG_READY, SQLITE_READY);
     let (count,): (i64,) =
@@ -150,10 +143,7 @@ pub async fn is_ready(conn: &mut Conn, phase: Phase) -> Result<bool, StoreError>
     Ok(count > 0)
 }
 
-/// Takes up the job whose turn it is.
-///
-/// # Errors
-/// The database failed.
+/// Claims the next job.
 pub async fn claim(tx: &mut Tx, phase: Phase) -> Result<Option<Claimed>, StoreError> {
     let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
     let row: Option<(String, String, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
@@ -170,11 +160,8 @@ pub async fn claim(tx: &mut Tx, phase: Phase) -> Result<Option<Claimed>, StoreEr
     Ok(Some(Claimed { job, fence: unsigned(fence), failures: unsigned(failures) }))
 }
 
-/// Holds a job for another [`LEASE`], and its row until the transaction ends; gives how many of its operations
+/// Holds a job for another [`LEASE`], and its row until the transaction ends; returns how many of its operations
 /// are carried out. `None` when somebody else has taken it, or its state is another.
-///
-/// # Errors
-/// The database failed.
 pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_IDLE).execute(&mut **c).await?;
@@ -190,11 +177,8 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
     Ok(row.map(|(done,)| unsigned(done)))
 }
 
-/// Writes what a job has become, from the state in which it was held; gives whether it was still held so. The
-/// end of a job is recorded in the log.
-///
-/// # Errors
-/// The database failed.
+/// Writes the new state of a job, if it is still held in the old one; returns whether it was. The end of a job is
+/// recorded in the event log.
 pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, StoreError> {
     let from: JobStatus = claimed.job.status;
     let written = on_db!(&mut **tx, |c| sqlx::query(WRITE)
@@ -221,10 +205,7 @@ pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, St
     Ok(written == 1)
 }
 
-/// Lets a job go, so that it can be taken up again after `pause`; gives whether it was still held.
-///
-/// # Errors
-/// The database failed.
+/// Releases a job, so that it can be claimed again after `pause`; returns whether it was still held.
 pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
     let released = on_db!(&mut **tx, |c| sqlx::query(sql)
@@ -238,9 +219,6 @@ pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<
 }
 
 /// How the jobs of all accounts stand.
-///
-/// # Errors
-/// The database failed.
 pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
     let sql = dialect::pick(conn, PG_STANDING, SQLITE_STANDING);
     let rows: Vec<(String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;

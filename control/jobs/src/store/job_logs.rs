@@ -47,7 +47,7 @@ const OF_PROJECT: Column = Column::Clause {
 pub struct NewLog {
     /// Its place in the input.
     pub entry: u64,
-    /// What it was about.
+    /// The payload of the failed operation.
     pub payload: Value,
     /// Why it failed.
     pub message: String,
@@ -117,17 +117,11 @@ pub async fn insert(
 }
 
 /// A page of entries; the selection names the job.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<JobLog>, StoreError> {
     listing::page::<Row, JobLog>(conn, &LIST, selection, |log| log.position).await
 }
 
-/// Removes up to `limit` entries of a job; gives how many.
-///
-/// # Errors
-/// The database failed.
+/// Removes up to `limit` entries of a job; returns how many.
 pub async fn clear(tx: &mut Tx, job: JobId, limit: u32) -> Result<u64, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
         .bind(job.as_str())

@@ -1,4 +1,4 @@
-//! The table of jobs, as the API writes and reads it; workers go through `job_leases`.
+//! The table of jobs as the API reads and writes it; workers use `job_leases`.
 
 use shared::{
     id::{AccountId, JobId},
@@ -18,7 +18,7 @@ use crate::domain::{
     page::Page,
 };
 
-/// What every statement reads of a job; the request stands in its own column.
+/// The columns of a job that every statement reads; the request has its own column.
 macro_rules! columns {
     () => {
         "SELECT t.seq, t.id, t.account_id, t.project_id, t.status, t.history, t.message, t.blob, t.requested, \
@@ -103,9 +103,6 @@ impl TryFrom<Row> for Job {
 }
 
 /// Adds a job.
-///
-/// # Errors
-/// The database failed.
 pub async fn insert(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(INSERT)
         .bind(job.id.as_str())
@@ -125,9 +122,6 @@ pub async fn insert(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
 }
 
 /// A job of an account, with its request.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
     let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
         .bind(account.as_str())
@@ -138,17 +132,11 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: JobId) -> Result<Opti
 }
 
 /// A page of jobs, without their requests.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Job>, StoreError> {
     listing::page::<Row, Job>(conn, &LIST, selection, Job::position).await
 }
 
-/// Writes the state of a job that is in another one so far; gives whether it still was.
-///
-/// # Errors
-/// The database failed.
+/// Writes the state of a job that is in another one so far; returns whether it still was.
 pub async fn change_status(tx: &mut Tx, job: &Job, from: JobStatus) -> Result<bool, StoreError> {
     let changed = on_db!(&mut **tx, |c| sqlx::query(MOVE)
         .bind(job.account.as_str())
@@ -165,9 +153,6 @@ pub async fn change_status(tx: &mut Tx, job: &Job, from: JobStatus) -> Result<bo
 }
 
 /// How many jobs of an account have not ended.
-///
-/// # Errors
-/// The database failed.
 pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
     let (count,): (i64,) =
         on_db!(conn, |c| sqlx::query_as(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
@@ -175,18 +160,12 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 }
 
 /// Whether a job has still to read a blob.
-///
-/// # Errors
-/// The database failed.
 pub async fn is_input(conn: &mut Conn, blob: &str) -> Result<bool, StoreError> {
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(IS_INPUT).bind(blob).fetch_one(c).await)?;
     Ok(count > 0)
 }
 
 /// Jobs of all accounts that ended before a time, of the `window` oldest; their places and ids.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_ended(
     conn: &mut Conn,
     before: UnixMillis,
@@ -201,9 +180,6 @@ pub async fn list_ended(
 }
 
 /// Removes a job that has ended; its log must have gone before. Gives whether it was there.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete(tx: &mut Tx, seq: i64) -> Result<bool, StoreError> {
     let deleted = on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(seq)

@@ -1,14 +1,14 @@
-//! Who calls, and what the kind of key may do.
+//! Callers: kinds of actors and API keys.
 
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 use shared::id::{AccountId, ApplicationId, ProjectId};
 
-/// Length of an API key in characters of `[A-Za-z0-9]` (decisions 1).
+/// Length of an API key in characters of `[A-Za-z0-9]`.
 pub const KEY_LEN: usize = 80;
 
-/// The kinds of key (decisions 3).
+/// The kinds of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActorKind {
     /// A person or program that may do everything in its account.
@@ -24,8 +24,8 @@ pub enum ActorKind {
 }
 
 impl ActorKind {
-    /// Whether anybody can get such a key: that of an application lies in a public page, and what it makes its users
-    /// and the holders of Things can read in the device they hold.
+    /// Whether anybody can get such a key: an application's is in a public page, users are created with that, and a
+    /// Thng's can be read from the device.
     #[must_use]
     pub const fn is_public(self) -> bool {
         match self {
@@ -69,13 +69,13 @@ impl FromStr for ActorKind {
     }
 }
 
-/// What the users of an account's applications may do; everybody can become one with the public key of a page.
+/// The rights of the users of an account's applications; anybody can become one with the public key of a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum UserRights {
-    /// Read what is for everybody, and make, see and change what is their own as far as the application lets them.
+    /// Read public resources; create, see and change their own as far as the application allows.
     #[default]
     Own,
-    /// Read what the project has, and make Things, products, collections and redirections in it.
+    /// Read everything in the project, and create Thngs, products, collections and redirections in it.
     Open,
 }
 
@@ -104,7 +104,7 @@ impl FromStr for UserRights {
 /// The caller behind a valid key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
-    /// The account the key belongs to; every query goes by it.
+    /// The account of the key; every query is restricted to it.
     pub account: AccountId,
     /// Kind of the key.
     pub kind: ActorKind,
@@ -112,7 +112,7 @@ pub struct Actor {
     pub id: String,
     /// The project that the key is confined to; applications and users always have one.
     pub project: Option<ProjectId>,
-    /// The application that the key was made by: its own, or the user's.
+    /// The application of the key: itself, or that of the user.
     pub app: Option<ApplicationId>,
     /// Whether the account may use the enterprise parts.
     pub enterprise: bool,
@@ -128,13 +128,13 @@ impl Actor {
     }
 }
 
-/// Tells whether a text has the form of an API key.
+/// Whether a text has the form of an API key.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
     text.len() == KEY_LEN && text.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// Makes a key from random bytes: one character each, without bias, from those below 248.
+/// Creates a key from random bytes: one character each, without bias, from those below 248.
 ///
 /// `None` when too few bytes are usable; 160 bytes hold 80 usable ones but for one case in 10^30.
 #[must_use]
@@ -151,7 +151,7 @@ pub fn key_from_random(random: &[u8]) -> Option<String> {
 
 // Spec gap: whether keys can be read again is not shown; clients read `appApiKey`, `secretApiKey` and
 // `thngApiKey` whenever they like, while only hashes are stored. Those keys are derived.
-/// The key of an application or Thng: a keyed hash of what it is for, the same each time.
+/// The key of an application or Thng: a keyed hash of its purpose, the same each time.
 ///
 /// `None` in one case of 10^30; see [`key_from_random`].
 #[must_use]
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derived_key_is_of_one_actor_kind_generation_and_secret() {
+    fn derived_keys_depend_on_actor_kind_generation_and_secret() {
         let key = |secret: u8, kind, id, generation| derive_key(&[secret; 32], kind, id, generation).unwrap();
         let first = key(1, ActorKind::App, "A", 0);
         assert!(is_key(&first));

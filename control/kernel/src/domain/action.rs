@@ -1,4 +1,4 @@
-//! Actions as they are read, and the types that are built in (decisions 3 and 4).
+//! Actions as the API returns them, and the built-in action types.
 
 use serde_json::{Map, Value};
 use shared::{
@@ -8,7 +8,7 @@ use shared::{
 
 use super::{action_names::is_custom, page::Position, scopes::Scopes};
 
-/// The types that every account has, in the order of decisions 3.
+/// The built-in types, which every account has.
 pub const BUILT_IN: [&str; 12] = [
     "scans",
     "implicitScans",
@@ -24,11 +24,11 @@ pub const BUILT_IN: [&str; 12] = [
     "authenticationResults",
 ];
 
-/// The types that only operations of their own write: commissioning and the assessment of items (decisions 4).
+/// Types that only their own operations write: commissioning and the assessment of items.
 pub const WRITTEN_BY_OPERATIONS: [&str; 3] = ["commissions", "decommissions", "authenticationResults"];
 
-/// The types that no holder of a public key writes: edges, factories, inspectors and the assessment do, and verdicts
-/// go by them.
+/// Types that holders of public keys never write: they are written by edges, factories, inspectors and the
+/// assessment, and verdicts depend on them.
 pub const RESERVED: [&str; 8] = [
     "implicitScans",
     "encodings",
@@ -46,7 +46,7 @@ pub const CREATED_BY_USERS: [&str; 3] = ["scans", "checkins", "shares"];
 /// Which actions of an account a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionType<'a> {
-    /// Those of every type: the path says `all`.
+    /// Actions of every type: the path says `all`.
     All,
     /// Those of one type.
     Of(&'a str),
@@ -97,7 +97,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Who may see it beside operators.
+    /// Who may see it besides operators.
     #[must_use]
     pub fn scopes(&self) -> Option<Scopes> {
         self.members.get("scopes").and_then(|scopes| serde_json::from_value(scopes.clone()).ok())

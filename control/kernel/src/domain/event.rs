@@ -1,4 +1,4 @@
-//! What happened, as it stands in the log: values of properties, actions, changes of redirections, ends of jobs.
+//! Events as the event log stores them: property values, actions, changes of redirections, ends of jobs.
 
 use std::{fmt, str::FromStr};
 
@@ -25,12 +25,12 @@ pub enum Event {
         owner: Owner,
         /// Id of the Thng or product.
         resource: String,
-        /// What was written, in order.
+        /// The written values, in order.
         points: Vec<Point>,
     },
-    /// An action was made. It never changes, so what it says is read where somebody wants to hear it.
+    /// An action was created. It never changes, so its members are read when a subscriber wants them.
     Action(ActionEvent),
-    /// Actions of one type that a job made in one step.
+    /// Actions of one type that a job created in one step.
     Actions {
         /// Their type.
         kind: String,
@@ -68,7 +68,7 @@ pub enum RedirectionChange {
 }
 
 impl RedirectionChange {
-    /// The word for it.
+    /// The name of it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ pub struct RedirectionEvent {
     pub platform_id: String,
     /// Where it leads; nowhere when it is gone.
     pub target: Option<String>,
-    /// Who may see it beside operators.
+    /// Who may see it besides operators.
     pub scopes: Scopes,
 }
 
@@ -141,7 +141,7 @@ impl FromStr for Position {
     type Err = InvalidPosition;
 
     fn from_str(text: &str) -> Result<Self, InvalidPosition> {
-        // What was written here has no sign, no plus and no zero in front.
+        // The stored form has no sign and no leading zeros.
         let number = |part: &str| {
             let is_plain =
                 part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
@@ -156,7 +156,7 @@ impl FromStr for Position {
     }
 }
 
-/// Who is not told of something.
+/// Kinds of subscribers that an event is not sent to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quiet {
     /// Subscribers are not.
@@ -172,23 +172,23 @@ impl Quiet {
         self.notifications as i64 | (self.reactions as i64) << 1
     }
 
-    /// Reads what was stored; bits of a newer release are passed over.
+    /// Reads the stored form; bits of a newer release are skipped.
     #[must_use]
     pub const fn stored(bits: i64) -> Self {
         Self { notifications: bits & 1 != 0, reactions: bits & 2 != 0 }
     }
 }
 
-/// Most reactions that one event may come about by; nothing reacts to what lies deeper.
+/// Most reactions in the chain of causes of an event; events with longer chains trigger none.
 pub const MAX_DEPTH: usize = 5;
 
-/// The reactions by which an event came about, first to last: each to what the one before it did.
+/// The chain of reactions that caused an event, first to last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cause(Vec<ReactionId>);
 
 impl Cause {
-    /// The cause of what a reaction does about an event with this one; `None` where a loop is cut: for a
-    /// reaction that has had its part in it, and below [`MAX_DEPTH`].
+    /// The cause of what a reaction does about an event with this cause; `None` where a loop is cut: for a reaction
+    /// that is already in the chain, and beyond [`MAX_DEPTH`].
     #[must_use]
     pub fn by(&self, reaction: ReactionId) -> Option<Self> {
         let may = !self.0.contains(&reaction) && self.0.len() < MAX_DEPTH;
@@ -202,10 +202,10 @@ impl Cause {
         (!ids.is_empty()).then(|| ids.join(","))
     }
 
-    /// Reads what was stored.
+    /// Parses the stored form.
     ///
     /// # Errors
-    /// The text is none.
+    /// The text is not one.
     pub fn read(text: Option<&str>) -> Result<Self, InvalidCause> {
         let ids = text.unwrap_or_default().split(',').filter(|id| !id.is_empty());
         ids.map(|id| id.parse().map_err(|_| InvalidCause)).collect::<Result<_, _>>().map(Self)
@@ -217,7 +217,7 @@ impl Cause {
 #[error("is not the cause of an event")]
 pub struct InvalidCause;
 
-/// What says who hears of an action.
+/// The members of an action that select its subscribers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActionEvent {
     /// Its id.
@@ -230,7 +230,7 @@ pub struct ActionEvent {
     pub product: Option<String>,
     /// The collection it is about.
     pub collection: Option<String>,
-    /// Who may see it beside operators.
+    /// Who may see it besides operators.
     pub scopes: Option<Scopes>,
 }
 
@@ -243,9 +243,9 @@ pub struct Recorded {
     pub at: UnixMillis,
     /// The account.
     pub account: AccountId,
-    /// The connection that wrote it, if it was one that also hears.
+    /// The connection that wrote it, if that also subscribes.
     pub origin: Option<String>,
-    /// Who is not told of it.
+    /// Kinds of subscribers that it is not sent to.
     pub quiet: Quiet,
     /// The reactions by which it came about.
     pub cause: Cause,
@@ -280,7 +280,7 @@ struct JobBody {
 }
 
 impl Event {
-    /// The word for its kind, as stored.
+    /// The name of its kind, as stored.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -296,7 +296,7 @@ impl Event {
     #[must_use]
     pub fn to_body(&self) -> String {
         match self {
-            // Thousands of them in a batch: no tree is made of each.
+            // Written directly, because a batch has thousands of them and a tree for each would be slow.
             Self::Properties { owner, resource, points } => {
                 let rows = points.iter().map(|p| (p.key.as_str(), &p.value, p.timestamp.0, p.created_at.0));
                 let body =
@@ -313,7 +313,7 @@ impl Event {
         }
     }
 
-    /// Reads what was stored; `None` when it is of another version.
+    /// Parses the stored form; `None` when it is of another version.
     #[must_use]
     pub fn read(kind: &str, body: &str) -> Option<Self> {
         match kind {
@@ -358,7 +358,7 @@ pub fn point_message(point: &Point) -> Value {
     })
 }
 
-/// A redirection as a message holds it; `change` is said beside it.
+/// A redirection in a message; `change` is a member beside it.
 #[must_use]
 pub fn redirection_message(item: &RedirectionEvent) -> Map<String, Value> {
     let members = [
@@ -382,7 +382,7 @@ pub fn job_message(id: JobId, status: &str) -> Value {
 pub fn action_message(action: &Action) -> Value {
     let mut members = action.members.clone();
     members.retain(|name, _| !["scopes", "context"].contains(&name.as_str()));
-    // The columns win over what a document may hold under the same name.
+    // The columns override members of the document with the same name.
     for (name, value) in [
         ("id", json!(action.id)),
         ("createdAt", json!(action.created_at.0)),
@@ -396,7 +396,7 @@ pub fn action_message(action: &Action) -> Value {
     {
         match id {
             Some(id) => members.insert(name.to_owned(), json!(id)),
-            // Of an item that is not known, a result repeats what was asked about, as lists show it.
+            // For an unknown item, a result repeats what was requested, as in lists.
             None if name == "thng" && action.kind == RESULTS => continue,
             None => members.remove(name),
         };
@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_text_and_back() {
+    fn positions_round_trip_as_text() {
         for (text, expected) in [
             ("7-9", Some(Position::behind(7, 9))),
             ("0-1-0", Some(Position { xid: 0, seq: 1, item: 0 })),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_told_is_stored_in_bits() {
+    fn excluded_subscribers_are_stored_as_bits() {
         for (bits, notifications, reactions) in
             [(0, false, false), (1, true, false), (2, false, true), (3, true, true)]
         {
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_cut_at_each_reaction_and_at_the_depth() {
+    fn loops_of_reactions_are_cut_at_each_reaction_and_at_the_depth_limit() {
         let reaction = |n: u8| ReactionId::new(1, [n; 16]);
         let mut cause = Cause::default();
         assert_eq!((cause.stored(), Cause::read(None)), (None, Ok(Cause::default())));
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_comes_back() {
+    fn stored_events_round_trip() {
         let point = Point {
             key: PropertyKey::stored("temp".to_owned()),
             value: json!({"a": [1.5, null, "\u{1F45F}"]}),

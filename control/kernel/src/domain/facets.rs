@@ -1,15 +1,15 @@
-//! Facets: what rows are found by that has no column of its own, as texts `path=value`.
+//! Facets: texts `path=value` by which rows are found where a value has no column of its own.
 //!
-//! One index over the facets of a table serves every tag, custom field, identifier and scope. A number is
-//! written as in JSON, so that `1` and `"1"` are one facet.
+//! One index over the facets of a table serves every tag, custom field, identifier and scope. A number is written as in
+//! JSON, so `1` and `"1"` are the same facet.
 
 use serde_json::Value;
 
-/// Longest facet that is kept as it is, in bytes: an index entry of Postgres has at most 2,700.
+/// Longest facet that is stored whole, in bytes: an index entry of Postgres has at most 2,700.
 const MAX_BYTES: usize = 255;
-/// What is kept of a longer one, in bytes, before the hash of the whole; with it, longer than any kept whole.
+/// Bytes that are stored of a longer one, before the hash of the whole; with it, longer than any stored whole.
 const KEPT_BYTES: usize = 200;
-/// Longest path, in bytes; what lies below a longer one has no facet. A key of 128 characters fits.
+/// Longest path, in bytes; values below a longer one have no facet. A key of 128 characters fits.
 const MAX_PATH_BYTES: usize = 1_024;
 
 /// The facets of a document: every scalar at or below one of `paths`, each once, in order.
@@ -38,7 +38,7 @@ pub fn facet(path: &str, value: &str) -> String {
     format!("{}#{hash}", &whole[..whole.floor_char_boundary(KEPT_BYTES)])
 }
 
-/// Whether every facet of the field tells if its value begins so.
+/// Whether prefix matches on this field can be answered from its facets alone.
 #[must_use]
 pub fn holds_prefix(path: &str, prefix: &str) -> bool {
     path.len() + 1 + prefix.len() <= KEPT_BYTES - 3
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_facet_is_cut_and_still_its_own() {
+    fn long_facets_are_truncated_and_stay_distinct() {
         let (long, other) = ("ü".repeat(200), format!("{}x", "ü".repeat(199)));
         let facet_of = |value: &str| facet("tags", value);
         assert_eq!(facet_of(&long), facet_of(&long));

@@ -1,8 +1,8 @@
-//! The filters of lists: which fields a type has, and what each may be compared with (decisions 2).
+//! Filters of lists: the fields of each type, and how each can be compared.
 //!
-//! The language is [`shared::filter`]. Labels and custom fields may have several values: a condition holds
-//! when one of them meets it, so `!tags=a` asks for rows without the tag. A custom field equals a value when
-//! its text does, be it a string, a number or a truth value; its order is that of numbers.
+//! The language is [`shared::filter`]. Labels and custom fields may have several values; a condition holds when one of
+//! them meets it, so `!tags=a` selects rows without the tag. A custom field equals a value when its text does, whether
+//! it is a string, a number or a boolean. Its order is that of numbers.
 
 use percent_encoding::percent_decode_str;
 use shared::{
@@ -12,7 +12,7 @@ use shared::{
 
 use super::{facets, limits::shorten};
 
-/// What a field holds, and so how it may be compared.
+/// The type of a field, which determines its comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// One text: by every operator, in the order of code points.
@@ -30,9 +30,9 @@ pub enum Holds {
 /// A field that a list may be filtered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; `x.*` stands for `x.<any key>`.
+    /// Its name; `x.*` means `x.<any key>`.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub holds: Holds,
 }
 
@@ -52,13 +52,13 @@ impl Field {
 pub struct Filter(Expr);
 
 impl Filter {
-    /// Parses a filter; a text that is none is decoded once more, as some clients encode twice.
+    /// Parses a filter. A text that does not parse is decoded once more, because some clients encode twice.
     ///
-    /// Others encode each key and value of an object twice: where one still holds percent-escapes, the
-    /// condition holds for what is written and for what it decodes to.
+    /// Others encode each key and value of an object twice: where one still holds percent-escapes, the condition
+    /// holds for both readings.
     ///
     /// # Errors
-    /// What is wrong, as a sentence for the caller; for a field that the type has not, with those it has.
+    /// The fault, as a sentence for the client; for a field that the type does not have, with the fields that it has.
     pub fn parse(text: &str, fields: &[Field]) -> Result<Self, String> {
         let expr = parse_or_decode(text).map_err(|fault| format!("filter: {fault}."))?;
         Ok(Self(with_readings(expr, fields)?))
@@ -121,7 +121,7 @@ fn with_readings(expr: Expr, fields: &[Field]) -> Result<Expr, String> {
                     Expr::Or(readings)
                 }
                 (Err(fault), true) => return Err(fault),
-                // What is written can never be met.
+                // The literal reading can never match.
                 (Err(_), false) if readings.len() > 1 => Expr::Or(readings),
                 (Err(_), false) => readings.swap_remove(0),
             }
@@ -129,7 +129,7 @@ fn with_readings(expr: Expr, fields: &[Field]) -> Result<Expr, String> {
     })
 }
 
-/// A condition with its key, its value or both decoded once more, where that makes another text.
+/// A condition with its key, its value or both decoded once more, if that changes the text.
 fn decoded(term: &Term) -> Vec<Term> {
     let decode = |text: &str| {
         let decoded = percent_decode_str(text).decode_utf8().ok()?.into_owned();

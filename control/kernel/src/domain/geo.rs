@@ -1,4 +1,4 @@
-//! Distances on the earth, and the search of the nearest points.
+//! Distances on the earth, and the search for the nearest points.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -10,10 +10,10 @@ const EARTH_RADIUS_KM: f64 = 6_371.008_8;
 /// Nothing is farther away: half of a great circle is 20,015.1 km.
 pub const MAX_DISTANCE_KM: f64 = 20_016.0;
 
-/// What a box is widened by on each side, above all rounding: 1 cm.
+/// Margin of a box on each side, more than any rounding error: 1 cm.
 const MARGIN_DEGREES: f64 = 1e-7;
 
-/// Distance along the great circle, in kilometres, on a sphere; right for all pairs of points.
+/// Great-circle distance in kilometres on a sphere; accurate for all pairs of points.
 #[must_use]
 pub fn distance_km(a: Coordinates, b: Coordinates) -> f64 {
     let (lat_a, lat_b) = (a.latitude().to_radians(), b.latitude().to_radians());
@@ -68,7 +68,7 @@ impl Bounds {
     }
 }
 
-/// How far away something is; nearer is less, and of two as near the one made earlier.
+/// Rank by distance; of two at the same distance the older one comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// Distance in millimetres: whole numbers, so that pages meet without a gap.
@@ -101,7 +101,7 @@ impl Search {
         std::iter::successors(first, move |radius| (*radius < max).then(|| (radius * GROWTH).min(max)))
     }
 
-    /// Collects what lies within a radius.
+    /// Collects points within a radius.
     #[must_use]
     pub fn within<T>(&self, radius_km: f64) -> Nearest<T> {
         let limit_mm = (radius_km * MM_PER_KM).floor() as i64;
@@ -111,7 +111,7 @@ impl Search {
 
 const MM_PER_KM: f64 = 1e6;
 
-/// The nearest of what was offered: never more than the search asks for are held.
+/// The nearest points offered so far: never holds more than the search asks for.
 #[derive(Debug)]
 pub struct Nearest<T> {
     search: Search,
@@ -120,7 +120,7 @@ pub struct Nearest<T> {
 }
 
 impl<T> Nearest<T> {
-    /// Looks at one more.
+    /// Offers a point.
     pub fn offer(&mut self, at: Coordinates, seq: i64, item: T) {
         let distance_mm = (distance_km(self.search.center, at) * MM_PER_KM).round() as i64;
         let rank = Rank { distance_mm, seq };
@@ -139,7 +139,7 @@ impl<T> Nearest<T> {
         self.best.len() >= self.search.limit
     }
 
-    /// What was found, nearest first.
+    /// The result, nearest first.
     #[must_use]
     pub fn into_sorted(self) -> Vec<(Rank, T)> {
         self.best.into_sorted_vec().into_iter().map(|found| (found.rank, found.item)).collect()
@@ -226,14 +226,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_box_holds_all_that_is_near(center in points(), point in points(), extra in 0.0..1.0f64) {
+        fn the_bounding_box_contains_all_near_points(center in points(), point in points(), extra in 0.0..1.0f64) {
             let distance = distance_km(center, point);
             prop_assert!(holds(&Bounds::around(center, distance), point), "at its rim");
             prop_assert!(holds(&Bounds::around(center, distance * (1.0 + extra)), point), "inside");
         }
 
         #[test]
-        fn the_pages_of_a_search_are_all_that_is_near_in_order(
+        fn pages_of_a_search_return_all_near_points_in_order(
             points in prop::collection::vec(points(), 0..60),
             center in points(),
             max_km in prop_oneof![Just(MAX_DISTANCE_KM), 0.001..20_000.0],

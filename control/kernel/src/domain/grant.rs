@@ -1,4 +1,4 @@
-//! What a permission means for one caller: which resources it sees, and what those it makes belong to.
+//! What a permission means for one caller: which resources it can see, and the scopes of those it creates.
 
 use shared::id::ProjectId;
 
@@ -13,18 +13,18 @@ use super::{
 #[must_use]
 pub struct Grant {
     limit: Limit,
-    /// The user who makes something, if it is one.
+    /// The user that creates, if the caller is one.
     user: Option<String>,
     /// The project that the key is confined to.
     project: Option<ProjectId>,
 }
 
-/// What a caller's view of resources is limited to.
+/// The limit of a caller's view of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing but the account.
     Account,
-    /// What is scoped to this project.
+    /// Resources scoped to this project.
     Project(ProjectId),
     /// What names this user in its scopes.
     User(String),
@@ -73,7 +73,8 @@ impl Grant {
         self.limit.admits(id, scopes)
     }
 
-    /// The scopes of what the caller makes: a confined key's are its own project and user, whatever it asks for.
+    /// The scopes of what the caller creates: those of a confined key are its own project and user, whatever it asks
+    /// for.
     #[must_use]
     pub fn scopes_of_new(&self, asked: Option<Scopes>) -> Option<Scopes> {
         match &self.limit {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sees_what() {
+    fn visibility_by_kind_of_key() {
         let project = ProjectId::new(1, [2; 16]).to_string();
         let scopes = |users: &[&str], projects: &[&str]| Scopes {
             users: users.iter().map(|user| (*user).to_owned()).collect(),

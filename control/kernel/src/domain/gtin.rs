@@ -1,6 +1,6 @@
-//! GTINs: what products are called in `gs1:01` (decisions 9).
+//! GTINs: the value of the identifier `gs1:01`, with its check digit.
 
-/// Digits of a GTIN as it is kept: shorter ones begin with zeros.
+/// Digits of a normalised GTIN: shorter ones are padded with zeros.
 const LENGTH: usize = 14;
 
 /// Whether a text is a GTIN of 8, 12, 13 or 14 digits that ends with its check digit.
@@ -12,13 +12,13 @@ pub fn is_valid(gtin: &str) -> bool {
     weighted.map(|(digit, weight)| digit * weight).sum::<u32>() % 10 == 0
 }
 
-/// A GTIN as it is kept, with 14 digits; a text that is none stays as it is.
+/// A GTIN as it is stored, with 14 digits; other texts are unchanged.
 #[must_use]
 pub fn canonical(gtin: &str) -> String {
     if is_valid(gtin) { format!("{gtin:0>LENGTH$}") } else { gtin.to_owned() }
 }
 
-/// The texts under which products may have a GTIN: as it is kept, and as older releases kept what they were given.
+/// The texts under which a GTIN may be stored: normalised, and as given, which older releases stored.
 #[must_use]
 pub fn spellings(gtin: &str) -> Vec<String> {
     let kept = canonical(gtin);

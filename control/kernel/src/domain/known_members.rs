@@ -1,4 +1,5 @@
-//! Which members of a body an operation knows: those of the schema that describes it in the OpenAPI document.
+//! The members of a body that an operation knows: those of its schema in the OpenAPI document (`control/README.md`,
+//! "Unknown members").
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
@@ -6,13 +7,13 @@ use serde_json::{Map, Value};
 /// Names of an answer: more are counted, so that the header stays under 4 KiB.
 pub const MAX_NAMES: usize = 20;
 
-/// Characters of a name: the longest that any operation knows is far shorter.
+/// Characters of a name: the longest known name is far shorter.
 const MAX_NAME: usize = 40;
 
 /// Deepest schema that is followed; ours are less than ten deep.
 const MAX_DEPTH: usize = 32;
 
-/// What stays as it is in a name: a header may hold it, and no path or list is cut there.
+/// Characters that are not encoded in a name: a header may contain them, and they do not separate paths or lists.
 const NAME: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~').remove(b':').remove(b'@').remove(b'$');
 
@@ -69,7 +70,7 @@ impl Unknown {
     }
 }
 
-/// A name as it may stand in a header and in a path: bounded, and percent-encoded where it is unusual.
+/// A name in a form that fits into a header and a path: bounded, and percent-encoded where it is unusual.
 #[must_use]
 pub fn encode(name: &str) -> String {
     let short: String = name.chars().take(MAX_NAME).collect();
@@ -82,14 +83,15 @@ pub fn encode(name: &str) -> String {
 pub struct BodySchema<'a> {
     /// Schema of the request.
     pub request: &'a Value,
-    /// Schema of the answer: what stands there alone is ignored, as the contract says, and is not unknown.
+    /// Schema of the response: members that are only there are read-only, so they are ignored and not unknown.
     pub answer: Option<&'a Value>,
     /// The document, for its references.
     pub document: &'a Value,
 }
 
 impl<'a> BodySchema<'a> {
-    /// Removes what no schema knows, so that nothing reads it; gives the paths, such as `location.foo` and `[3].bar`.
+    /// Removes members that no schema knows, so that nothing reads them; returns their paths, such as `location.foo`
+    /// and `[3].bar`.
     ///
     /// A schema that allows no extra properties removes nothing: the operation refuses those itself.
     #[must_use]
@@ -149,7 +151,7 @@ impl<'a> BodySchema<'a> {
                     let items: Vec<_> = leaves.iter().filter_map(|leaf| leaf.get("items")).collect();
                     self.leaves(&items)
                 };
-                // An array of what the operation takes is answered by results, or by such objects.
+                // The response to an array of bodies has one result, or one such object, for each.
                 let shown = [answer.to_vec(), inside(answer)].concat();
                 let (request, answer) = (inside(request), shown);
                 if !request.is_empty() {
@@ -212,7 +214,7 @@ fn is_nothing(schema: &Value) -> bool {
         || schema.get("not").is_some_and(|not| not.as_object().is_some_and(Map::is_empty))
 }
 
-/// Whether any member may stand in an object: it is the caller's own.
+/// Whether an object may have any member, because it is the caller's own.
 fn is_open(leaf: &Value) -> bool {
     match leaf.get("additionalProperties") {
         Some(schema) => !is_nothing(schema),
@@ -220,7 +222,7 @@ fn is_open(leaf: &Value) -> bool {
     }
 }
 
-/// Whether the operation refuses what it does not know.
+/// Whether the operation refuses unknown members.
 fn is_closed(leaf: &Value) -> bool {
     leaf.get("additionalProperties").is_some_and(is_nothing)
         || leaf.get("propertyNames").is_some_and(|names| names.get("enum").is_some())

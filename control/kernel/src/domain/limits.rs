@@ -1,7 +1,7 @@
-//! How large the members of resources may be, and the checks that go with it.
+//! Size limits of the members of resources, and the checks for them.
 //!
-//! Spec gap: the contract gives no request limits. They are chosen so that a whole resource stays
-//! below a fifth of [`MAX_BODY_BYTES`], and a page of 100 of them below 20 MiB.
+//! Spec gap: the platform API gives no request limits. They are chosen so that a resource stays below a fifth of
+//! [`MAX_BODY_BYTES`], and a page of 100 of them below 20 MiB.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ pub fn check_identifiers(identifiers: &BTreeMap<String, String>) -> Result<(), V
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// A whole number, also one that is written with a point: JSON knows no other (`1464.0` is an integer).
+/// A whole number, also if it is written with a decimal point: in JSON `1464.0` is an integer.
 #[must_use]
 pub fn integer(value: &Value) -> Option<i64> {
     let whole = || value.as_f64().filter(|number| number.fract() == 0.0);

@@ -1,4 +1,4 @@
-//! What lists are asked for, and what each type of resource may be asked for (decisions 2).
+//! Parameters of lists: filter, order and page, and which fields each type of resource can be filtered by.
 
 use shared::id::ProjectId;
 
@@ -15,7 +15,7 @@ use super::{
 pub struct ListType {
     /// The fields that it may be filtered by.
     pub fields: &'static [Field],
-    /// Whether `page=n` and `x-result-count` are there: the deprecated way, kept where it was.
+    /// Whether `page=n` and `x-result-count` are supported: deprecated, kept where they existed.
     pub numbered: bool,
 }
 
@@ -72,7 +72,7 @@ pub const REDIRECTIONS: ListType = PLAIN;
 pub const PLACES: ListType = numbered(PRODUCTS.fields);
 /// Files.
 pub const FILES: ListType = numbered(&[field("name", Text), field("tags", Labels)]);
-// Spec gap: decisions 2 lists no fields of these types; clients look them up by name before they create.
+// Spec gap: the platform API lists no fields of these types; clients look them up by name before they create.
 /// Collections.
 pub const COLLECTIONS: ListType = numbered(PRODUCTS.fields);
 /// Projects.
@@ -85,7 +85,7 @@ pub const BATCHES: ListType = numbered(PRODUCTS.fields);
 pub const TASKS: ListType = by(&[field("status", Text), field("type", Text)]);
 /// Jobs.
 pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
-/// What a job could not do.
+/// Failed operations of jobs.
 pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
 /// Cases of assessments.
 pub const CASES: ListType =
@@ -108,7 +108,7 @@ pub struct ListRequest {
     pub ids: Option<Vec<String>>,
     /// Only rows that meet this.
     pub filter: Option<Filter>,
-    /// Only what is scoped to this project.
+    /// Only resources scoped to this project.
     pub project: Option<ProjectId>,
     /// Whether to count the whole list.
     pub counted: bool,

@@ -1,7 +1,7 @@
-//! Where something is: the form that places, Thngs and actions share (contract: Common conventions).
+//! Locations: the form that places, Thngs and actions share.
 //!
-//! A point may be given as a GeoJSON `position`, as `latitude` and `longitude`, or as both, where `position`
-//! wins; it comes back in all three (decisions 1).
+//! A point may be given as a GeoJSON `position`, as `latitude` and `longitude`, or as both, where `position` wins. It
+//! is returned in all three.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ pub struct Location {
     /// The place; whether there is such a place is for the service to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceId>,
-    /// When it was there, if the caller says so.
+    /// Time of the location, if the caller gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<UnixMillis>,
     /// The caller's own members.
@@ -34,14 +34,14 @@ pub struct Location {
     pub custom_fields: Option<Map<String, Value>>,
 }
 
-/// Where a Thng was at a time, as it is kept.
+/// A stored location of a Thng.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocationEntry {
     /// Its place in the history: its timestamp, and order of insertion.
     pub position: Position,
     /// When it was recorded.
     pub created_at: UnixMillis,
-    /// The location; its timestamp is there.
+    /// The location, with its timestamp.
     pub location: Location,
 }
 
@@ -50,10 +50,9 @@ pub struct LocationEntry {
 pub enum Form {
     /// A point or a place; other members are ignored (Thngs, actions).
     Open,
-    /// `position` or `place`, and no extra properties (contract: LocationDocument).
+    /// `position` or `place`, and no other members.
     Commissioning,
-    /// `latitude`, `longitude` and `position`, and no extra properties (contract:
-    /// AuthenticationTriggeringActionDocument).
+    /// `latitude`, `longitude` and `position`, and no other members.
     Trigger,
 }
 
@@ -62,7 +61,7 @@ impl Coordinates {
     #[must_use]
     pub fn new(latitude: f64, longitude: f64) -> Option<Self> {
         let fits = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
-        // Adding zero turns -0.0 into 0.0.
+        // Adding zero converts -0.0 to 0.0.
         fits.then_some(Self { latitude: latitude + 0.0, longitude: longitude + 0.0 })
     }
 
@@ -79,7 +78,7 @@ impl Coordinates {
             return None;
         }
         let pair = latitude.zip(longitude).and_then(|(latitude, longitude)| Self::new(latitude, longitude));
-        // A client that changes the position of what it read sends the old pair back beside it.
+        // A client that changes the position of a resource that it read sends back the old pair beside it.
         position.or(pair)
     }
 
@@ -190,7 +189,7 @@ impl Form {
         }
     }
 
-    /// What is missing from a location that has these members.
+    /// The missing member of a location that has these members.
     fn missing(self, has: impl Fn(&str) -> bool) -> Option<&'static str> {
         let is_whole = match self {
             Self::Open => has("position") || has("latitude") || has("longitude") || has("place"),
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_point_of_a_place_fills_in() {
+    fn the_position_of_a_place_is_used_where_none_is_given() {
         let place = Coordinates::new(1.0, 2.0);
         let own = Coordinates::new(3.0, 4.0);
         let at = |coordinates| Location { coordinates, ..Location::default() }.or_at(place).coordinates;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// A reader over one object; `null` counts as absent, unknown members are ignored (decisions 1).
+/// A reader over one object; `null` counts as absent, unknown members are ignored.
 #[derive(Debug)]
 pub struct Members<'a> {
     object: &'a Map<String, Value>,
@@ -50,7 +50,7 @@ impl<'a> Members<'a> {
         self.faults.push(text.into());
     }
 
-    /// A member that is there and not `null`.
+    /// A member that is present and not `null`.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|value| !value.is_null())

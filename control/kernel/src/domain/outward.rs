@@ -1,7 +1,7 @@
-//! Where the service may send requests that somebody else asked for: never into the operator's own network.
+//! Egress guard: where the service may send requests on behalf of a user. Never into the operator's own network.
 //!
-//! The URL is checked when it is given, and each address to which it resolves when it is connected to
-//! (`publish::outward`): what a name stands for may change in between.
+//! The URL is checked when it is stored, and each address it resolves to when it is connected to (`publish::outward`),
+//! because a DNS answer may change in between.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use super::limits::MAX_URL;
 
-/// Whether an address is one that anybody may be sent to; `loopback` is the operator's word for tests.
+/// Whether an address may be contacted on behalf of a user; the operator may allow `loopback` for tests.
 #[must_use]
 pub fn is_open(address: IpAddr, loopback: bool) -> bool {
     match address {
@@ -48,7 +48,7 @@ fn is_open_v6(address: Ipv6Addr, loopback: bool) -> bool {
         return is_open_v4(inner, loopback);
     }
     let [first, second, ..] = address.segments();
-    // Only what is given out for all; of that not documentation, Teredo and what else is no network.
+    // Only global unicast, without documentation prefixes, Teredo and other special ranges.
     first & 0xe000 == 0x2000 && !(first == 0x2001 && (second < 0x0200 || second == 0x0db8)) && first != 0x3fff
 }
 
@@ -67,10 +67,10 @@ fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// A URL that may be sent to, as far as it tells by itself.
+/// Checks a URL without resolving its name.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence without the name of the member.
+/// The fault, as a sentence without the name of the member.
 pub fn check_url(text: &str, loopback: bool) -> Result<Url, String> {
     if text.len() > MAX_URL {
         return Err(format!("must have at most {MAX_URL} bytes"));
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inner_networks_are_closed_however_they_are_written() {
+    fn private_networks_are_refused_in_every_notation() {
         for (address, expected) in [
             ("93.184.216.34", true),
             ("1.1.1.1", true),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_checked_before_anything_is_asked() {
+    fn urls_are_checked_before_any_request() {
         let (private, https) = ("must not lead to a private or local address", "must begin with https://");
         for (url, expected) in [
             ("https://example.com/hook?a=b", Ok(())),

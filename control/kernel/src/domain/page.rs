@@ -1,12 +1,12 @@
-//! Pages of a list: what is asked for, where the next page begins, and the token that says so.
+//! Pages of a list: the request, the position of the next page, and the token that holds it.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use shared::time::UnixMillis;
 use subtle::ConstantTimeEq;
 
-/// Rows of a page when the request does not say (contract: Pagination).
+/// Rows per page if the request does not say.
 pub const DEFAULT_PER_PAGE: u32 = 30;
-/// Most rows of a page (contract: Limits).
+/// Most rows per page.
 pub const MAX_PER_PAGE: u32 = 100;
 
 /// Order of a list by creation; insertion order breaks ties.
@@ -37,7 +37,7 @@ pub struct PageRequest {
     pub sort: SortOrder,
     /// The last row of the page before.
     pub after: Option<Position>,
-    /// Number of the page from 1, for lists that count them; `after` says it better where it is known.
+    /// Number of the page from 1, for lists with page numbers; `after` is more exact where it is known.
     pub number: u32,
 }
 
@@ -48,7 +48,7 @@ impl Default for PageRequest {
 }
 
 impl PageRequest {
-    /// Rows to fetch: one more than the page, which tells whether another page follows.
+    /// Rows to fetch: one more than the page, to know whether another page follows.
     #[must_use]
     pub const fn limit(self) -> u32 {
         self.per_page + 1
@@ -137,7 +137,7 @@ impl<T> Page<T> {
     }
 }
 
-/// What a page token belongs to; it opens nothing else.
+/// What a page token is bound to; it is invalid elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
     /// The account.
@@ -151,7 +151,7 @@ pub struct Binding<'a> {
 const PAYLOAD_LEN: usize = 16;
 const MAC_LEN: usize = 16;
 
-/// Makes the token of a position: 43 characters that are safe in a URL.
+/// Creates the token of a position: 43 characters that are safe in a URL.
 #[must_use]
 pub fn write_token(key: &[u8; 32], binding: Binding<'_>, position: Position) -> String {
     let mut bytes = Vec::with_capacity(PAYLOAD_LEN + MAC_LEN);
@@ -162,7 +162,7 @@ pub fn write_token(key: &[u8; 32], binding: Binding<'_>, position: Position) -> 
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Reads a token back; `None` when it was not made by this key for this binding.
+/// Parses a token; `None` when it was not created by this key for this binding.
 #[must_use]
 pub fn read_token(key: &[u8; 32], binding: Binding<'_>, token: &str) -> Option<Position> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_opens_its_own_list_only() {
+    fn a_page_token_is_valid_for_its_own_list_only() {
         let query = pairs(&[("perPage", "2"), ("filter", "name=x")]);
         let binding = Binding { account: "A", path: "/thngs", query: &query };
         let position = Position { at: UnixMillis(-5), seq: 9 };
@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_other_text_is_a_token(text in ".{0,80}") {
+        fn other_texts_are_refused_as_page_tokens(text in ".{0,80}") {
             prop_assert_eq!(read_token(&KEY, Binding { account: "A", path: "/", query: &[] }, &text), None);
         }
 
@@ -253,7 +253,7 @@ mod tests {
         }
 
         #[test]
-        fn pages_of_a_list_are_the_list(length in 0i64..40, per_page in 1u32..12, ascending: bool) {
+        fn pages_cover_the_whole_list_once(length in 0i64..40, per_page in 1u32..12, ascending: bool) {
             let sort = if ascending { SortOrder::Ascending } else { SortOrder::Descending };
             let mut request = PageRequest { per_page, sort, ..PageRequest::default() };
             let mut seen = Vec::new();

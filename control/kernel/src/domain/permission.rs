@@ -1,4 +1,4 @@
-//! What each kind of key may do: one table (decisions 3).
+//! The permission table: what each kind of key may do (`control/README.md`, "Permissions").
 
 use super::{
     access::{
@@ -12,7 +12,7 @@ use super::{
 /// What an operation is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// Who the caller is; an update gives the key back.
+    /// Who the caller is; an update revokes the key.
     Access,
     /// Accounts, their domains and accesses.
     Accounts,
@@ -50,7 +50,7 @@ pub enum Subject {
     Files,
     /// Assessments of items.
     Assessments,
-    /// What assessments go by, and what they would say under other settings.
+    /// Settings of assessments, and replays under other settings.
     AssessmentSettings,
     /// Cases: items that assessments suspect, and what people decide on them.
     Cases,
@@ -64,7 +64,7 @@ pub enum Subject {
     Events,
     /// Where events are sent.
     Webhooks,
-    /// What is done when something happens.
+    /// Reactions to events.
     Reactions,
     /// The state of the service.
     Status,
@@ -113,11 +113,11 @@ impl Subject {
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Makes a resource.
+    /// Creates a resource.
     Create,
     /// Reads one that the caller names.
     Read,
-    /// Lists, searches, or hears of many.
+    /// Lists, searches, or subscribes to many.
     List,
     /// Changes a resource.
     Update,
@@ -130,20 +130,20 @@ impl Verb {
     pub const ALL: [Self; 5] = [Self::Create, Self::Read, Self::List, Self::Update, Self::Delete];
 }
 
-/// How far a permission goes; what is out of reach does not exist for the caller.
+/// The reach of a permission; resources outside of it do not exist for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// Everything in the account.
     Account,
-    /// What is scoped to the key's project; what it makes is scoped so too.
+    /// Resources scoped to the key's project; what it creates is scoped to it too.
     Project,
-    /// What the key's owner made or is named in: the user in `scopes.users`, the Thng itself.
+    /// Resources that the key's owner created or that name it: the user in `scopes.users`, the Thng itself.
     Own,
 }
 
-/// The table: a kind of key, a subject, and the reach of Create, Read, Update and Delete by a letter:
-/// `a`ccount, `p`roject, `o`wn, or a dash; `s`ingle is the project for one that is named, and `o` for lists. What is
-/// not listed is refused. Users stand here as under [`UserRights::Open`].
+/// The table: a kind of key, a subject, and the reach of Create, Read, Update and Delete by a letter: `a`ccount,
+/// `p`roject, `o`wn, or a dash; `s`ingle is the project for one that is named, and `o` for lists. Everything else is
+/// refused. Users are listed as under [`UserRights::Open`].
 const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Access, b"-a--"),
     (Operator, Accounts, b"-aa-"),
@@ -151,7 +151,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Projects, b"aaaa"),
     (Operator, Applications, b"aaaa"),
     (Operator, Keys, b"aaaa"),
-    // Users are made through an application: its key says where they belong.
+    // Users are created through an application: its key determines where they belong.
     (Operator, Users, b"-aaa"),
     (Operator, Products, b"aaaa"),
     (Operator, Thngs, b"aaaa"),
@@ -195,7 +195,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (App, Places, b"-p--"),
     // Scans only: see the service of actions.
     (App, Actions, b"p---"),
-    // A user gives its own key back.
+    // A user revokes its own key.
     (User, Access, b"-oo-"),
     (User, Users, b"-oo-"),
     (User, Products, b"ppo-"),
@@ -215,12 +215,12 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Thng, Actions, b"oo--"),
 ];
 
-/// The same of users under [`UserRights::Own`]: whoever opens a page may be one.
+/// The same for users under [`UserRights::Own`]: any visitor of a page may be one.
 const OWN_USER: &[(Subject, &[u8; 4])] = &[
     (Access, b"-oo-"),
     (Users, b"-oo-"),
     (Products, b"-p--"),
-    // Things, collections and redirections are made as far as the application says: see the service `user_rules`.
+    // Thngs, collections and redirections are created as far as the application allows: see the service `user_rules`.
     (Thngs, b"oso-"),
     (Properties, b"ooo-"),
     (Locations, b"ooo-"),
@@ -260,8 +260,8 @@ pub fn reach(kind: ActorKind, rights: UserRights, verb: Verb, subject: Subject) 
 
 /// Whether a kind of key may write actions of a type.
 ///
-/// The public key of an application writes scans only; its users write what it lists, without a list the types of
-/// [`CREATED_BY_USERS`] and those of the account; nobody with a key that anybody can get writes a [`RESERVED`] type.
+/// The public key of an application only writes scans. Its users write the types that it lists, or without a list
+/// those of [`CREATED_BY_USERS`] and of the account. No public key writes a [`RESERVED`] type.
 #[must_use]
 pub fn may_create_action(
     kind: ActorKind,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn own_rights_are_a_part_of_the_open_ones() {
+    fn own_rights_are_a_subset_of_open_rights() {
         for subject in Subject::ALL {
             for verb in Verb::ALL {
                 let cell = |rights| reach(User, rights, verb, subject);
@@ -340,13 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decided_of_each_kind_holds() {
+    fn decided_permissions_of_each_kind_hold() {
         for subject in Subject::ALL {
             for verb in Verb::ALL {
                 let cell = |kind| reach(kind, UserRights::Open, verb, subject);
                 assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
                 for kind in [TrustedApp, App, User, Thng] {
-                    // Nobody may what an operator may not, but for logins.
+                    // No kind may do what an operator may not, except log in.
                     let is_login = matches!((subject, verb), (Users, Verb::Create) | (Access, Verb::Update));
                     assert!(
                         is_login || cell(kind).is_none() || cell(Operator).is_some(),

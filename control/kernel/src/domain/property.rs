@@ -1,4 +1,4 @@
-//! Properties: what may be written, and what of it is kept (contract: PropertyDocument; decisions 7).
+//! Properties: which writes are valid, and which values are kept.
 
 use std::{collections::HashSet, fmt};
 
@@ -7,10 +7,10 @@ use shared::time::UnixMillis;
 
 use super::limits;
 
-/// Longest key, in characters of its lower-case form (decisions 7).
+/// Longest key, in characters of its lower-case form.
 pub const MAX_KEY: usize = 128;
 
-// Spec gap: the contract limits neither values nor requests.
+// Spec gap: the platform API limits neither values nor requests.
 /// Largest value, in bytes of compact JSON: a page of 100 stays below 2 MiB.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
@@ -27,7 +27,7 @@ pub const MAX_SHOWN_LENGTH: u32 = 64 * 1024;
 
 // Spec gap: whether a timestamp may lie before 1970 or in the future is not shown; devices' clocks are
 // wrong and forecasts are data, so every time that clients can hold is taken.
-/// Earliest and latest timestamp: 100 million days around 1970, which is what a `Date` of JavaScript holds.
+/// Earliest and latest timestamp: 100 million days around 1970, the range of JavaScript's `Date`.
 pub const MAX_TIME_MS: i64 = 8_640_000_000_000_000;
 
 /// What has properties.
@@ -40,7 +40,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// The word for it in errors.
+    /// Its name in errors.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ pub struct NewPoint {
     pub key: PropertyKey,
     /// Anything but `null`.
     pub value: Value,
-    /// When it was so; `None` stands for the time of the request.
+    /// Its timestamp; `None` means the time of the request.
     pub timestamp: Option<UnixMillis>,
 }
 
@@ -122,8 +122,8 @@ pub fn time(ms: i64) -> Option<UnixMillis> {
     (-MAX_TIME_MS..=MAX_TIME_MS).contains(&ms).then_some(UnixMillis(ms))
 }
 
-/// What is written of the values of one request: in their order, each with its time; of two with one key and
-/// time the later.
+/// The values of one request that are written: in their order, each with its timestamp; of two with one key and
+/// timestamp the later.
 #[must_use]
 pub fn settle(points: Vec<NewPoint>, now: UnixMillis) -> Vec<Point> {
     let mut seen = HashSet::with_capacity(points.len());
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_values_of_one_time_the_later_is_kept() {
+    fn of_two_values_with_one_timestamp_the_later_write_wins() {
         let new = |name: &str, value: i32, at: Option<i64>| NewPoint {
             key: key(name),
             value: json!(value),

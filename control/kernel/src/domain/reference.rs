@@ -1,4 +1,4 @@
-//! How a path names a Thng or product: by platform id, or by one of its own identifiers.
+//! How a path names a Thng or product: by id, or by one of its identifiers.
 
 use std::{fmt, str::FromStr};
 

@@ -24,7 +24,7 @@ impl Source {
     /// Every one.
     pub const ALL: [Self; 3] = [Self::Edge, Self::Server, Self::Public];
 
-    /// As it stands in a stored scan.
+    /// As it is written in a stored scan.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Source {
         }
     }
 
-    /// The source of what the holder of a key reports.
+    /// The source of a scan that the holder of a key reports.
     #[must_use]
     pub const fn of_actor(kind: ActorKind) -> Self {
         match kind {
@@ -45,8 +45,8 @@ impl Source {
 
     /// The source of a stored scan.
     ///
-    /// Scans of before sources were stored tell it by other members: only edges write `context.entryUrl`. What an
-    /// application reported counts as public, as nothing tells which of its two keys it used.
+    /// For scans from before sources were stored it follows from other members: only edges write `context.entryUrl`.
+    /// A scan that an application reported counts as public, because it is unknown which of its two keys it used.
     #[must_use]
     pub fn of_members(members: &Map<String, Value>) -> Self {
         let stored = members.get(MEMBER).and_then(Value::as_str).and_then(|text| text.parse().ok());

@@ -1,4 +1,4 @@
-//! Copies of a SQLite database that are made while it is used, and looked through before anybody relies on them.
+//! Online backups of a SQLite database, verified before they are reported as complete.
 
 use std::{
     fs::{File, OpenOptions},
@@ -20,7 +20,7 @@ const THNGS: &str = "SELECT COUNT(*) FROM thngs";
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The copy, or what was to be copied, is not what it should be.
+    /// The copy, or its source, is invalid.
     #[error("{0}")]
     Damaged(String),
     /// The database failed.
@@ -31,7 +31,7 @@ pub enum BackupError {
     Io(#[from] io::Error),
 }
 
-/// What a copy holds.
+/// Counts of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     /// Redirections.
@@ -42,12 +42,12 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// Copies the state of one moment into a new file that only its owner may read, and has it on disk when this returns.
+/// Copies the state of one moment into a new file, readable by its owner only; it is synced when this returns.
 ///
-/// Other processes read and write the database meanwhile. What is in its write-ahead log is in the copy.
+/// Other processes may use the database meanwhile. The content of its write-ahead log is included.
 ///
 /// # Errors
-/// The database cannot be read, or `target` is there or cannot be written.
+/// The database cannot be read, or `target` exists or cannot be written.
 pub async fn copy(source: &Path, target: &Path) -> Result<(), BackupError> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(target)?;
     let copied = copy_into(source, target).await;
@@ -76,10 +76,10 @@ async fn copy_into(source: &Path, target: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Reads every page and index of a file, and what it holds.
+/// Verifies every page and index of a file, and counts what it holds.
 ///
 /// # Errors
-/// [`BackupError::Damaged`] when it is no database of this product, or not whole.
+/// [`BackupError::Damaged`] when it is not a database of this product, or not complete.
 pub async fn check(file: &Path) -> Result<Held, BackupError> {
     let bytes = File::open(file)?.metadata()?.len();
     let mut conn = SqliteConnectOptions::new()
@@ -91,7 +91,7 @@ pub async fn check(file: &Path) -> Result<Held, BackupError> {
         .await
         .map_err(|error| damaged(&error))?;
     let held = look_through(&mut conn).await;
-    // What was read is known, however the parting goes.
+    // The result is known, whether or not closing succeeds.
     let _ = conn.close().await;
     let (links, thngs) = held?;
     Ok(Held { links, thngs, bytes })

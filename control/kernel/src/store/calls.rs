@@ -1,6 +1,6 @@
-//! Calls between the replicas of control, by LISTEN and NOTIFY: each is a wake-up, and may be lost.
+//! Wake-up calls between control replicas by LISTEN and NOTIFY. Any of them may be lost.
 //!
-//! The channel is the schema's own, so that two fleets in one database do not wake each other.
+//! The channel is named after the schema, so two fleets in one database do not wake each other.
 
 use sqlx::postgres::PgListener;
 
@@ -9,14 +9,14 @@ use super::{Conn, Db, Raw, StoreError, Tx};
 const PG_CHANNEL: &str = "SELECT 'waymark_' || md5(current_schema())";
 const PG_CALL: &str = "SELECT pg_notify('waymark_' || md5(current_schema()), $1)";
 
-/// Hears what the replicas of a fleet call; holds a connection to the database.
+/// Listens for calls of the replicas of a fleet; holds a database connection.
 pub struct Calls(PgListener);
 
 impl Calls {
     /// Listens from now on.
     ///
     /// # Errors
-    /// The database failed, or is no Postgres.
+    /// The database is not Postgres.
     pub async fn listen(db: &Db) -> Result<Self, StoreError> {
         let Db::Pg(pool) = db else { return Err(one_process()) };
         let channel: String = match db.read().await?.raw() {
@@ -42,7 +42,7 @@ impl Calls {
 /// All that call in one database commit one after the other: so no change of a link does.
 ///
 /// # Errors
-/// The database failed, or is no Postgres.
+/// The database is not Postgres.
 pub async fn call(tx: &mut Tx, text: &str) -> Result<(), StoreError> {
     let conn: &mut Conn = tx;
     match conn.raw() {

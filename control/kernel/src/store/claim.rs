@@ -1,8 +1,8 @@
-//! An idempotency key that the next commit of a request writes along.
+//! An idempotency key that is written by the next commit of a request.
 //!
-//! A request that creates is carried out once if and only if its key is stored in the same transaction. The
-//! layer that knows the key and the service function that commits are far apart, and the ones between them
-//! are many: the claim travels with the task, and [`Tx::commit`] is the one place that looks for it.
+//! A request that creates something is carried out exactly once if its key is stored in the same transaction. The layer
+//! that knows the key is far from the service function that commits, so the claim travels with the task, and
+//! [`Tx::commit`] is the one place that looks for it.
 
 use std::sync::{
     Arc,
@@ -32,7 +32,7 @@ pub struct Claim {
     pub account: AccountId,
     /// The key, 1 to 255 characters, in the hands of its actor.
     pub key: OwnedKey,
-    /// Hash of the request that the key stands for.
+    /// Hash of the request of the key.
     pub request: [u8; 32],
     /// When it was claimed, in milliseconds since 1970.
     pub at_ms: i64,

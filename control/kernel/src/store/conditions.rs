@@ -1,4 +1,4 @@
-//! From a filter to SQL: only fixed fragments and placeholders are put together, every value is bound.
+//! Compiles a filter to SQL: only fixed fragments and placeholders are concatenated, every value is bound.
 
 use shared::filter::{Expr, Operator, Term, Value};
 
@@ -14,7 +14,7 @@ pub enum Engine {
     Sqlite,
 }
 
-/// What a placeholder stands for.
+/// A bound value.
 #[derive(Debug, Clone)]
 pub enum Bind {
     /// A text.
@@ -45,7 +45,7 @@ pub enum Column {
     Text(&'static str),
     /// A column of whole numbers.
     Whole(&'static str),
-    /// A condition that holds for rows with the value, which stands where `{}` is.
+    /// A condition on rows with the value, which replaces `{}`.
     #[allow(dead_code, reason = "for tables whose fields stand in others")]
     Clause {
         /// For Postgres.
@@ -75,7 +75,7 @@ impl Statement {
         });
     }
 
-    /// Binds a value; gives its placeholder.
+    /// Binds a value; returns its placeholder.
     fn placeholder(&mut self, bind: Bind) -> String {
         self.binds.push(bind);
         format!("${}", self.binds.len())
@@ -87,7 +87,7 @@ impl Statement {
         self.text.push_str(&placeholder);
     }
 
-    /// Puts a fragment with a value wherever it says `{}`.
+    /// Appends a fragment, with a placeholder for each `{}`.
     fn fill(&mut self, pg: &'static str, sqlite: &'static str, bind: Bind) {
         let placeholder = self.placeholder(bind);
         let fragment = if self.engine == Engine::Postgres { pg } else { sqlite };
@@ -102,7 +102,7 @@ impl Statement {
             Expr::Not(one) => {
                 self.push("(");
                 self.condition(table, one)?;
-                // What is unknown does not hold: rows without the field are there.
+                // NULL does not match, so the negation includes rows without the field.
                 self.push(" IS NOT TRUE)");
                 Ok(())
             }
@@ -172,7 +172,7 @@ impl Statement {
         self.push(")");
     }
 
-    /// Looks into the table of identifiers, whose account is that of the row.
+    /// A subquery on the table of identifiers, in the account of the row.
     fn identifier(&mut self, kind: &'static str, key: &str, operator: Operator, value: String) {
         self.push("t.id IN (SELECT i.resource_id FROM identifiers i WHERE i.account_id = $1 AND i.kind = ");
         self.bind(Bind::Text(kind.to_owned()));

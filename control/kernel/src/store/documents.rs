@@ -1,6 +1,6 @@
-//! The tables of named resources: one row each, with the columns that are searched, and the rest as a document.
+//! Tables of named resources: one row each, with columns for what is searched, and the rest as a JSON document.
 //!
-//! A table says its statements and its own columns in a [`Document`]; what is done with it stands here once.
+//! A table defines its statements and columns in a [`Document`]; the operations are here, once.
 
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
@@ -42,7 +42,7 @@ pub trait Document: Named {
     }
 }
 
-/// What a row of any table holds beside id and stamp.
+/// The columns of any table besides id and timestamps.
 #[derive(Debug)]
 pub struct Base<D: Named> {
     /// The name.
@@ -192,9 +192,6 @@ pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) ->
 }
 
 /// A resource of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find<D: Document>(
     conn: &mut Conn,
     account: AccountId,
@@ -203,10 +200,7 @@ pub async fn find<D: Document>(
     fetch(conn, D::TABLE.find, account, id).await
 }
 
-/// A resource of an account, which nobody else changes until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// A resource of an account, locked until the transaction ends.
 pub async fn find_locked<D: Document>(
     tx: &mut Tx,
     account: AccountId,
@@ -231,9 +225,6 @@ async fn fetch<D: Document>(
 }
 
 /// Those of some ids that are resources of this kind, in no order.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_many<D: Document>(
     conn: &mut Conn,
     account: AccountId,
@@ -247,7 +238,7 @@ pub async fn find_many<D: Document>(
 /// A page of a table.
 ///
 /// # Errors
-/// The database failed, or [`StoreError::Timeout`] when too many rows had to be looked at.
+/// [`StoreError::Timeout`] when too many rows had to be read.
 pub async fn list<D: Document>(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<D>, StoreError> {
     list_as(conn, &D::TABLE.list, selection).await
 }
@@ -264,7 +255,7 @@ pub async fn list_as<D: Document>(
 /// Writes a resource that [`find_locked`] gave, changed.
 ///
 /// # Errors
-/// [`StoreError::Taken`] when another has its new identifier, or the database failed.
+/// [`StoreError::Taken`] when another has its new identifier.
 pub async fn update<D: Document>(tx: &mut Tx, account: AccountId, resource: &D) -> Result<(), StoreError> {
     if D::HAS_UNIQUE {
         claim_changed(tx, account, resource).await?;
@@ -280,10 +271,7 @@ pub async fn update<D: Document>(tx: &mut Tx, account: AccountId, resource: &D) 
     Ok(())
 }
 
-/// Removes a resource with its identifiers; gives whether it was there. What points at it stays.
-///
-/// # Errors
-/// The database failed.
+/// Removes a resource with its identifiers; returns whether it was there. What points at it stays.
 pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> Result<bool, StoreError> {
     let id = id.to_string();
     let gone = on_db!(&mut **tx, |c| sqlx::query(D::TABLE.delete)
@@ -313,7 +301,7 @@ async fn claim_changed<D: Document>(tx: &mut Tx, account: AccountId, resource: &
     if held.is_some() {
         unique_identifiers::release(tx, &id).await?;
     } else {
-        // One that it shares with another from before there were claims stays as it is.
+        // A duplicate from before there were claims is kept.
         let stored: Option<D> = find(tx, account, resource.id()).await?;
         if stored.and_then(|stored| stored.unique()).map(|unique| unique.name()) == name {
             return Ok(());

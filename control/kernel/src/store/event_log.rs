@@ -1,9 +1,8 @@
-//! The settled part of the log of events: a history to which nothing is added in the middle, so that whoever
-//! reads it can stop anywhere and go on from there, in another process or after a fall.
+//! The settled part of the event log: nothing is inserted before its end any more, so a reader can stop anywhere and
+//! resume, also in another process or after a crash.
 //!
-//! On Postgres a row is settled once no transaction runs that is older than its own; the order is that of
-//! transactions, and of numbers within one. A write transaction that takes long holds the end of it up, and the
-//! timeouts of the store bound that.
+//! On Postgres a row is settled once no older transaction than its own is running. The order is by transaction, then by
+//! number. A long write transaction delays the end of the settled part; the timeouts of the store bound that.
 
 use shared::{id::AccountId, time::UnixMillis};
 
@@ -39,7 +38,7 @@ const PG_AFTER: &str = after!(pg_settled!());
 const SQLITE_AFTER: &str = after!("true");
 const PG_HEAD: &str = head!(pg_settled!());
 const SQLITE_HEAD: &str = head!("true");
-// What a reader has not delivered stays for longer. One step looks at so many rows and no more.
+// Rows that a reader has not delivered are kept for longer. One step checks this many rows and no more.
 const OLD: &str = "SELECT t.xid, t.seq FROM (SELECT xid, seq, at FROM events ORDER BY seq LIMIT $1) t \
     WHERE t.at < $4 OR ((t.at < $2 OR t.seq <= (SELECT COALESCE(MAX(seq), 0) - $3 FROM events)) AND NOT EXISTS \
     (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq, 9223372036854775807) > (p.xid, p.seq, p.item))) \
@@ -74,12 +73,12 @@ pub type Row = (Position, Option<Recorded>);
 type Stored = (i64, i64, i64, String, String, Option<String>, i64, Option<String>, Option<String>);
 
 /// Up to `limit` settled rows behind a place, in order; of `account` alone where one is given, but every row
-/// gives its place, so that the reader moves on.
+/// returns its place, so that the reader moves on.
 ///
 /// The row whose items were not all passed comes again.
 ///
 /// # Errors
-/// The database failed, or a row cannot be read.
+/// A row cannot be read.
 pub async fn list_after(
     conn: &mut Conn,
     after: Position,
@@ -108,9 +107,6 @@ pub async fn list_after(
 }
 
 /// The end of the settled log; the place of the last removed row where it is empty.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_head(conn: &mut Conn) -> Result<Position, StoreError> {
     let sql = pick(conn, PG_HEAD, SQLITE_HEAD);
     let row: Option<(i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
@@ -120,12 +116,9 @@ pub async fn find_head(conn: &mut Conn) -> Result<Position, StoreError> {
     }
 }
 
-/// The place behind which lies what begins from now on, and nothing that was there before.
+/// The position for a new subscriber: everything that begins from now on lies behind it, and nothing earlier.
 ///
-/// The end of the settled log is too early for that where an older transaction still runs.
-///
-/// # Errors
-/// The database failed.
+/// The end of the settled log is too early while an older transaction still runs.
 pub async fn find_now(conn: &mut Conn) -> Result<Position, StoreError> {
     match events::find_snapshot(conn).await? {
         Some(snapshot) => Ok(Position::behind(snapshot.next - 1, i64::MAX)),
@@ -134,19 +127,13 @@ pub async fn find_now(conn: &mut Conn) -> Result<Position, StoreError> {
 }
 
 /// A place that was noted.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_place(conn: &mut Conn, name: &str) -> Result<Option<Position>, StoreError> {
     let row: Option<(i64, i64, i64)> =
         on_db!(conn, |c| sqlx::query_as(PLACE).bind(name).fetch_optional(c).await)?;
     Ok(row.map(|(xid, seq, item)| Position { xid, seq, item }))
 }
 
-/// A place that nobody else holds until the transaction ends; `None` when somebody does.
-///
-/// # Errors
-/// The database failed.
+/// Locks a cursor until the transaction ends; `None` if another transaction holds it.
 pub async fn hold_place(tx: &mut Tx, name: &str) -> Result<Option<Position>, StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(BEGIN).bind(name).execute(c).await.map(|_| ()))?;
     let sql = pick(tx, PG_HOLD, PLACE);
@@ -155,10 +142,7 @@ pub async fn hold_place(tx: &mut Tx, name: &str) -> Result<Option<Position>, Sto
     Ok(row.map(|(xid, seq, item)| Position { xid, seq, item }))
 }
 
-/// Notes a place; one that lies behind the noted one changes nothing.
-///
-/// # Errors
-/// The database failed.
+/// Saves a cursor; an earlier position than the saved one changes nothing.
 pub async fn move_place(tx: &mut Tx, name: &str, to: Position) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(MOVE)
         .bind(name)
@@ -171,21 +155,18 @@ pub async fn move_place(tx: &mut Tx, name: &str, to: Position) -> Result<(), Sto
     Ok(())
 }
 
-/// What is kept of the log.
+/// The retention of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
     /// Older rows go, once every reader has passed them.
     pub since: UnixMillis,
     /// Most rows, once every reader has passed them.
     pub rows: i64,
-    /// Older rows go, whoever has not passed them.
+    /// Older rows are deleted even if a reader has not passed them.
     pub at_most_since: UnixMillis,
 }
 
-/// Removes what need not be kept, oldest first; gives how many rows, fewer than `step` at the end.
-///
-/// # Errors
-/// The database failed.
+/// Removes what need not be kept, oldest first; returns how many rows, fewer than `step` at the end.
 pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError> {
     let old: Vec<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(OLD)
         .bind(i64::from(step))
@@ -209,9 +190,6 @@ pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError>
 
 /// Puts the log into the history of this database, where it was copied from another whose transactions had
 /// other numbers; what readers had not passed stays before them, and may come to them twice.
-///
-/// # Errors
-/// The database failed.
 pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
     for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_REACTIONS, RENEW_ROWS] {
         on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;

@@ -1,8 +1,8 @@
-//! The log of what happened: written with what it tells of, read by every replica, kept for a day.
+//! The event log: written in the transaction of the cause, read by every replica, kept for a day.
 //!
-//! On Postgres numbers are given before they can be seen: 6 may be there before 5. A lock would make all
-//! commits wait for each other, so the reader of live subscribers watches for gaps instead: see [`Snapshot`].
-//! Whoever must be able to go on from a place reads the settled part: see [`super::event_log`].
+//! On Postgres numbers are assigned before they are visible: 6 may be visible before 5. A lock would serialise all
+//! commits, so the reader for live subscribers watches for gaps instead: see [`Snapshot`]. A reader that must be able
+//! to resume reads the settled part: see [`super::event_log`].
 
 use serde_json::{Value, json};
 use shared::{id::AccountId, time::UnixMillis};
@@ -28,11 +28,11 @@ const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM events";
 const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint \
     FROM pg_current_snapshot() s";
 const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
-// A wake-up that a crash loses wakes nobody: its commit need not wait for the disk.
+// A wake-up that is lost in a crash has no receiver, so its commit need not wait for the disk.
 const PG_NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), \
     pg_notify('waymark_events_' || current_schema(), $1)";
 
-/// Runs what a connection asks for that also hears: its own events carry its name.
+/// Runs a request of a connection that also subscribes; events of the request carry the connection's name.
 pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
     ORIGIN.scope(origin, run).await
 }
@@ -42,27 +42,21 @@ pub async fn with_cause<F: Future>(cause: Cause, run: F) -> F::Output {
     CAUSE.scope(cause, run).await
 }
 
-/// The name of the connection that the running request came by, if it also hears.
+/// The name of the connection that the running request came by, if it also subscribes.
 #[must_use]
 pub fn origin() -> Option<String> {
     ORIGIN.try_with(Clone::clone).ok()
 }
 
-/// Records what happened, in the transaction that made it happen and after what it tells of.
+/// Records events in the transaction that caused them, after the writes that they describe.
 ///
-/// The order matters on Postgres: whoever holds a number must have begun to write, so that the number of its
-/// transaction is older than any snapshot that sees the gap.
-///
-/// # Errors
-/// The database failed.
+/// The order matters on Postgres: a transaction that holds a number must have begun to write, so that its transaction
+/// id is older than any snapshot that sees the gap.
 pub async fn record(tx: &mut Tx, at: UnixMillis, events: &[(AccountId, Event)]) -> Result<(), StoreError> {
     record_quietly(tx, at, Quiet::default(), events).await
 }
 
-/// Records what happened as [`record`] does, and who is not told of it.
-///
-/// # Errors
-/// The database failed.
+/// Like [`record`], excluding some kinds of subscribers.
 pub async fn record_quietly(
     tx: &mut Tx,
     at: UnixMillis,
@@ -112,7 +106,7 @@ pub fn around() -> (Option<String>, Option<String>) {
     (origin(), CAUSE.try_with(Cause::stored).ok().flatten())
 }
 
-/// Whether what is being done comes from a connection that also hears, or from a reaction.
+/// Whether the current operation comes from a connection that also subscribes, or from a reaction.
 #[must_use]
 pub fn is_around() -> bool {
     around() != (None, None)
@@ -131,9 +125,6 @@ pub struct Snapshot {
 }
 
 /// The transactions of now; `None` on SQLite, where numbers are seen in their order.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_snapshot(conn: &mut Conn) -> Result<Option<Snapshot>, StoreError> {
     let (oldest, next): (i64, i64) = match conn {
         Conn::Pg(c) => sqlx::query_as(PG_SNAPSHOT).fetch_one(&mut **c).await?,
@@ -145,10 +136,10 @@ pub async fn find_snapshot(conn: &mut Conn) -> Result<Option<Snapshot>, StoreErr
 
 type Row = (i64, i64, String, String, Option<String>, i64, Option<String>, String);
 
-/// Up to `limit` events after a number, and those of `missing` that are there by now, in order.
+/// Up to `limit` events after a number, and those of `missing` that exist by now, in order.
 ///
 /// # Errors
-/// The database failed, or a row cannot be read.
+/// A row cannot be read.
 pub async fn list_after(
     conn: &mut Conn,
     after: i64,
@@ -165,7 +156,7 @@ pub async fn list_after(
     rows.into_iter()
         .map(|(seq, at, account, kind, origin, quiet, cause, body)| {
             let account = parse("account_id", &account)?;
-            // A kind of a newer release is passed over: it has subscribers there only.
+            // A kind of a newer release is skipped: only that release has subscribers for it.
             let event = Event::read(&kind, &body);
             let (at, quiet) = (UnixMillis(at), Quiet::stored(quiet));
             let cause = read_cause(cause.as_deref())?;
@@ -184,18 +175,12 @@ pub fn read_cause(text: Option<&str>) -> Result<Cause, StoreError> {
 }
 
 /// The greatest number that can be seen.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_head(conn: &mut Conn) -> Result<i64, StoreError> {
     let (head,): (i64,) = on_db!(conn, |c| sqlx::query_as(HEAD).fetch_one(c).await)?;
     Ok(head)
 }
 
 /// The channel by which replicas wake each other; `None` on SQLite.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_channel(conn: &mut Conn) -> Result<Option<String>, StoreError> {
     match conn {
         Conn::Pg(c) => Ok(sqlx::query_scalar(PG_CHANNEL).fetch_one(&mut **c).await?),
@@ -205,9 +190,6 @@ pub async fn find_channel(conn: &mut Conn) -> Result<Option<String>, StoreError>
 }
 
 /// Wakes the readers of all replicas in the name of one; nothing on SQLite.
-///
-/// # Errors
-/// The database failed.
 pub async fn notify(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
     match conn {
         Conn::Pg(c) => sqlx::query(PG_NOTIFY).bind(name).execute(&mut **c).await?,
@@ -217,7 +199,7 @@ pub async fn notify(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Hears the wake-ups of all replicas.
+/// Listens for the wake-ups of all replicas.
 pub struct Wakes(sqlx::postgres::PgListener);
 
 impl std::fmt::Debug for Wakes {
@@ -228,9 +210,6 @@ impl std::fmt::Debug for Wakes {
 
 impl Wakes {
     /// Listens on a connection of its own; `None` on SQLite, where there is one process.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn open(db: &super::Db) -> Result<Option<Self>, StoreError> {
         let super::Db::Pg(pool) = db else { return Ok(None) };
         let channel = find_channel(&mut db.read().await?).await?;
@@ -240,11 +219,7 @@ impl Wakes {
         Ok(Some(Self(listener)))
     }
 
-    /// Waits for the next one and gives its name; without any when the connection was made anew, as one may be
-    /// lost then.
-    ///
-    /// # Errors
-    /// The database failed.
+    /// Waits for the next wake-up and returns its name; `None` after a reconnect, when one may have been lost.
     pub async fn next(&mut self) -> Result<Option<String>, StoreError> {
         Ok(self.0.try_recv().await?.map(|heard| heard.payload().to_owned()))
     }

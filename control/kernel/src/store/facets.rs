@@ -1,4 +1,4 @@
-//! The column `facets`: what it holds of each table, and how rows of before the column get theirs.
+//! The column `facets`: its content for each table, and the backfill of rows that are older than the column.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Answers of requests that carried an `Idempotency-Key`, kept for a day.
+//! Responses to requests with an `Idempotency-Key`, kept for a day.
 
 use serde_json::Value;
 use shared::id::AccountId;
@@ -45,16 +45,13 @@ impl OwnedKey {
         &self.key
     }
 
-    /// The key as it is stored. No key that is sent holds a tab, so none is another's.
+    /// The stored form of the key. A key from a client contains no tab, so it cannot equal another caller's.
     fn stored(&self) -> String {
         format!("{}\t{}\t{}", self.kind.as_str(), self.actor, self.key)
     }
 }
 
 /// The request's hash and the answer kept under a key, if it is not older than a day.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(
     conn: &mut Conn,
     account: AccountId,
@@ -95,7 +92,7 @@ pub async fn insert(
     now_ms: i64,
 ) -> Result<(), StoreError> {
     let key = key.stored();
-    // What `find` no longer gives makes room.
+    // Replaces an expired row, which `find` no longer returns.
     on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
         .bind(account.as_str())
         .bind(&key)
@@ -116,9 +113,6 @@ pub async fn insert(
 }
 
 /// Exchanges the answer kept under a key.
-///
-/// # Errors
-/// The database failed.
 pub async fn update(
     tx: &mut Tx,
     account: AccountId,
@@ -139,10 +133,7 @@ pub async fn update(
     Ok(())
 }
 
-/// Removes about `limit` of the answers older than a day, oldest first; gives how many, 0 when none is left.
-///
-/// # Errors
-/// The database failed.
+/// Removes about `limit` of the answers older than a day, oldest first; returns how many, 0 when none is left.
 pub async fn purge(tx: &mut Tx, now_ms: i64, limit: u32) -> Result<u64, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
         .bind(now_ms - KEPT_MS)

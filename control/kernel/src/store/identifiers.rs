@@ -1,4 +1,4 @@
-//! The identifiers of products and Thngs: from `<key>:<value>` to whatever has it.
+//! Identifiers of products and Thngs: finds the resources with a given `<key>:<value>`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub enum Match {
     None,
     /// One resource has it.
     One(String),
-    /// So many have it.
+    /// Several have it.
     Many(i64),
 }
 
@@ -72,9 +72,6 @@ pub async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
 }
 
 /// Finds what has any of some identifiers, each named once: the pairs with the ids, in no order.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_many(
     conn: &mut Conn,
     account: AccountId,
@@ -106,12 +103,9 @@ pub async fn find_many(
     Ok(rows.into_iter().map(|(key, value, id)| (Identifier { key, value }, id)).collect())
 }
 
-/// Finds what has an identifier; `kind` is `thng` or `product`.
+/// Finds the resources with an identifier; `kind` is `thng` or `product`.
 ///
-/// A GTIN of a product is looked for as it is kept, and as it was given: older releases kept that.
-///
-/// # Errors
-/// The database failed.
+/// A GTIN of a product is searched in normalised form, and as given, which older releases stored.
 pub async fn find(
     conn: &mut Conn,
     account: AccountId,
@@ -131,9 +125,6 @@ pub async fn find(
 }
 
 /// A resource of a kind that has an identifier and is not the one named.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_other(
     conn: &mut Conn,
     account: AccountId,

@@ -1,4 +1,4 @@
-//! API keys by their hash.
+//! The table of API keys, by their hash.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ const INSERT: &str =
     "INSERT INTO api_keys (hash, account_id, kind, actor_id, created_at) VALUES ($1, $2, $3, $4, $5)";
 const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, project_id, app_id, created_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING";
-// An application takes all its keys and those of its users with it, also one that is being made just now.
+// An application takes all its keys and those of its users with it, even one that is being created concurrently.
 macro_rules! find {
     ($which:literal) => {
         concat!(
@@ -63,10 +63,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// Adds a key of any kind by its SHA-256, unless it is there.
-///
-/// # Errors
-/// The database failed.
+/// Adds a key of any kind by its SHA-256, unless it exists.
 pub async fn insert_of(tx: &mut Tx, hash: &[u8; 32], actor: &Actor, at_ms: i64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(INSERT_OF)
         .bind(&hash[..])
@@ -83,17 +80,11 @@ pub async fn insert_of(tx: &mut Tx, hash: &[u8; 32], actor: &Actor, at_ms: i64) 
 }
 
 /// Finds who owns a key that is not revoked.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, StoreError> {
     Ok(find_many(conn, &[*hash]).await?.remove(hash))
 }
 
 /// Finds who owns keys; those that are unknown or revoked are left out.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_many(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Actor>, StoreError> {
     let wanted: HashSet<&[u8; 32]> = hashes.iter().collect();
     let mut rows: Vec<Row> = Vec::new();
@@ -133,16 +124,13 @@ fn read(
 pub struct KeyRecord {
     /// Its SHA-256.
     pub hash: Vec<u8>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: UnixMillis,
     /// When it was revoked, if it was.
     pub revoked_at: Option<UnixMillis>,
 }
 
 /// Every key that an actor has or had, oldest first.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_of(
     conn: &mut Conn,
     account: AccountId,
@@ -161,19 +149,13 @@ pub async fn list_of(
 }
 
 /// Whether a key was revoked; `None` when there never was one.
-///
-/// # Errors
-/// The database failed.
 pub async fn is_revoked(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<bool>, StoreError> {
     let row: Option<(bool,)> =
         on_db!(conn, |c| sqlx::query_as(IS_REVOKED).bind(&hash[..]).fetch_optional(c).await)?;
     Ok(row.map(|(revoked,)| revoked))
 }
 
-/// Revokes one key; gives whether it was valid until now.
-///
-/// # Errors
-/// The database failed.
+/// Revokes one key; returns whether it was valid until now.
 pub async fn revoke(tx: &mut Tx, hash: &[u8; 32], at_ms: i64) -> Result<bool, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE)
         .bind(&hash[..])
@@ -184,10 +166,7 @@ pub async fn revoke(tx: &mut Tx, hash: &[u8; 32], at_ms: i64) -> Result<bool, St
         == 1)
 }
 
-/// Revokes every key of an actor; gives how many there were.
-///
-/// # Errors
-/// The database failed.
+/// Revokes every key of an actor; returns how many there were.
 pub async fn revoke_all(
     tx: &mut Tx,
     account: AccountId,
@@ -204,9 +183,6 @@ pub async fn revoke_all(
 }
 
 /// Removes the keys of an application and of its users.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
     Ok(())

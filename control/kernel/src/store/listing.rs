@@ -87,9 +87,9 @@ impl Table {
 pub struct Selection<'a> {
     /// The account.
     pub account: AccountId,
-    /// What the caller's view is limited to.
+    /// The limit of the caller's view.
     pub limit: &'a Limit,
-    /// What was asked for.
+    /// The request.
     pub request: &'a ListRequest,
     /// Fields with the value that they must have, such as `thng`.
     pub within: &'a [(&'static str, &'a str)],
@@ -238,7 +238,7 @@ fn ordered(table: &Table, mut sql: Statement, selection: &Selection<'_>) -> Stat
     sql.push(if ascending { ", " } else { " DESC, " });
     sql.push(seq);
     sql.push(if ascending { " LIMIT " } else { " DESC LIMIT " });
-    // Numbers of ours: with them in the text, Postgres knows how few rows it has to find.
+    // Literal numbers, which are not user input: Postgres then knows how few rows it has to find.
     sql.text.push_str(&format!("{} OFFSET {}", page.limit(), page.skipped()));
     sql
 }
@@ -272,8 +272,7 @@ fn equal(field: &str, value: &str) -> Term {
     Term { field: field.to_owned(), operator: Operator::Equal, value: Value::new(value) }
 }
 
-/// Runs a statement that is planned for its own values: what is rare and what is common differ too much
-/// for one plan.
+/// Runs a statement that is planned for its own values: frequent and rare values differ too much for one plan.
 async fn fetch<R>(conn: &mut Conn, sql: Statement) -> Result<Vec<R>, StoreError>
 where
     R: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,

@@ -1,4 +1,4 @@
-//! How busy the connections to the database are, for metrics.
+//! Usage of the connection pools, for metrics.
 
 use sqlx::{Database, Pool};
 
@@ -11,7 +11,7 @@ pub struct PoolState {
     pub name: &'static str,
     /// Connections that are open.
     pub open: u32,
-    /// Open connections that nobody uses.
+    /// Open connections that are not in use.
     pub idle: u32,
     /// Most connections that may be open.
     pub most: u32,

@@ -1,7 +1,7 @@
-//! The schema of the database, and which releases may use it.
+//! The version of the database schema, and which releases may use it.
 //!
-//! A release knows its own migrations alone. What a newer one left beside them says from which schema on it can be used:
-//! so old and new run side by side while a fleet is upgraded.
+//! A release only knows its own migrations. A newer one records the oldest schema version that a release must know to
+//! use its schema, so that old and new releases run side by side while a fleet is upgraded.
 
 use sqlx::migrate::Migrator;
 
@@ -12,7 +12,7 @@ const SQLITE_HAS_TABLE: &str = "SELECT COUNT(*) > 0 FROM sqlite_master WHERE typ
 
 /// Written by the library of migrations.
 const MIGRATIONS: &str = "_sqlx_migrations";
-/// What each release says of its schema.
+/// The table in which each release describes its schema.
 const VERSIONS: &str = "schema_versions";
 
 const NEWEST: &str = "SELECT MAX(version) FROM _sqlx_migrations";
@@ -23,7 +23,7 @@ const SAY_COMPATIBLE_FROM: &str = "INSERT INTO schema_versions (version, compati
 /// Why a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
-    /// A newer release made it, and this one does not know how to use it.
+    /// It was created by a newer release, and this one cannot use it.
     #[error(
         "the database has schema {found} of a newer release, which can be used from schema {} on; this release has \
          {known}: start the newer release, or restore a backup of this one", .compatible_from.map_or(*.found, |from| from)
@@ -31,9 +31,9 @@ pub enum SchemaError {
     Newer {
         /// The schema of the database.
         found: i64,
-        /// The newest schema that this release knows.
+        /// The newest schema of this release.
         known: i64,
-        /// The oldest schema whose releases can use it, if it says so.
+        /// The oldest schema whose releases can use it, if recorded.
         compatible_from: Option<i64>,
     },
     /// A migration failed.
@@ -52,7 +52,7 @@ impl Db {
         }
     }
 
-    /// Looks whether this release can use the schema, without changing anything.
+    /// Checks whether this release can use the schema, without changing anything.
     ///
     /// # Errors
     /// [`SchemaError::Newer`] when a newer release made it and this one cannot use it.
@@ -69,7 +69,7 @@ impl Db {
         let mut migrator = self.migrator();
         let standing = check(self, &migrator).await?;
         if standing == Standing::Own {
-            // Before the migrations: an older release that starts meanwhile finds no schema of which nothing is said.
+            // Before the migrations, so that an older release that starts meanwhile finds a record for every schema.
             say_compatible_from(self, &migrator).await?;
         }
         if standing == Standing::Newer {
@@ -78,15 +78,15 @@ impl Db {
         }
         match self {
             Self::Pg(pool) => {
-                // An index over millions of rows takes longer than any request may, and so does the wait for
-                // another process that makes it.
+                // An index over millions of rows takes longer than any request may, and so does waiting for another
+                // process that builds it.
                 let mut conn = pool.acquire().await.map_err(StoreError::from)?.detach();
                 sqlx::query("SET statement_timeout = 0")
                     .execute(&mut conn)
                     .await
                     .map_err(StoreError::from)?;
                 let migrated = migrator.run(&mut conn).await;
-                // What it was opened for is done, however the parting goes.
+                // The migrations are done, whether or not closing succeeds.
                 let _ = sqlx::Connection::close(conn).await;
                 migrated?;
             }
@@ -103,7 +103,7 @@ impl Db {
 /// How the schema of a database stands to this release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It is this release's own, or older, or there is none yet.
+    /// It is this release's own or older, or there is no schema yet.
     Own,
     /// It is of a newer release, and this one can use it.
     Newer,
@@ -119,18 +119,18 @@ fn compatible_from(newest: i64) -> i64 {
     // Comments, and one number.
     let text = include_str!("../../migrations/compatible_from");
     let number = text.lines().find_map(|line| line.trim().parse().ok());
-    // A file without a number allows nobody but this release.
+    // A file without a number only allows this release.
     number.unwrap_or(newest)
 }
 
-/// Looks whether this release can use a database.
+/// Checks whether this release can use a database.
 async fn check(db: &Db, migrator: &Migrator) -> Result<Standing, SchemaError> {
     let known = newest_known(migrator);
     let mut conn = db.read().await?;
     let Some(found) = find_newest(&mut conn).await?.filter(|found| *found > known) else {
         return Ok(Standing::Own);
     };
-    // A schema from before the table was there says nothing.
+    // A schema from before the table existed has no record.
     let row: Option<i64> = if has_table(&mut conn, VERSIONS).await? {
         on_db!(&mut conn, |c| sqlx::query_scalar(COMPATIBLE_FROM).bind(found).fetch_optional(c).await)
             .map_err(StoreError::from)?
@@ -158,8 +158,8 @@ async fn has_table(conn: &mut Conn, name: &str) -> Result<bool, StoreError> {
     })
 }
 
-/// Says in the database from which schema on that of this release, and each on the way to it, can be used; nothing
-/// where the table is not there yet.
+/// Records, for the schema of this release and each one before it, the oldest schema whose releases can use it; does
+/// nothing if the table does not exist yet.
 async fn say_compatible_from(db: &Db, migrator: &Migrator) -> Result<(), StoreError> {
     let from = compatible_from(newest_known(migrator));
     let mut tx = db.begin().await?;
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_beside_the_migrations_is_one_of_them() {
+    fn compatible_from_names_an_existing_migration() {
         for migrator in [sqlx::migrate!("migrations/sqlite"), sqlx::migrate!("migrations/postgres")] {
             let newest = newest_known(&migrator);
             let from = compatible_from(i64::MIN);

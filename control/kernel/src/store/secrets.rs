@@ -1,4 +1,4 @@
-//! Random keys that all replicas share, made once.
+//! Random secrets that all replicas share, created once.
 
 use super::{Conn, StoreError, Tx, on_db};
 
@@ -6,10 +6,10 @@ const INSERT: &str =
     "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
 const FIND: &str = "SELECT value FROM secrets WHERE name = $1";
 
-/// Keeps `fresh` under `name` unless a secret is there already; gives the one that is kept.
+/// Stores `fresh` under `name` unless there is a secret already; returns the stored one.
 ///
 /// # Errors
-/// The database failed, or the kept secret has another length.
+/// The stored secret has another length.
 pub async fn find_or_insert(
     tx: &mut Tx,
     name: &str,

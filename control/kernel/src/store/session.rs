@@ -1,7 +1,7 @@
-//! A session of Postgres that one task keeps for itself.
+//! A Postgres session that one task keeps.
 //!
-//! What a pool hands out moves through all of its sessions, each of which has to find the statement and its tables in
-//! its own memory, and is asked whether it lives when it comes back. Who does one thing all the time is spared both.
+//! A pool rotates through its sessions: each has to prepare a statement in its own memory, and is tested when it is
+//! returned. A task that does one thing all the time avoids both.
 
 use std::time::Instant;
 

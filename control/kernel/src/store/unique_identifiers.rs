@@ -1,7 +1,7 @@
-//! Identifiers that only one resource may have: a Thng's serial within its product, a product's GTIN in its account.
+//! Identifiers that must be unique: a Thng's serial within its product, a product's GTIN in its account.
 //!
-//! The write that gives one claims it; the key of the table decides between two at once. What was written before the
-//! table was there has no claim, so a claim also looks for others by the identifiers themselves.
+//! The write that sets one claims it; the primary key decides between two at once. Rows from before the table existed
+//! have no claim, so a claim also searches the identifiers themselves.
 
 use shared::id::AccountId;
 
@@ -95,7 +95,7 @@ pub async fn claim(
         if let Some(other) = find_other(tx, account, wanted, resource).await? {
             return Err(wanted.taken_by(&other));
         }
-        // Left by a release that knows no claims, as it removed or moved the resource.
+        // Left by a release without claims, which deleted or moved the resource.
         on_db!(&mut **tx, |c| sqlx::query(RELEASE_NAME)
             .bind(account.as_str())
             .bind(wanted.kind())
@@ -117,9 +117,6 @@ pub async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
 }
 
 /// The name by which a resource holds its unique identifier.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_held(conn: &mut Conn, resource: &str) -> Result<Option<String>, StoreError> {
     let row: Option<(String,)> =
         on_db!(conn, |c| sqlx::query_as(HELD).bind(resource).fetch_optional(c).await)?;

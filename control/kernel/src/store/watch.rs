@@ -10,10 +10,10 @@ use std::{
 
 use super::{Conn, StoreError};
 
-/// Steps of SQLite's machine between two looks at the clock: a fraction of a millisecond.
+/// Instructions of SQLite's virtual machine between two checks of the clock: a fraction of a millisecond.
 const STEPS: i32 = 10_000;
 
-/// Interrupts what a SQLite connection runs past a limit, until dropped; on Postgres the server does.
+/// Interrupts statements of a SQLite connection that exceed a limit, until dropped; on Postgres the server does.
 #[derive(Debug)]
 pub struct Watch(Option<Arc<AtomicBool>>);
 
@@ -30,7 +30,7 @@ impl Watch {
         };
         let (ends, watching) = (Instant::now() + limit, Arc::new(AtomicBool::new(true)));
         let seen = watching.clone();
-        // It stays on the connection until the next one; what is no longer watched goes on.
+        // It stays on the connection until the next one; statements that are no longer watched continue.
         handle.set_progress_handler(STEPS, move || !seen.load(Ordering::Relaxed) || Instant::now() < ends);
         Ok(Self(Some(watching)))
     }
@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_runs_too_long_is_interrupted_and_nothing_else() {
+    async fn only_long_statements_are_interrupted() {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open_sqlite(&dir.path().join("a.db")).await.unwrap();
         let mut conn = db.read().await.unwrap();
         let watch = Watch::begin(&mut conn, Duration::from_millis(20)).await.unwrap();
         assert!(matches!(count(&mut conn, ENDLESS).await, Err(StoreError::Timeout)));
         drop(watch);
-        // The limit has long passed, and nobody watches.
+        // The limit has passed long ago, and no watch is set.
         assert_eq!(count(&mut conn, LONG).await.unwrap(), 300_000);
         let _watch = Watch::begin(&mut conn, Duration::from_secs(600)).await.unwrap();
         assert_eq!(count(&mut conn, LONG).await.unwrap(), 300_000);

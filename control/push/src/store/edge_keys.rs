@@ -1,4 +1,4 @@
-//! Keys of edges; only their hashes are stored.
+//! Keys of edges. Only their hashes are stored.
 
 use super::{Conn, StoreError, Tx, on_db};
 
@@ -16,16 +16,13 @@ pub struct EdgeKeyRow {
     pub seq: i64,
     /// Name of the edge.
     pub edge_id: String,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at: i64,
     /// When it was revoked, if it was.
     pub revoked_at: Option<i64>,
 }
 
-/// Adds a key of an edge; gives its number.
-///
-/// # Errors
-/// The database failed.
+/// Adds a key of an edge; returns its number.
 pub async fn insert(tx: &mut Tx, edge: &str, hash: &[u8; 32], at_ms: i64) -> Result<i64, StoreError> {
     let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
         .bind(edge)
@@ -37,9 +34,6 @@ pub async fn insert(tx: &mut Tx, edge: &str, hash: &[u8; 32], at_ms: i64) -> Res
 }
 
 /// Every key that is not revoked: hash and edge.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_valid(conn: &mut Conn) -> Result<Vec<([u8; 32], String)>, StoreError> {
     let rows: Vec<(Vec<u8>, String)> = on_db!(conn, |c| sqlx::query_as(VALID).fetch_all(c).await)?;
     let broken = |_| StoreError::Row("the hash of an edge's key has a wrong length".to_owned());
@@ -47,9 +41,6 @@ pub async fn list_valid(conn: &mut Conn) -> Result<Vec<([u8; 32], String)>, Stor
 }
 
 /// The edge of a key that is not revoked.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<String>, StoreError> {
     let row: Option<(String,)> =
         on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
@@ -57,17 +48,11 @@ pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<String>, St
 }
 
 /// Every key, by edge and age.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn) -> Result<Vec<EdgeKeyRow>, StoreError> {
     Ok(on_db!(conn, |c| sqlx::query_as(LIST).fetch_all(c).await)?)
 }
 
-/// Revokes one key by its number; gives whether it was valid until now.
-///
-/// # Errors
-/// The database failed.
+/// Revokes one key by its number; returns whether it was valid until now.
 pub async fn revoke(tx: &mut Tx, seq: i64, at_ms: i64) -> Result<bool, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE)
         .bind(seq)
@@ -78,10 +63,7 @@ pub async fn revoke(tx: &mut Tx, seq: i64, at_ms: i64) -> Result<bool, StoreErro
         == 1)
 }
 
-/// Revokes every key of an edge; gives how many there were.
-///
-/// # Errors
-/// The database failed.
+/// Revokes every key of an edge; returns how many there were.
 pub async fn revoke_all(tx: &mut Tx, edge: &str, at_ms: i64) -> Result<u64, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE_ALL)
         .bind(edge)

@@ -1,7 +1,7 @@
-//! How far each edge of a fleet is, and which replica of control holds its stream; the replicas that run.
+//! Leases of edges: how far each is, and which control replica holds its stream. Also the leases of replicas.
 //!
-//! On Postgres alone: a SQLite database serves one process, which knows its edges by itself. Times are the
-//! database's own. Nothing here must outlast a crash of the database, so nobody waits for its disk.
+//! Only on Postgres: a SQLite database serves one process, which knows its edges. Times are the database's own. Nothing
+//! here must survive a crash of the database, so writes do not wait for its disk.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use super::{
 };
 
 const PG_RELAX: &str = "SET LOCAL synchronous_commit = off";
-// What the session before refused comes back: the caller keeps it if the edge resumes.
+// Returns the rejections of the previous session, which the caller keeps if the edge resumes.
 const PG_OPEN: &str = concat!(
     "INSERT INTO edge_leases AS e (edge_id, session, replica, region, build, applied, rejected, lease_until) \
      VALUES ($1, nextval('edge_sessions'), $2, $3, $4, 0, '[]', ",
@@ -34,8 +34,8 @@ const PG_RENEW: &str = concat!(
      region = excluded.region, build = excluded.build, applied = excluded.applied, \
      rejected = excluded.rejected, lease_until = excluded.lease_until WHERE e.session <= excluded.session"
 );
-// An edge without a valid key is no longer of the fleet, once its lease has run out. How a replica's own edges are,
-// it knows better than the table: of a thousand, none is read while it waits for them.
+// An edge without a valid key leaves the fleet once its lease has run out. Edges of the reading replica are excluded,
+// because it knows their state better: of a thousand edges, none is read while it waits for them.
 const PG_LIST: &str = concat!(
     "SELECT e.edge_id, e.session, e.replica, e.region, e.build, e.applied, e.rejected, e.lease_until - ",
     pg_now!(),
@@ -71,11 +71,11 @@ const PG_LEAVE: &str = "DELETE FROM control_replicas WHERE id = $1";
 pub struct Opened {
     /// Its number: of two of one edge, the greater is the newer one, whichever replica holds it.
     pub session: u64,
-    /// What the session before had refused.
+    /// Rejections of the previous session.
     pub rejected: Vec<Rev>,
 }
 
-/// How far an edge is, as the replica says that holds its stream.
+/// The progress of an edge, reported by the replica that holds its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// Name of the edge.
@@ -106,21 +106,16 @@ macro_rules! postgres {
     };
 }
 
-/// Lets the commit of a transaction not wait for the disk.
-///
-/// # Errors
-/// The database failed.
+/// Makes the commit of a transaction asynchronous.
 pub async fn relax(tx: &mut Tx) -> Result<(), StoreError> {
     sqlx::query(PG_RELAX).execute(postgres!(tx)).await?;
     Ok(())
 }
 
-/// Opens a session of an edge at a replica, above all that it had; `None` when a newer one came in between.
+/// Opens a session of an edge at a replica, with a number above all its earlier ones; `None` when a newer one was
+/// opened in between.
 ///
-/// Nothing counts as applied before the edge has said so in this session.
-///
-/// # Errors
-/// The database failed.
+/// Nothing counts as applied before the edge has acknowledged it in this session.
 pub async fn open(
     tx: &mut Tx,
     replica: &str,
@@ -138,12 +133,9 @@ pub async fn open(
     Ok(row.map(|(session, Json(rejected))| Opened { session: unsigned(session), rejected }))
 }
 
-/// Writes how far edges of a replica are; one that has a newer session elsewhere stays as it is.
+/// Writes the progress of a replica's edges; an edge with a newer session elsewhere is skipped.
 ///
-/// The leases must be sorted by edge: so two replicas never wait for each other.
-///
-/// # Errors
-/// The database failed.
+/// The leases must be sorted by edge, so that two replicas never deadlock.
 pub async fn renew(tx: &mut Tx, replica: &str, leases: &[Lease]) -> Result<(), StoreError> {
     let texts = |of: fn(&Lease) -> &Arc<str>| leases.iter().map(|l| of(l).to_string()).collect::<Vec<_>>();
     sqlx::query(PG_RENEW)
@@ -172,11 +164,8 @@ struct Row {
     left_ms: i64,
 }
 
-/// The edges of the fleet that a replica does not know by itself: those with a valid lease at another one, and
-/// those without that have a valid key and were seen once.
-///
-/// # Errors
-/// The database failed.
+/// The edges of the fleet that are not at this replica: those with a valid lease at another one, and those without a
+/// lease that have a valid key and have connected before.
 pub async fn list(conn: &mut Conn, replica: &str) -> Result<Vec<Lease>, StoreError> {
     let rows: Vec<Row> = sqlx::query_as(PG_LIST).bind(replica).fetch_all(postgres!(conn)).await?;
     Ok(rows
@@ -194,37 +183,25 @@ pub async fn list(conn: &mut Conn, replica: &str) -> Result<Vec<Lease>, StoreErr
         .collect())
 }
 
-/// Says that a replica runs, for so long from now.
-///
-/// # Errors
-/// The database failed.
+/// Renews the lease of a replica, for this time from now.
 pub async fn hold(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
     sqlx::query(PG_HOLD).bind(replica).bind(millis(lease)).execute(postgres!(tx)).await?;
     Ok(())
 }
 
 /// The replicas that run, each with the rest of its lease in milliseconds.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_replicas(conn: &mut Conn) -> Result<Vec<(Arc<str>, i64)>, StoreError> {
     let rows: Vec<(String, i64)> = sqlx::query_as(PG_REPLICAS).fetch_all(postgres!(conn)).await?;
     Ok(rows.into_iter().map(|(id, left_ms)| (id.into(), left_ms)).collect())
 }
 
-/// Says that a replica stops.
-///
-/// # Errors
-/// The database failed.
+/// Ends the lease of a replica.
 pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
     sqlx::query(PG_LEAVE).bind(replica).execute(postgres!(tx)).await?;
     Ok(())
 }
 
-/// Deletes replicas that were not heard of for so long, and such edges without a valid key.
-///
-/// # Errors
-/// The database failed.
+/// Deletes replicas that were silent for this long, and edges that were and have no valid key.
 pub async fn forget(tx: &mut Tx, silence: Duration) -> Result<(), StoreError> {
     sqlx::query(PG_FORGET_REPLICAS).bind(millis(silence)).execute(postgres!(tx)).await?;
     sqlx::query(PG_FORGET_EDGES).bind(millis(silence)).execute(postgres!(tx)).await?;

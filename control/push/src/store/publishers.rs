@@ -1,6 +1,6 @@
-//! The lease of each region's publisher; its term fences off those that held it before (design: push, 2).
+//! The lease of each region's publisher. Its term fences off earlier holders (`control/README.md`, "Redis publisher").
 //!
-//! Times are the database's own, so that no clock of a replica decides.
+//! Times are the database's own, so no replica's clock decides.
 
 use std::time::Duration;
 
@@ -92,9 +92,6 @@ fn milliseconds(length: Duration) -> i64 {
 }
 
 /// Takes the lease of a region if it is free or has run out; `None` when somebody holds it.
-///
-/// # Errors
-/// The database failed.
 pub async fn acquire(
     tx: &mut Tx,
     region: &str,
@@ -112,9 +109,6 @@ pub async fn acquire(
 }
 
 /// Holds the lease for `length` from now; `None` when somebody else has taken it since.
-///
-/// # Errors
-/// The database failed.
 pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Option<Rebuilds>, StoreError> {
     let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
     let row: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
@@ -127,12 +121,9 @@ pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Optio
     Ok(row.map(|(asked, done)| Rebuilds { asked: unsigned(asked), done: unsigned(done) }))
 }
 
-/// Gives the holder a higher term, above `seen` too; `None` when somebody else has taken the lease.
+/// Raises the holder's term, also above `seen`; `None` when another replica has taken the lease.
 ///
-/// A view may know a higher term than the database: after a restore of an older copy.
-///
-/// # Errors
-/// The database failed.
+/// A view may have a higher term than the database after a restore of an older copy.
 pub async fn raise(tx: &mut Tx, lease: &Lease, seen: u64) -> Result<Option<Lease>, StoreError> {
     let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RAISE)
         .bind(&lease.region)
@@ -144,10 +135,7 @@ pub async fn raise(tx: &mut Tx, lease: &Lease, seen: u64) -> Result<Option<Lease
     Ok(row.map(|(term,)| Lease { term: unsigned(term), ..lease.clone() }))
 }
 
-/// Lets the lease go, whatever its term has become, so that the next one need not wait for its end.
-///
-/// # Errors
-/// The database failed.
+/// Releases the lease, whatever its term is now, so that the next publisher need not wait for its end.
 pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(RELEASE)
         .bind(&lease.region)
@@ -159,9 +147,6 @@ pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
 }
 
 /// Notes that every rebuild asked for up to `asked` is carried out.
-///
-/// # Errors
-/// The database failed.
 pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DONE)
         .bind(&lease.region)
@@ -174,12 +159,9 @@ pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), Store
     Ok(())
 }
 
-/// Asks the publisher of a region, or of every region, to rebuild its view; gives the regions.
+/// Asks the publisher of a region, or of every region, to rebuild its view; returns the regions.
 ///
 /// A region is known once a publisher has run for it.
-///
-/// # Errors
-/// The database failed.
 pub async fn request_rebuild(tx: &mut Tx, region: Option<&str>) -> Result<Vec<String>, StoreError> {
     let rows: Vec<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(ASK).bind(region.unwrap_or_default()).fetch_all(c).await)?;
@@ -187,9 +169,6 @@ pub async fn request_rebuild(tx: &mut Tx, region: Option<&str>) -> Result<Vec<St
 }
 
 /// Every region that ever had a publisher, by name.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn) -> Result<Vec<Publisher>, StoreError> {
     let sql = dialect::pick(conn, PG_LIST, SQLITE_LIST);
     let rows: Vec<(String, i64, String, bool, i64, i64)> =

@@ -1,4 +1,4 @@
-//! Everything edges hold, as of one moment: read in pages inside one repeatable-read transaction.
+//! Reads everything that edges hold as of one moment, in pages inside one repeatable-read transaction.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ impl Snapshot {
     /// Takes the moment.
     ///
     /// # Errors
-    /// The database failed, or the log was never set up.
+    /// The log was never set up.
     pub async fn begin(db: &Db) -> Result<Self, StoreError> {
         let mut conn = match db {
             Db::Pg(pool) => {
                 Conn::PgTx(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
             }
-            // In its write-ahead mode a transaction sees what was there at its first read.
+            // In WAL mode a transaction sees the state at its first read.
             Db::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),
         };
         let head = log::load_head(&mut conn).await?;
@@ -41,9 +41,6 @@ impl Snapshot {
     }
 
     /// Domains and rules.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn setup(&mut self) -> Result<Setup, StoreError> {
         let domains = accounts::list_all_domains(&mut self.conn).await?;
         let (_, rules) = rules::list_with_head(&mut self.conn).await?;
@@ -51,9 +48,6 @@ impl Snapshot {
     }
 
     /// The next up to `limit` redirections by key, with their revisions; empty after the last.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn next_page(
         &mut self,
         limit: u32,
@@ -66,9 +60,6 @@ impl Snapshot {
     }
 
     /// The links of a domain whose folded short id follows `after`: as many as a page has.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn page_of(&mut self, domain: &str, after: &str) -> Result<LinksPage, StoreError> {
         let links = redirections::list_of_domain(&mut self.conn, domain, after, MAX_LINKS).await?;
         let links: Vec<_> = links.into_iter().map(|(key, rev, link)| (key.folded, rev, link)).collect();

@@ -1,4 +1,4 @@
-//! Redirections as control holds them, and the rules about their members (decisions 5).
+//! Redirections in control, and the rules for their members.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub struct Redirection {
     pub domain: ShortDomain,
     /// What edges hold too.
     pub redirect: Redirect,
-    /// Access beside operators.
+    /// Access besides operators.
     pub scopes: Scopes,
     /// Redirects counted, without bots.
     pub hits: i64,
@@ -49,14 +49,14 @@ impl Redirection {
 }
 
 // Spec gap: bodies of create and update are not shown; PUT replaces what is writable.
-/// What a PUT replaces: the rest of a redirection is its identity.
+/// The members that a PUT replaces; the others identify the redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writable {
     /// Where the short URL leads.
     pub target: Target,
     /// Whether the request's query is appended to the target.
     pub forward_query: bool,
-    /// Access beside operators.
+    /// Access besides operators.
     pub scopes: Scopes,
 }
 
@@ -91,7 +91,7 @@ impl Writable {
 /// A redirection as a create request asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// The resource it shall belong to: `platformId` or its alias `evrythngId`.
+    /// The resource it should belong to: `platformId` or its alias `evrythngId`.
     pub platform_id: ResourceId,
     /// The kind of the resource, if the request names it.
     pub resource_type: Option<ResourceType>,

@@ -1,4 +1,4 @@
-//! Rules of redirection as a request gives them, and what they must be like.
+//! Redirect rules as a request gives them, and their validation.
 
 use serde_json::Value;
 use shared::{
@@ -14,7 +14,7 @@ use super::{members::Members, target_hosts::TargetHosts};
 pub struct StoredRules {
     /// In the order in which they are tried.
     pub rules: Vec<Rule>,
-    /// When the list was made.
+    /// Creation time of the list.
     pub created_at: UnixMillis,
     /// When it was last replaced.
     pub updated_at: UnixMillis,
@@ -80,10 +80,10 @@ fn read(item: &Value) -> Result<(Rule, usize), Vec<String>> {
     }
 }
 
-/// The faults of rules that lead to one of our own short URLs: a scan could go round in a circle.
+/// The faults of rules that lead to one of our own short URLs, which could form a loop.
 #[must_use]
 pub fn leading_back(rules: &[Rule], is_ours: impl Fn(&str) -> bool) -> Vec<String> {
-    // Stand-ins: where a short URL is meant, the tags make up one segment whatever they hold.
+    // Placeholders: in a short URL the tags form one segment, whatever they hold.
     let values = TagValues { short_id: "0", platform_id: "0", thng_id: Some("0"), product_id: Some("0") };
     let is_back = |rule: &Rule| {
         let target = rule.redirect_url.as_deref().and_then(|url| Target::parse(url).ok());

@@ -1,6 +1,6 @@
-//! Tasks of batches: Thngs, and their short URLs, made from a template in the background.
+//! Tasks of batches: create Thngs and their short URLs from a template in the background.
 //!
-//! Spec gap: the contract does not show batches and tasks; their form is that of the vendor's client 5.4.0.
+//! Spec gap: the platform API does not show batches and tasks; their form is that of the vendor's client 5.4.0.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,14 +36,14 @@ const THNG_ID: &str = "THNG_ID";
 pub enum TaskStatus {
     /// It waits, or is carried out.
     Executing,
-    /// Everything was made.
+    /// Everything was created.
     Completed,
-    /// It was given up; what was made until then stays.
+    /// It was given up; what was created until then stays.
     Failed,
 }
 
 impl TaskStatus {
-    /// The status as it is stored and answered.
+    /// The status as it is stored and returned.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -75,11 +75,11 @@ pub struct TaskDetails {
     /// Nothing of it is set: a task has what its batch has.
     #[serde(flatten)]
     pub common: Common,
-    /// What it was asked for with, as it was sent.
+    /// Its input, as it was sent.
     pub input_parameters: Map<String, Value>,
-    /// How many Thngs it shall make.
+    /// How many Thngs it creates.
     pub quantity: u32,
-    /// How many it has made.
+    /// How many it has created.
     pub done: u32,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// The task after so many more Thngs were made at `now`.
+    /// The task after this many more Thngs were created at `now`.
     #[must_use]
     pub fn advance(mut self, made: u32, now: UnixMillis) -> Self {
         self.details.done = self.details.done.saturating_add(made).min(self.details.quantity);
@@ -133,7 +133,7 @@ impl Task {
     }
 }
 
-/// The short URLs that a task makes for its Thngs.
+/// The short URLs that a task creates for its Thngs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortUrls {
     /// Where they lead.
@@ -144,18 +144,18 @@ pub struct ShortUrls {
     pub by_thng_id: bool,
 }
 
-/// What a task makes.
+/// The output of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
     /// How many Thngs.
     pub quantity: u32,
-    /// What each is made from.
+    /// The template of each.
     pub template: ThngChange,
-    /// Their short URLs, if they shall have some.
+    /// Their short URLs, if they should have some.
     pub short_urls: Option<ShortUrls>,
 }
 
-/// The body of `POST /batches/:id/tasks`: what is made, and what was sent.
+/// Parses the body of `POST /batches/:id/tasks`; also returns the input as sent.
 ///
 /// # Errors
 /// Every fault found, each naming its member.
@@ -207,7 +207,7 @@ impl Population {
     }
 }
 
-/// A member that must be one word.
+/// A member that must have one fixed value.
 fn word(members: &mut Members<'_>, name: &str, expected: &str) {
     let path = members.path(name);
     match members.text(name) {

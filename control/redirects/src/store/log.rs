@@ -1,4 +1,4 @@
-//! The change log: one order of all that edges hear of (design: push, 1).
+//! The change log: all changes that edges receive, in one order (`control/README.md`, "Change log").
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const DELETE_UP_TO: &str = "DELETE FROM redirect_log WHERE rev > $1 AND rev <= $
 pub struct Head {
     /// Random id of this history.
     pub epoch: Arc<str>,
-    /// What the epoch is bound to outside of the tables: a copy of the database differs in it.
+    /// An identity outside of the tables that the epoch is bound to: a copy of the database has another one.
     pub bound_to: String,
     /// The newest revision.
     pub head: Rev,
@@ -40,13 +40,13 @@ pub struct Head {
     pub compacted: Rev,
 }
 
-/// Holds the order of changes until the transaction ends: nobody else takes revisions.
+/// Locks the order of changes until the transaction ends: no other transaction takes revisions.
 ///
-/// Whoever writes what depends on what it reads of redirections, takes this first. A revision alone is
-/// not enough on Postgres, where what was read before the wait for it may be old by then.
+/// A transaction takes this first if its writes depend on redirections that it reads. Taking a revision alone is not
+/// enough on Postgres, where what was read before waiting for the lock may be outdated.
 ///
 /// # Errors
-/// The database failed, or the log was never set up.
+/// The log was never set up.
 pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
     let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
     let (_head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
@@ -58,24 +58,18 @@ pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
 /// The row lock is held to commit, so revisions are gapless and in commit order.
 ///
 /// # Errors
-/// The database failed, or the log was never set up.
+/// The log was never set up.
 pub async fn take_revs(tx: &mut Tx, count: u64) -> Result<Rev, StoreError> {
     let (head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(TAKE).bind(signed(count)).fetch_one(c).await)?;
     Ok(unsigned(head) + 1 - count)
 }
 
 /// Appends changes; their revisions must have been taken in this transaction.
-///
-/// # Errors
-/// The database failed.
 pub async fn append(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
     insert_log(tx, at_ms, events).await
 }
 
 /// The head, if the log was set up.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
     let row: Option<(String, String, i64, i64)> =
         on_db!(conn, |c| sqlx::query_as(HEAD).fetch_optional(c).await)?;
@@ -88,17 +82,14 @@ pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
 }
 
 /// Sets the log up, unless it is; a binding that differs from the stored one mints the new epoch.
-///
-/// # Errors
-/// The database failed.
 pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head, StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(INIT).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
     let head = load_head(tx).await?;
     if head.bound_to == bound_to {
         return Ok(head);
     }
-    // Replicas that start together all come here: who is second waits for the row and finds it bound. Another
-    // epoch of its own would stop the first.
+    // Replicas that start together all come here: the second one waits for the row and finds it bound. Another epoch
+    // of its own would stop the first.
     let minted = on_db!(&mut **tx, |c| sqlx::query(BIND)
         .bind(fresh_epoch)
         .bind(bound_to)
@@ -112,13 +103,13 @@ pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head
     load_head(tx).await
 }
 
-/// Gives the log a new epoch if its head still is below a revision that somebody has seen; gives whether it did.
+/// Gives the log a new epoch if its head is still below a revision that an edge has seen; returns whether it did.
 ///
-/// The database was set back without another sign of it, such as a snapshot of its disk. In a fleet alone: on
-/// SQLite the one edge that there is starts anew by itself.
+/// Then the database was reset without another sign of it, for example by a snapshot of its disk. Only in a fleet: on
+/// SQLite the single edge starts over by itself.
 ///
 /// # Errors
-/// The database failed, or is no Postgres.
+/// The database is not Postgres.
 pub async fn end_history(tx: &mut Tx, epoch: &str, seen: Rev) -> Result<bool, StoreError> {
     let ended = match tx.raw() {
         Raw::Pg(c) => sqlx::query(PG_END_HISTORY).bind(epoch).bind(signed(seen)).execute(c).await?,
@@ -134,18 +125,18 @@ pub async fn end_history(tx: &mut Tx, epoch: &str, seen: Rev) -> Result<bool, St
 /// The head of a log that was set up.
 ///
 /// # Errors
-/// The database failed, or the log was never set up.
+/// The log was never set up.
 pub async fn load_head(conn: &mut Conn) -> Result<Head, StoreError> {
     find_head(conn).await?.ok_or_else(|| StoreError::Row("log_head is empty".to_owned()))
 }
 
-/// Up to `limit` changes after `cursor` in the history `epoch`, in order; nothing once there is another one.
+/// Up to `limit` changes after `cursor` in the epoch, in order; nothing once there is another epoch.
 ///
-/// The epoch is looked at by the same statement: a revision that a restored database gives a second time is
-/// never taken for the next one of the history that is followed.
+/// The same statement checks the epoch, so that a revision that a restored database assigns again is never taken for
+/// the next one of the epoch that is followed.
 ///
 /// # Errors
-/// The database failed, or a stored change cannot be read.
+/// A stored change cannot be read.
 pub async fn list_after(
     conn: &mut Conn,
     epoch: &str,
@@ -169,10 +160,7 @@ pub async fn list_after(
 
 /// Deletes changes that are older than `before_ms` and not among the last `keep`; at most `limit` of them.
 ///
-/// Gives how many revisions went.
-///
-/// # Errors
-/// The database failed.
+/// Returns how many revisions were deleted.
 pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Result<u64, StoreError> {
     let head = load_head(tx).await?;
     let highest = head.head.saturating_sub(keep).min(head.compacted + limit);

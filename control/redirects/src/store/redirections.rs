@@ -1,4 +1,4 @@
-//! Redirections: the rows that edges hold a copy of.
+//! The table of redirections, which edges replicate.
 
 use std::sync::Arc;
 
@@ -41,10 +41,10 @@ macro_rules! select_from {
     };
 }
 
-/// One look into the index of short ids for each of a list, on Postgres.
+/// One look-up in the index of short ids for each entry of a list, on Postgres.
 ///
-/// A comparison with the list as a whole is planned by what is known of the table: while an import fills it,
-/// that is nothing, and the whole domain was read for each chunk (5 s at 200,000 links).
+/// A comparison with the list as a whole is planned by the table's statistics. While an import fills the table there
+/// are none, and the whole domain was read for each chunk (5 s at 200,000 links).
 macro_rules! select_each {
     ($list:literal, $rest:literal) => {
         select_from!(
@@ -176,11 +176,11 @@ impl TryFrom<Row> for Redirection {
 /// A redirection to be added; domain, account and time are those of the whole batch.
 #[derive(Debug)]
 pub struct NewRow<'a> {
-    /// The short id, folded as the domain says.
+    /// The short id, folded according to the domain.
     pub folded: &'a str,
     /// What edges hold too.
     pub redirect: &'a Redirect,
-    /// Access beside operators.
+    /// Access besides operators.
     pub scopes: &'a Scopes,
     /// The revision that writes it.
     pub rev: Rev,
@@ -201,9 +201,6 @@ pub async fn insert(
 }
 
 /// A redirection of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(
     conn: &mut Conn,
     domain: &str,
@@ -219,10 +216,7 @@ pub async fn find(
     row.map(Redirection::try_from).transpose()
 }
 
-/// A redirection of whatever account: for following chains of short URLs.
-///
-/// # Errors
-/// The database failed.
+/// A redirection of any account: for following chains of short URLs.
 pub async fn find_any(
     conn: &mut Conn,
     domain: &str,
@@ -234,9 +228,6 @@ pub async fn find_any(
 }
 
 /// Redirections of one domain by folded short id, deleted ones too: for the intake of scans.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_many(
     conn: &mut Conn,
     domain: &str,
@@ -247,9 +238,6 @@ pub async fn list_many(
 }
 
 /// What some folded short ids of a domain belong to, by kind and id; only redirections of the account.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_owners(
     conn: &mut Conn,
     domain: &str,
@@ -263,9 +251,6 @@ pub async fn list_owners(
 }
 
 /// Redirections of an account on one domain by folded short id, in no order.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_many(
     conn: &mut Conn,
     domain: &str,
@@ -284,9 +269,6 @@ pub async fn find_many(
 }
 
 /// Which of some folded short ids were ever given out on a domain.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_taken(conn: &mut Conn, domain: &str, folded: &[String]) -> Result<Vec<String>, StoreError> {
     let rows = dialect::fetch_in_list!(conn, (String,), PG_TAKEN, SQLITE_TAKEN, [domain], folded)?;
     Ok(rows.into_iter().map(|(folded,)| folded).collect())
@@ -308,9 +290,6 @@ pub struct Selection<'a> {
 }
 
 /// Redirections in order of creation.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redirection>, StoreError> {
     // The statement with the resource uses an index of its own.
     let sql = match (selection.platform_id.is_some(), selection.page.is_ascending()) {
@@ -320,7 +299,7 @@ pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redir
         (false, false) => LIST_DESCENDING,
     };
     let after = selection.page.start();
-    // An id holds no wildcards; a row that only looks like it is left out by the caller.
+    // An id contains no wildcards; the caller drops false positives.
     let named = match selection.limit {
         Limit::Account => String::new(),
         Limit::Project(id) => format!("%\"{id}\"%"),
@@ -340,9 +319,6 @@ pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redir
 }
 
 /// Up to `limit` redirections of all accounts whose key follows `after`, in the database's order of keys.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_after_key(
     conn: &mut Conn,
     after: &RedirectKey,
@@ -358,9 +334,6 @@ pub async fn list_after_key(
 }
 
 /// Up to `limit` redirections of a domain whose folded short id follows `after`, in the database's order of ids.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_of_domain(
     conn: &mut Conn,
     domain: &str,
@@ -382,18 +355,12 @@ fn by_key(row: Row) -> Result<(RedirectKey, Rev, Arc<Redirect>), StoreError> {
     Ok((key, redirection.rev, Arc::new(redirection.redirect)))
 }
 
-/// Replaces what redirections lead to, each at its new revision; gives how many there are.
-///
-/// # Errors
-/// The database failed.
+/// Replaces what redirections lead to, each at its new revision; returns how many there are.
 pub async fn update(tx: &mut Tx, changed: &[(RedirectKey, Redirection)]) -> Result<u64, StoreError> {
     redirection_writes::update_redirections(tx, changed).await
 }
 
-/// Turns redirections of one domain into tombstones, each at its revision; gives how many there were.
-///
-/// # Errors
-/// The database failed.
+/// Replaces redirections of one domain by tombstones, each at its revision; returns how many there were.
 pub async fn delete(
     tx: &mut Tx,
     domain: &str,
@@ -405,11 +372,11 @@ pub async fn delete(
 
 /// Adds to the hits of redirections of one domain; each key at most once in `counts`, in order.
 ///
-/// Changes take rows in the order in which they are asked for, so on Postgres a batch of scans and a group of
-/// changes may each want a row that the other holds. The scans give way: they come again.
+/// Changes lock rows in the order of the request, so on Postgres a batch of scans and a group of changes may each
+/// want a row that the other holds. The scans give up, because they are retried.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] when somebody changes one of the rows for longer than a moment.
+/// [`StoreError::Unavailable`] when another transaction holds one of the rows for longer than a moment.
 pub async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) -> Result<(), StoreError> {
     redirection_writes::add_hits(tx, domain, counts).await
 }
@@ -435,9 +402,6 @@ struct FillRow {
 }
 
 /// One key with the head of the log, in one statement: what an edge's miss reads.
-///
-/// # Errors
-/// The database failed.
 pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, StoreError> {
     let row: FillRow =
         on_db!(conn, |c| sqlx::query_as(FILL).bind(&*key.domain).bind(&*key.folded).fetch_one(c).await)?;

@@ -1,4 +1,4 @@
-//! Rules of redirection: one list for the account, one for each application that has some.
+//! Redirect rules: one list for the account, and one for each application that has some.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -28,7 +28,7 @@ const PUT: &str = "INSERT INTO redirect_rules (account_id, application_id, proje
     SET rules = excluded.rules, updated_at = excluded.updated_at, rev = excluded.rev";
 const DELETE: &str = "DELETE FROM redirect_rules WHERE account_id = $1 AND application_id = $2";
 
-/// What stands in the column for the account's own list.
+/// Value of the column for the account's own list.
 const OWN: &str = "";
 
 type ListRow = (String, String, Json<Vec<Rule>>);
@@ -49,9 +49,6 @@ fn list((application, project, Json(rules)): ListRow) -> Result<RuleList, StoreE
 }
 
 /// The list of the account, or of one application.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(
     conn: &mut Conn,
     account: AccountId,
@@ -71,9 +68,6 @@ pub async fn find(
 }
 
 /// Every list of an account, in the order in which they are tried.
-///
-/// # Errors
-/// The database failed.
 pub async fn load(conn: &mut Conn, account: AccountId) -> Result<AccountRules, StoreError> {
     let rows: Vec<ListRow> =
         on_db!(conn, |c| sqlx::query_as(OF_ACCOUNT).bind(account.as_str()).fetch_all(c).await)?;
@@ -83,7 +77,7 @@ pub async fn load(conn: &mut Conn, account: AccountId) -> Result<AccountRules, S
 /// The head of the log, and the rules of every account exactly as of it: one statement, one moment.
 ///
 /// # Errors
-/// The database failed, or the log was never set up.
+/// The log was never set up.
 pub async fn list_with_head(conn: &mut Conn) -> Result<(Rev, Vec<Arc<AccountRules>>), StoreError> {
     let rows: Vec<HeadRow> = on_db!(conn, |c| sqlx::query_as(WITH_HEAD).fetch_all(c).await)?;
     let (head, ..) = rows.first().ok_or_else(|| StoreError::Row("log_head is empty".to_owned()))?;
@@ -101,9 +95,6 @@ pub async fn list_with_head(conn: &mut Conn) -> Result<(Rev, Vec<Arc<AccountRule
 }
 
 /// Replaces the list of the account, or of one application.
-///
-/// # Errors
-/// The database failed.
 pub async fn put(
     tx: &mut Tx,
     account: AccountId,
@@ -125,10 +116,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Removes the list of the account, or of one application; gives whether there was one.
-///
-/// # Errors
-/// The database failed.
+/// Removes the list of the account, or of one application; returns whether there was one.
 pub async fn delete(
     tx: &mut Tx,
     account: AccountId,

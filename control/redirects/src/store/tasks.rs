@@ -64,9 +64,6 @@ impl Document for Task {
 }
 
 /// How many tasks of an account have not ended.
-///
-/// # Errors
-/// The database failed.
 pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
     let (count,): (i64,) =
         on_db!(conn, |c| sqlx::query_as(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
@@ -74,9 +71,6 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 }
 
 /// Tasks of all accounts that have not ended and did not move since a time, at most 100.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_stale(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(AccountId, TaskId)>, StoreError> {
     let rows: Vec<(String, String)> =
         on_db!(conn, |c| sqlx::query_as(LIST_STALE).bind(before.0).fetch_all(c).await)?;
@@ -84,9 +78,6 @@ pub async fn list_stale(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(Acco
 }
 
 /// Removes the tasks of a batch.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete_of_batch(tx: &mut Tx, account: AccountId, batch: BatchId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_BATCH)
         .bind(account.as_str())

@@ -1,4 +1,4 @@
-//! Numbers that are read at each scrape: pools, edges, the head of the log, the intake of scans.
+//! Metrics that are computed at each scrape: connection pools, edges, the head of the log, scan intake.
 
 use std::{
     fmt,
@@ -28,7 +28,7 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 
-/// Puts what a worker of jobs counts into a registry.
+/// Registers the metrics of a job worker.
 pub(super) fn register_worker(app: &Arc<App>, registry: &mut Registry) {
     registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
     app.job_metrics.register(registry);

@@ -1,4 +1,4 @@
-//! What a worker of jobs shows: it serves no requests, follows no log and knows no edges.
+//! The admin endpoints of a job worker, which serves no requests, follows no log and knows no edges.
 
 use std::{
     sync::Arc,
@@ -12,7 +12,7 @@ use shared::exposition::{self, OPENMETRICS};
 use super::{AdminAnswer, JSON, only_reads, process, readings, unknown_path};
 use crate::service::App;
 
-/// Time without a look at the jobs after which a worker is not ready: three looks are due in it.
+/// Time without a query for jobs after which a worker is not ready: three are due in it.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 
 /// A worker of jobs as operators see it.

@@ -1,6 +1,6 @@
-//! The listener of edges: the change stream, the intake of scans, single reads (design: push, 2 and 6).
+//! The internal listener for edges: change stream, scan intake, single reads, pages of links.
 //!
-//! Every request shows an edge's key; what it says of its edge must be the key's.
+//! Every request carries an edge's key, and what it says of its edge must match the key.
 
 use std::{io, sync::Arc};
 
@@ -47,7 +47,7 @@ mod stream;
 /// Largest body: a batch of 1,000 scans of up to 6 KiB each.
 const MAX_BODY_BYTES: usize = 8 << 20;
 
-/// Pages of links at once: edges that start must not take the database from the others.
+/// Concurrent pages of links: edges that start must not starve others of the database.
 const PAGES: usize = 2;
 
 /// Longest host and short id that are looked up, in bytes.
@@ -124,7 +124,7 @@ impl FromRequestParts<Internal> for Edge {
 impl Edge {
     /// The edge whose key a request shows; a refusal is not counted.
     async fn find(app: &App, parts: &Parts) -> Result<Self, ServiceError> {
-        // The query is not looked at: addresses are logged.
+        // Keys in the query are not accepted, because URLs are logged.
         let Some(key) = find_key(&parts.headers, None) else {
             return Err(ServiceError::refused(Code::KeyMissing, "No key of an edge was sent."));
         };
@@ -181,7 +181,7 @@ fn read_spooled(query: &Query, body: &[u8]) -> Result<ScanBatch, ApiError> {
 /// Reads one redirection where it is written: for what no view of it can answer.
 async fn look_up(State(internal): State<Internal>, edge: Edge, query: Query) -> Result<Json<Fill>, ApiError> {
     let key = RedirectKey::new(part(&query, "domain")?, part(&query, "shortId")?);
-    // Nobody waits for a turn: misses beyond what the database can bear are told to come again.
+    // Not queued: misses beyond the database's capacity are refused and retried.
     let _place = internal.app.capacity.lookup(&edge.name)?;
     let mut conn = internal.app.db.read().await?;
     Ok(Json(redirections::load_fill(&mut conn, &key).await?))
@@ -209,13 +209,13 @@ async fn list_links(
         None | Some("") => "",
         Some(_) => part(&query, "after")?,
     };
-    // Nobody waits for a turn, as with single reads.
+    // Not queued, as with single reads.
     let _turn = internal.pages.try_acquire().map_err(|_| ServiceError::Full("pages of links"))?;
     let mut snapshot = Snapshot::begin(&internal.app.db).await?;
     Ok(Json(snapshot.page_of(domain, after).await?))
 }
 
-/// Says how far every edge of the fleet is, whichever replica it follows.
+/// Lists every edge of the fleet with its progress, whichever replica it follows.
 async fn list_edges(
     State(internal): State<Internal>,
     mut parts: Parts,

@@ -1,7 +1,7 @@
-//! One edge's stream over the network: frames in both directions after the upgrade of a request.
+//! The change stream of one edge over the network: frames in both directions after an HTTP upgrade.
 //!
-//! An edge that reads slowly costs its cursor, and what the kernel holds for it: the next message is made
-//! when the one before it went out, and one that does not go out in time ends the connection.
+//! An edge that reads slowly costs its cursor and the kernel's buffers: the next message is built when the previous one
+//! was sent, and a message that cannot be sent in time ends the connection.
 
 use std::{io, time::Duration};
 
@@ -39,13 +39,13 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time that one message may take to go out.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest time that edges have to go once they were told; a drain of control ends by then.
+/// How long edges have to leave after a Goaway; the drain of control ends by then.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Edges that are sent away come back to other replicas within this time.
 const LEAVE_JITTER_MS: u64 = 2_000;
 
-/// Bytes read from an edge at once.
+/// Bytes per read from an edge.
 const READ_BYTES: usize = 16 << 10;
 
 /// Why a stream ended.
@@ -84,7 +84,7 @@ pub(super) async fn open(
         if let Err(end) = stream.run().await {
             tracing::info!(edge = %name, %end, "the stream of an edge ended");
         }
-        // The edge may be gone; a farewell that was not sent is its to notice.
+        // The edge may be gone, and notices by itself.
         let _ = timeout(LEAVE_TIMEOUT, stream.write.shutdown()).await;
     });
     let mut response = Response::new(Body::empty());
@@ -137,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
         self.follow(&mut session).await
     }
 
-    /// Sends what happens and takes what the edge says, until one of them leaves.
+    /// Sends events and receives acknowledgements until one side leaves.
     async fn follow(&mut self, session: &mut EdgeSession) -> Result<(), End> {
         let mut heard = Instant::now();
         // Registered once: thousands of streams that did so at each message would queue for its lock.
@@ -177,13 +177,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
         timeout(LEAVE_TIMEOUT, last).await.unwrap_or(Ok(()))
     }
 
-    /// A pause that differs between edges, so that they do not come to another replica all at once.
+    /// A pause that differs between edges, so that they do not all reconnect at once.
     fn jitter(&self) -> u64 {
         let [byte, other, ..] = self.internal.app.random16().unwrap_or_default();
         u64::from(u16::from_le_bytes([byte, other])) % LEAVE_JITTER_MS
     }
 
-    /// Sends frames, while what the edge says is taken all the same.
+    /// Sends frames, while it keeps receiving messages of the edge.
     async fn send(
         &mut self,
         frames: Bytes,
@@ -209,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
     }
 
     async fn refuse(&mut self, reason: &str) -> Result<(), End> {
-        tracing::warn!(edge = %self.edge.name, reason, "an edge was sent away");
+        tracing::warn!(edge = %self.edge.name, reason, "an edge was sent to another replica");
         self.say_goodbye(reason, 5_000).await
     }
 

@@ -1,4 +1,4 @@
-//! What each operation takes: one `requestBody` for each operation id.
+//! Request bodies: one `requestBody` for each operation id.
 
 mod batches;
 mod items;
@@ -334,7 +334,7 @@ fn action_type(is_create: bool) -> Value {
     if is_create { body.must("name", name).like("name", "_repaired").done() } else { body.done() }
 }
 
-/// One action or many; `of_path` says that the path names what they are about.
+/// One action or many; `of_path` means that the path names the target.
 fn actions(of_path: bool) -> Value {
     let mut body = Body::new("");
     if of_path {

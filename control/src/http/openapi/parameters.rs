@@ -1,9 +1,9 @@
-//! Parameters that several operations share and that no handler writes out: those of codes, waits and domains.
+//! Parameters that several operations share: those of QR codes, of waiting for edges, and of domains.
 
 use qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
 use serde_json::{Value, json};
 
-/// What an operation takes beside what it says itself.
+/// Parameters of an operation besides its own.
 pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
     let has = |name: &str| own.iter().any(|parameter| parameter["name"] == name);
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn draws(operation: &str) -> bool {
         || operation.ends_with("-redirector-qr")
 }
 
-/// The parameters of an image of a code (contract: QR query parameters).
+/// The parameters of a QR code image.
 fn qr() -> [Value; 13] {
     let whole = |range: &std::ops::RangeInclusive<u32>| json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
     let millimetres = |range: &std::ops::RangeInclusive<u32>| {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_of_codes_are_those_that_are_read_with_their_ranges() {
+    fn documented_qr_parameters_match_the_parser() {
         for parameter in qr() {
             let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
             let beside = if ["dpi", "xmin", "xmax"].contains(&name) { Some(("x", "5")) } else { None };

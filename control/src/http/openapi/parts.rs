@@ -1,8 +1,8 @@
-//! The parts that request bodies are described with, from the same limits as the checks.
+//! Schemas of request bodies, from the same limits as the checks.
 //!
-//! They are exact: what they allow is accepted, what they refuse is refused (400). JSON `null` stands for an
-//! absent member, so every optional one may be null (decisions 1). What no schema names is unknown: the operation
-//! does not get to see it, and `X-Ignored` names it (`http::known`).
+//! They are exact: what they allow is accepted, what they refuse is refused (400). JSON `null` stands for an absent
+//! member, so every optional one may be null. Members that no schema names are unknown: the operation does not see
+//! them, and `X-Ignored` lists them (`http::known`).
 
 use serde_json::{Map, Value, json};
 
@@ -122,7 +122,7 @@ pub(super) fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 
-/// A text that only a program can tell right from wrong; what it must be stands in `meaning`.
+/// A text whose validity a schema cannot express; `meaning` describes it.
 pub(super) fn formatted(format: &str, meaning: &str) -> Value {
     json!({"type": "string", "format": format, "description": meaning})
 }
@@ -171,15 +171,15 @@ pub(super) fn position() -> Value {
     json!({"type": "object", "required": ["type", "coordinates"], "properties": {
         "type": {"type": "string", "const": "Point"},
         "coordinates": {"type": "array", "minItems": 2, "maxItems": 2,
-            // Two and no more: generators of clients want a schema of the others all the same.
+            // Exactly two; client generators need a schema of further items all the same.
             "prefixItems": [degrees(180), degrees(90)], "items": {"type": "number"},
             "description": "Longitude, then latitude."}}})
 }
 
 /// Any JSON value that can be stored.
 ///
-/// Generators of clients know no values within values, so only the text says what is within. The tests that make
-/// requests up put the whole schema in its place (`tests/clients/schemathesis/hooks.py`).
+/// Client generators do not support recursive values, so only the text describes nested ones. Tests that generate
+/// requests substitute the whole schema (`tests/clients/schemathesis/hooks.py`).
 pub(super) fn json_value() -> Value {
     json!({"description": "Any JSON value without U+0000 in texts and names."})
 }

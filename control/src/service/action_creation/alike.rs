@@ -1,4 +1,4 @@
-//! Actions that differ in their Thngs only: what a job creates from its template, part by part.
+//! Creates actions that differ only in their Thngs: a job's actions from its template, chunk by chunk.
 
 use std::collections::HashMap;
 
@@ -21,16 +21,16 @@ use crate::{
     },
 };
 
-/// What a template names beside the Thng.
+/// References of a template besides the Thng.
 #[derive(Default)]
 struct Named {
     product: Option<ProductId>,
     collection: Option<CollectionId>,
 }
 
-/// Creates one action for each Thng after a template; gives those that were refused, by their place, and why.
+/// Creates one action for each Thng from a template; returns those that were refused, by index, with the reason.
 ///
-/// `quiet` says who is not told of them.
+/// `quiet` excludes kinds of subscribers.
 ///
 /// # Errors
 /// The template itself is refused, or the database failed; then nothing was created.
@@ -62,7 +62,7 @@ pub async fn create(
             }
             (named, own) => own.or(named),
         };
-        // Only the projects of its Thng tell one document from another.
+        // Documents only differ in the projects of their Thngs.
         let projects = if template.scopes.is_some() { Vec::new() } else { projects(thng.scopes.clone()) };
         let doc = *known.entry(projects).or_insert_with_key(|projects| {
             let (thng, collection) = (Some(thng.thng), named.collection);
@@ -83,10 +83,10 @@ pub async fn create(
     Ok(refused)
 }
 
-/// Every fault of a template, as far as the account tells: types, places, products, collections.
+/// Every fault of a template in this account: types, places, products, collections.
 ///
 /// # Errors
-/// `?project=` names none of the account, or the database failed.
+/// `?project=` names none of the account.
 pub async fn check(
     app: &App,
     tx: &mut Tx,
@@ -112,7 +112,7 @@ pub async fn check(
 /// The product that a template names; [`check`] has found it.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 pub async fn product_of(
     app: &App,
     tx: &mut Tx,
@@ -124,7 +124,7 @@ pub async fn product_of(
     Ok(named(&making, tx, draft).await?.product)
 }
 
-/// What the template names must be there for the caller.
+/// References of the template must be visible to the caller.
 async fn named(making: &Making<'_>, tx: &mut Tx, draft: &ActionDraft) -> Result<Named, ServiceError> {
     let mut named = Named::default();
     if let Some(text) = &draft.product {

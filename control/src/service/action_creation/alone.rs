@@ -1,4 +1,4 @@
-//! An action that the platform creates by itself, inside of a transaction that does more.
+//! Creates a single action on behalf of the platform, inside a larger transaction.
 
 use serde_json::{Value, json};
 use shared::id::ActionId;
@@ -15,10 +15,10 @@ use crate::{
     store::{Tx, actions},
 };
 
-/// Creates an action that a reaction wants; no profile of scans takes it, as no customer made it.
+/// Creates an action for a reaction. It enters no scan profile, because it is not a customer's.
 ///
 /// # Errors
-/// As those of a request that creates one.
+/// The same as for a request that creates one.
 pub async fn create(
     app: &App,
     tx: &mut Tx,
@@ -36,10 +36,7 @@ pub async fn create(
     Ok(id)
 }
 
-/// Every fault of a draft, as far as the account tells.
-///
-/// # Errors
-/// The database failed.
+/// Every fault of a draft in this account.
 pub async fn check(
     app: &App,
     tx: &mut Tx,
@@ -49,7 +46,7 @@ pub async fn check(
     let grant = require(actor, Verb::Create, Actions)?;
     let mut making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
     let template = making.template(tx, None, draft).await.map(|_| ());
-    // What names nothing is about what the event is about.
+    // A draft without a target is about the target of the event.
     let target = if draft.names_something() { making.of_draft(tx, draft).await.map(|_| ()) } else { Ok(()) };
     let mut faults = Vec::new();
     for outcome in [template, target] {

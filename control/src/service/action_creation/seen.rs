@@ -1,4 +1,4 @@
-//! Whom an action tells of: the sender of the request, or the customer whose scan a server reports.
+//! The client that an action records: the sender of the request, or the customer whose scan a server reports.
 
 use serde_json::{Map, Value};
 use shared::{geo::Locality, problem::Code};
@@ -15,7 +15,7 @@ use crate::{
     store::{Tx, applications},
 };
 
-/// What an address and a user agent tell.
+/// What is known from an address and a user agent.
 pub(super) struct Seen {
     /// The member `context`.
     pub(super) context: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! What a draft says of an action, and its document about each target.
+//! The template of an action: its members from the draft, and the document for each target.
 
 use serde_json::{Map, Value, json};
 use shared::time::UnixMillis;
@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use super::Target;
 use crate::domain::scopes::Scopes;
 
-/// What a draft says of an action, but for what it is about.
+/// The members of a draft without its target.
 pub(super) struct Template {
     pub(super) kind: String,
     pub(super) timestamp: UnixMillis,
@@ -23,7 +23,8 @@ impl Template {
         if let Some(collection) = target.collection {
             doc.insert("collection".to_owned(), json!(collection));
         }
-        // Spec gap: what an action belongs to that nobody scopes is not shown: to the projects of its target.
+        // Spec gap: the platform API does not show the scopes of an action without any: it gets the projects of its
+        // target.
         let of_target = || Scopes { users: Vec::new(), projects: target.projects.clone() };
         let scopes = self.scopes.clone().unwrap_or_else(of_target);
         if !is_empty(&scopes) {

@@ -1,4 +1,4 @@
-//! What an assessment goes by, read from the store.
+//! Loads the facts for an assessment from the store.
 
 use serde_json::{Map, Value};
 use shared::{
@@ -93,7 +93,7 @@ pub(super) async fn gather(
     actor: &Actor,
     grant: &Grant,
     request: &Request,
-    // The scan as it was stored tells where it came from; a caller could say anything.
+    // The stored scan is authoritative for its location; a caller could claim anything.
     stored: Option<Action>,
     origin: Origin<'_>,
     now: UnixMillis,
@@ -110,7 +110,7 @@ pub(super) async fn gather(
         None => (Context::default(), Spot::NOWHERE),
     };
     let (context, by_address) = place;
-    // What the holder of a public key claims beside the stored scan enters no rule.
+    // Claims of a public key that differ from the stored scan are ignored by the rules.
     let by_actor = Source::of_actor(actor.kind);
     let source = stored.as_ref().map_or(by_actor, |action| Source::of_members(&action.members));
     let is_believed = by_actor != Source::Public && source != Source::Public;
@@ -162,7 +162,7 @@ pub(super) async fn gather(
     }
 }
 
-/// The facts with all that goes by the Thng.
+/// The facts with everything that depends on the Thng.
 pub(super) async fn of_thng(
     conn: &mut Conn,
     account: AccountId,
@@ -246,7 +246,7 @@ fn of_origin(app: &App, origin: Origin<'_>) -> (Context, Spot) {
     observe::place_of(&members)
 }
 
-/// The Thng that a request names, or what is known of it instead.
+/// The Thng that a request names, or what is known instead.
 async fn find(
     conn: &mut Conn,
     actor: &Actor,
@@ -273,7 +273,7 @@ async fn find(
     Ok(found.filter(|thng| named::is_seen(thng, grant)).ok_or(Item::Absent(shown)))
 }
 
-/// The Thng behind what was scanned: a short URL, `<key>:<value>` or an id.
+/// The Thng of a scanned value: a short URL, `<key>:<value>` or an id.
 async fn by_value(
     conn: &mut Conn,
     actor: &Actor,
@@ -300,7 +300,7 @@ async fn by_value(
     }
     match identifiers::find(conn, actor.account, "thng", &identifier).await? {
         Match::One(id) => Ok(Ok(id.parse().ok())),
-        // Which of several it is cannot be said.
+        // An ambiguous identifier identifies no Thng.
         Match::None | Match::Many(_) => Ok(Ok(None)),
     }
 }

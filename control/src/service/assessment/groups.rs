@@ -1,7 +1,7 @@
-//! Assessments that come at once are written in one transaction: one wait for the disk, whatever their number.
+//! Batcher: assessments that arrive at the same time are written in one transaction, so they share one fsync.
 //!
-//! Each is judged under the lock of its item, by the greatest points that stand there then: results and standings are
-//! those of the same assessments one after another.
+//! Each is judged under the lock of its item, with the greatest points stored at that time. So results and item
+//! statuses are the same as if the assessments had run one after another.
 
 use std::{
     collections::HashSet,
@@ -42,16 +42,16 @@ use crate::{
     },
 };
 
-/// Groups under way at once; a second would make both smaller.
+/// Concurrent batches; a second one would make both smaller.
 const LANES: usize = 1;
 
-/// Groups under way at once where one waits for an item that others hold.
+/// Concurrent batches if one waits for an item that another transaction holds.
 const PG_MOST_LANES: usize = 4;
 
 /// Most contexts that are known to be stored; past it all are forgotten, and each is written once more.
 const MAX_KNOWN: usize = 1_024;
 
-/// An assessment that waits for its turn.
+/// An assessment in the queue.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) actor: Actor,
@@ -88,7 +88,7 @@ struct Groups {
 }
 
 impl AssessmentGroups {
-    /// Groups for a database, which wake the feed and the hub for what they wrote.
+    /// A batcher for a database, which notifies the feed and the hub of its writes.
     #[must_use]
     pub fn new(db: Db, clock: Arc<dyn Clock>, feed: Feed, hub: Hub) -> Self {
         let most_lanes = match db {
@@ -96,7 +96,7 @@ impl AssessmentGroups {
             Db::Sqlite { .. } => LANES,
         };
         let groups = Arc::new(Groups { db, clock, feed, hub, known: Mutex::default() });
-        // One assessment of each item: the second goes by what the first left.
+        // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
         let work = groups.clone();
         let rounds = Rounds::new(
@@ -111,9 +111,10 @@ impl AssessmentGroups {
         Self { rounds, groups }
     }
 
-    /// Judges and writes with whoever else does just now; the answer comes after the commit.
+    /// Assesses and stores, batched with concurrent requests; returns after the commit.
     ///
-    /// What a connection that also hears or a reaction asks for goes by itself, as its events say so.
+    /// Requests by a connection that also subscribes, or by a reaction, are not batched, because their events carry
+    /// their origin.
     pub(super) async fn submit(&self, waiting: Waiting) -> Answer {
         if events::is_around() {
             let mut answers = self.groups.write(vec![waiting]).await;
@@ -156,12 +157,12 @@ impl Groups {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All or nothing; gives the actions as they are answered.
+    /// All or nothing; returns the actions as they are answered.
     async fn write_once(&self, all: &[Waiting]) -> Result<Vec<Action>, ServiceError> {
         let mut tx = self.db.begin().await?;
         let items: Vec<_> = all.iter().filter_map(Waiting::item).collect();
         let kept = item_standings::lock(&mut tx, &items).await?;
-        // Whoever heard of an earlier one asks after this, and so has the later time.
+        // A client that saw an earlier result sends its request after this, and so gets a later time.
         let now = self.clock.now();
         let mut judged = Vec::with_capacity(all.len());
         let mut results: Vec<(NewAction, Option<Value>)> = Vec::with_capacity(all.len());

@@ -1,4 +1,4 @@
-//! The scans of a Thng as its actions tell them: what its profile is made of.
+//! The scans of a Thng from its stored actions, from which its profile is rebuilt.
 
 use shared::id::{AccountId, ThngId};
 
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Most scans of which a profile is made anew when one is removed: some 100 ms of work.
+/// Most scans from which a profile is rebuilt when one is deleted: some 100 ms of work.
 const MAX_REBUILT: usize = 5_000;
 
 /// Scans read at a time.
@@ -44,7 +44,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads the last scans of a Thng, of each type at most so many and a page more.
+    /// Reads the last scans of a Thng: of each type this many and at most one page more.
     pub(super) async fn read(
         conn: &mut Conn,
         account: AccountId,
@@ -76,7 +76,7 @@ impl History {
         Ok(history)
     }
 
-    /// The profile that these scans make by some settings.
+    /// The profile of these scans under some settings.
     pub(super) fn profile(&self, settings: &Settings) -> Profile {
         let observed = self.scans.iter().filter_map(|scan| {
             let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
@@ -86,10 +86,7 @@ impl History {
     }
 }
 
-/// Makes the profile of a Thng again from its scans, in a transaction that has locked it.
-///
-/// # Errors
-/// The database failed.
+/// Rebuilds the profile of a Thng from its scans, in a transaction that has locked it.
 pub(super) async fn rebuild(
     tx: &mut Tx,
     account: AccountId,
@@ -100,10 +97,7 @@ pub(super) async fn rebuild(
     Ok(scan_profiles::put(tx, thng, &history.profile(settings)).await?)
 }
 
-/// The profile of a Thng; one that an older release made is made from its scans.
-///
-/// # Errors
-/// The database failed.
+/// The profile of a Thng; one that an older release made is rebuilt from its scans.
 pub(super) async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Profile, ServiceError> {
     let stored = scan_profiles::load(conn, account, thng).await?;
     if !stored.is_outdated {
@@ -114,16 +108,16 @@ pub(super) async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> R
     Ok(history.profile(&settings))
 }
 
-/// Profiles that are looked at in one step.
+/// Profiles that are checked in one step.
 const OUTDATED_STEP: u32 = 500;
 
-/// Makes the profiles again that an older release made, one transaction each; gives how many.
+/// Rebuilds the profiles that an older release made, one transaction each; returns how many.
 ///
-/// They are right before, as each is made again when it is read, and slower to read. Other processes may do the same
-/// at once: who comes second finds it done.
+/// They are correct before, because each is rebuilt when it is read, but slower to read. Other processes may do the
+/// same at the same time; the second one finds it done.
 ///
 /// # Errors
-/// The database failed; what was made stays, and `after` is where to go on.
+/// The database failed; what was rebuilt stays, and `after` is where to continue.
 pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, ServiceError> {
     let mut made = 0;
     loop {
@@ -144,20 +138,17 @@ pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, Serv
     }
 }
 
-/// Takes a scan that was removed out of the profile of its Thng, in the transaction that removed it.
+/// Removes a deleted scan from the profile of its Thng, in the transaction that deleted it.
 ///
-/// The profile is made anew, as a scan tells of itself neither when its session began nor which session comes in
-/// where it was the only one of its own. Of a Thng with more scans than are read, that session alone is made anew.
-///
-/// # Errors
-/// The database failed.
+/// The profile is rebuilt, because a scan alone shows neither when its session began nor which session takes its
+/// place if it was the only one of its own. For a Thng with more scans than are read, only that session is rebuilt.
 pub(crate) async fn forget(tx: &mut Tx, account: AccountId, gone: &Action) -> Result<(), ServiceError> {
     let is_scan = gone.kind.parse().is_ok_and(TriggerType::is_profiled);
     let Some(thng) = gone.thng.filter(|_| is_scan) else { return Ok(()) };
     let source = Source::of_members(&gone.members);
     let (at, agent) = device_of(&gone.members, (gone.timestamp, gone.created_at));
     let key = SessionKey::of(at, agent);
-    // The lock comes first: what is stored at the same time is then read below, or waits and adds itself.
+    // The lock comes first: a scan that is stored concurrently is then read below, or waits and adds itself.
     let stored = scan_profiles::lock(tx, thng).await?;
     let Some(stored) = stored.filter(|stored| stored.is_outdated || stored.profile.holds(source, key)) else {
         return Ok(());

@@ -1,5 +1,4 @@
-//! Assessment of items: facts from the store, the verdict, and the action that holds it (contract: Authentication
-//! assessment; design: assessment).
+//! Assessment of items: loads facts, computes the verdict, and stores the action that holds it.
 
 pub mod displays;
 mod facts;
@@ -41,14 +40,13 @@ use crate::{
     store::{Conn, action_lists, actions::NewAction, applications},
 };
 
-/// Assesses what a scan found; gives the action that holds the result.
+/// Assesses a scan; returns the action that holds the result.
 ///
-/// The action stands when the answer goes out, in one transaction with the verdict that edges get and with the
-/// assessments that come at the same time: there is no queue in which it could be lost or doubled, and its id is the one
-/// that was answered.
+/// The action is stored before the response, in one transaction with the verdict for edges, batched with concurrent
+/// assessments. There is no queue in which it could be lost or duplicated, and its id is the one in the response.
 ///
 /// # Errors
-/// The account or the key may not (403), or the database failed. An item that is not known is a result.
+/// The account or the key lacks the permission (403), or the database failed. An unknown item is a result.
 #[instrument(skip_all)]
 pub async fn authenticate(
     app: &App,
@@ -81,7 +79,7 @@ pub async fn authenticate(
 /// The body of a trigger for [`Asked::parse`]: a location that is the stored action's own is left to that action.
 ///
 /// # Errors
-/// The key may not (403), or the database failed.
+/// The key may not (403).
 pub async fn as_recorded(app: &App, actor: &Actor, body: Value) -> Result<Value, ServiceError> {
     if !recorded::has_recorded_location(&body) {
         return Ok(body);
@@ -93,7 +91,7 @@ pub async fn as_recorded(app: &App, actor: &Actor, body: Value) -> Result<Value,
     Ok(stored.and_then(|stored| recorded::without_location(&body, &stored)).unwrap_or(body))
 }
 
-/// Whether the holder of a public key names a scan that somebody else made: neither its user nor its address is theirs.
+/// Whether the holder of a public key names a scan of somebody else: neither its user nor its address matches.
 fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
     let user = scan.members.get("user").and_then(Value::as_str);
     let address = observe::address_of(&scan.members);
@@ -102,7 +100,7 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
         && (address.is_none() || address != origin.ip)
 }
 
-/// An application submits only the types that it lists (decisions 3): nobody claims an inspector's evidence.
+/// An application may only submit the trigger types that it lists, so that nobody claims an inspector's evidence.
 // Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
 // `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
@@ -139,7 +137,7 @@ fn result(waiting: &Waiting, assessment: &Assessment, now: UnixMillis) -> NewAct
     if let Some(at) = request.at {
         doc["location"] = at.members().into();
     }
-    // What was asked about comes back, also where there is no such Thng.
+    // The requested Thng is returned even if it does not exist.
     if let (None, Some(thng)) = (&gathered.thng, request.named.shown().filter(|_| !request.is_by_value())) {
         doc["thng"] = json!(thng);
     }

@@ -1,4 +1,4 @@
-//! Scans as the profile takes them: from the actions, as they are stored.
+//! Converts stored actions into scans for the profile.
 
 use std::net::IpAddr;
 
@@ -24,9 +24,6 @@ use crate::{
 };
 
 /// Takes new actions into the profiles of their Thngs, in the transaction that stores them.
-///
-/// # Errors
-/// The database failed.
 pub async fn record(
     tx: &mut Tx,
     account: AccountId,
@@ -43,7 +40,7 @@ pub async fn record(
         .filter_map(|one| observation(one, created_at, &settings))
         .collect();
     for thng in scan_profiles::add(tx, &seen).await? {
-        // An older release made it; its actions, with the new ones, tell all.
+        // An older release made it; the stored actions, including the new ones, are complete.
         history::rebuild(tx, account, thng, &settings).await?;
     }
     Ok(())
@@ -63,9 +60,10 @@ fn observation(
     Some((action.thng?, seen(members, (action.timestamp, created_at), is_implicit, settings)?))
 }
 
-/// A stored action as the profile takes it; `None` for robots, for what the account allows and for what no customer did.
+/// A stored action as a scan of the profile; `None` for robots, for allow-listed networks and places, and for scans
+/// that are not a customer's.
 ///
-/// `happened` is when it was by its own word, and when it came in: of a public scan only the latter counts.
+/// `happened` is its claimed time and its time of arrival: of a public scan only the latter counts.
 pub(super) fn seen(
     members: &Map<String, Value>,
     happened: (UnixMillis, UnixMillis),
@@ -101,7 +99,7 @@ pub(super) fn device_of(
     }
 }
 
-/// What is believed of the place of a scan by a public key: its network, and the country of that.
+/// What counts of the place of a scan by a public key: its network, and the network's country.
 pub(super) fn network_of_scan(members: &Map<String, Value>) -> (Option<AgentHash>, Spot) {
     let country = members.get("context").and_then(|context| context.get("countryCode")?.as_str());
     (address_of(members).map(network_of), Spot::of_address(false, None, country, None))
@@ -112,9 +110,9 @@ pub(super) fn address_of(members: &Map<String, Value>) -> Option<IpAddr> {
     members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok())
 }
 
-/// Whether a customer scanned: an edge stored the action, or an application or its user. What operators write is no scan
-/// of a customer; what a public key reports counts apart. The stored action says so itself, so that a profile may be
-/// made of the actions alone.
+/// Whether it is a customer's scan: the action was stored by an edge, an application or its user. Actions of
+/// operators are not; scans by public keys count separately. This follows from the stored action alone, so that a
+/// profile can be rebuilt from actions.
 fn is_by_customer(members: &Map<String, Value>) -> bool {
     match Source::of_members(members) {
         Source::Edge | Source::Public => true,

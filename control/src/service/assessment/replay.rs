@@ -1,4 +1,4 @@
-//! What a Thng's scans say under other settings: nothing is stored.
+//! Assesses a Thng's past scans under other settings, without storing anything.
 
 use serde_json::{Map, Value};
 use shared::{
@@ -47,14 +47,14 @@ use crate::{
     store::{Conn, documents, item_standings, listing::Selection, scan_profiles},
 };
 
-/// Most scans of each type that are looked at: ten pages.
+/// Most scans of each type that are read: ten pages.
 const MAX_SCANS: usize = 1_000;
 /// Most of the last scans that are assessed again.
 const MAX_JUDGED: usize = 50;
 
 /// Most Thngs of one replay.
 pub const MAX_THNGS: usize = 100;
-/// Of several Thngs: most scans of each type that are looked at, and most that are assessed again, for each.
+/// For several Thngs: most scans of each type that are read, and most that are assessed again, for each.
 const OF_MANY: (usize, usize) = (100, 5);
 
 /// Which Thngs a replay is about.
@@ -68,7 +68,7 @@ pub enum Which {
     Product(Reference<ProductId>),
 }
 
-/// What a replay is asked for.
+/// The request of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The Thngs.
@@ -132,11 +132,11 @@ pub struct Judged {
     pub current: (Verdict, u32),
     /// By those that were asked about, with the points.
     pub proposed: (Verdict, u32),
-    /// What the rules found with those.
+    /// The reasons of the checks under those settings.
     pub reasons: Vec<String>,
 }
 
-/// The verdict that edges go by.
+/// The verdict that edges use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// The verdict.
@@ -147,7 +147,7 @@ pub struct Standing {
     pub points: Option<(u32, u32)>,
 }
 
-/// What a replay found of one Thng.
+/// The replay of one Thng.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replayed {
     /// The Thng.
@@ -156,13 +156,13 @@ pub struct Replayed {
     pub scans: usize,
     /// Whether the stored profile is what these scans make; unknown when there are more.
     pub profile_matches: Option<bool>,
-    /// Its verdict as it is stored; nothing before the first assessment.
+    /// Its stored verdict; `None` before the first assessment.
     pub stored: Option<Standing>,
     /// The last scans, the newest first.
     pub judged: Vec<Judged>,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// Of the one Thng that was asked about.
@@ -179,7 +179,7 @@ pub enum Answer {
 /// Assesses the last scans of Thngs again, by their settings and by others.
 ///
 /// # Errors
-/// The account or the key may not, a Thng or the product is not there, or the database failed.
+/// The account or the key lacks the permission, or a Thng or the product does not exist.
 #[instrument(skip_all)]
 pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, ServiceError> {
     let grant = require(actor, Verb::Read, AssessmentSettings)?;
@@ -234,10 +234,10 @@ async fn of_one(
     history.scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
     let stored = scan_profiles::load(conn, account, thng.id).await?;
     let kept = item_standings::load(conn, account, thng.id).await?;
-    // What is kept of before is no part of a replay.
+    // Peaks from earlier assessments are not part of a replay.
     let gathered = Gathered { peak: None, ..of_thng(conn, account, thng, nothing()).await? };
     let proposed = gathered.settings.clone().with(overrides);
-    // Which scans are in the profile goes by the account's lists, whatever the Thng is an instance of.
+    // Which scans are in the profile depends on the account's lists, not on the product.
     let of_account = effective(conn, account, &[], None).await?;
     let profile = history.profile(&of_account);
     let other = history.profile(&of_account.with(overrides));

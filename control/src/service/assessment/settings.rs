@@ -1,4 +1,4 @@
-//! Settings of assessment: of the account, of a project, of a product; the nearer one wins.
+//! Settings of assessment: of the account, of a project, of a product. The most specific one wins.
 
 use serde_json::Value;
 use shared::{
@@ -85,7 +85,7 @@ impl Owner {
     }
 }
 
-/// What a `PUT` of settings says.
+/// The body of a `PUT` of settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replacement {
     /// The settings.
@@ -112,7 +112,7 @@ impl Replacement {
 /// The settings that an owner has of its own.
 ///
 /// # Errors
-/// The account or the key may not, the owner is not there, or the database failed.
+/// The account or the key may not or the owner does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, owner: Owner) -> Result<Stored, ServiceError> {
     let _ = require(actor, Verb::Read, AssessmentSettings)?;

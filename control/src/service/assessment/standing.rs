@@ -1,4 +1,4 @@
-//! The standing of an item: what edges go by. It follows the newest scan, and what people decide and mark.
+//! The item status that edges use. It follows the newest scan, and people's decisions and tags.
 
 use shared::{id::AccountId, standing::Risk, time::UnixMillis};
 
@@ -29,8 +29,8 @@ use crate::{
     },
 };
 
-/// Lets the standing of an item follow its newest scan, keeps its greatest points and opens its cases; gives whether
-/// edges must hear.
+/// Updates the status of an item after its newest scan, keeps its greatest points and opens its cases; returns
+/// whether edges must learn of it.
 pub(super) async fn advance(
     tx: &mut Tx,
     waiting: &Waiting,
@@ -63,7 +63,7 @@ pub(super) async fn advance(
     if !is_kept {
         item_standings::put(tx, account, thng.id, scanned_at, judged, &peak).await?;
     }
-    // A scan of before the last commissioning says nothing of the item as it is.
+    // A scan from before the last commissioning does not describe the present item.
     if !is_public && found.since >= peak.since {
         note_cases(tx, waiting, thng, kept, by, found, &peak, now).await?;
     }
@@ -80,7 +80,7 @@ fn judgement(gathered: &Gathered, found: &Assessment) -> Judgement {
     Judgement {
         verdict: found.verdict,
         at: gathered.trigger.at,
-        // What a person confirmed holds without a country.
+        // A confirmed case counts without a country.
         has_country: gathered.countries.len() == 1 || gathered.decided.is_market_confirmed(),
         is_public: gathered.source == Source::Public,
     }
@@ -142,7 +142,7 @@ async fn note_cases(
     Ok(())
 }
 
-/// What the assessment says of a kind of case.
+/// The reason of the assessment for a kind of case.
 fn reason(kind: CaseKind, found: &Assessment) -> String {
     let is_of = |name: &str| match kind {
         CaseKind::Counterfeit => name != "diversionChecks" && name != "invalidChecks",
@@ -155,17 +155,14 @@ fn reason(kind: CaseKind, found: &Assessment) -> String {
     told.join(" ")
 }
 
-/// Whether two states of a Thng differ in a tag that verdicts go by.
+/// Whether two states of a Thng differ in a tag that verdicts depend on.
 pub(crate) fn is_marked_anew(before: &Common, after: &Common) -> bool {
     let holds = |common: &Common, tag: &str| common.tags.iter().flatten().any(|one| one == tag);
     AUTHORITY_TAGS.iter().any(|tag| holds(before, tag) != holds(after, tag))
 }
 
-/// Judges an item again by the scan that wrote its standing, as the item and its cases are now; gives whether its verdict
-/// is another one, so that edges must hear. An item that was never assessed stays so.
-///
-/// # Errors
-/// The database failed.
+/// Assesses an item again by the scan that set its status, with its present members and cases; returns whether the
+/// verdict changed, so that edges must learn of it. An item that was never assessed stays so.
 pub(crate) async fn judge_again(
     tx: &mut Tx,
     account: AccountId,

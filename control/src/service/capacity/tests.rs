@@ -14,7 +14,7 @@ fn actor(account: u8, kind: ActorKind, id: &str) -> Actor {
     }
 }
 
-/// Places of those who ask until they are refused, in turn.
+/// Takes slots until one is refused.
 fn taken(mut take: impl FnMut(usize) -> Result<Place, ServiceError>) -> (Vec<Place>, Code) {
     let mut places = Vec::new();
     loop {

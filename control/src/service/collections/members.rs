@@ -1,4 +1,4 @@
-//! What is in collections: Thngs, and other collections.
+//! Members of collections: Thngs, and other collections.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ use crate::{
 /// Lists the Thngs of a collection.
 ///
 /// # Errors
-/// The collection is not there, or the database failed.
+/// The collection does not exist.
 #[instrument(skip_all)]
 pub async fn list_thngs(
     app: &App,
@@ -63,7 +63,7 @@ pub async fn list_thngs(
 /// Adds Thngs to a collection; those that are in stay.
 ///
 /// # Errors
-/// The collection or one of the Thngs is not there: then none is added. Or the database failed.
+/// The collection or one of the Thngs does not exist: then none is added. Or the database failed.
 #[instrument(skip_all)]
 pub async fn add_thngs(
     app: &App,
@@ -72,7 +72,7 @@ pub async fn add_thngs(
     ids: &[String],
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
-    // Only what it might list: what is in the collection can be listed by it.
+    // Only Thngs that the caller may list, because they become visible as members of the collection.
     let readable = require(actor, Verb::List, Thngs)?;
     let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
@@ -91,7 +91,7 @@ pub async fn add_thngs(
 /// Takes every Thng out of a collection.
 ///
 /// # Errors
-/// The collection is not there, or the database failed.
+/// The collection does not exist.
 #[instrument(skip_all)]
 pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
@@ -105,7 +105,7 @@ pub async fn remove_thngs(app: &App, actor: &Actor, reference: &str) -> Result<(
 /// Takes one Thng out of a collection.
 ///
 /// # Errors
-/// The collection is not there, the Thng is not in it, or the database failed.
+/// The collection does not exist or the Thng is not in it.
 #[instrument(skip_all)]
 pub async fn remove_thng(app: &App, actor: &Actor, reference: &str, thng: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
@@ -123,7 +123,7 @@ pub async fn remove_thng(app: &App, actor: &Actor, reference: &str, thng: &str) 
 /// Lists the collections in a collection.
 ///
 /// # Errors
-/// The collection is not there, or the database failed.
+/// The collection does not exist.
 #[instrument(skip_all)]
 pub async fn list_collections(
     app: &App,
@@ -142,7 +142,7 @@ pub async fn list_collections(
 /// Puts collections into a collection; those that are in stay.
 ///
 /// # Errors
-/// One of them is not there, [`Code::Conflict`] when one would be inside of itself or too deep: then none is
+/// One of them does not exist, [`Code::Conflict`] when one would be inside of itself or too deep: then none is
 /// added. Or the database failed.
 #[instrument(skip_all)]
 pub async fn add_collections(
@@ -155,7 +155,7 @@ pub async fn add_collections(
     let readable = require(actor, Verb::Read, Collections)?;
     let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
-    // Two that nest at once could make a cycle that neither sees.
+    // Two concurrent requests could create a cycle that neither sees.
     accounts::lock(&mut tx, actor.account).await?;
     let outer = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
     let known = known_collections(&mut tx, actor, &readable, ids).await?;
@@ -174,7 +174,7 @@ pub async fn add_collections(
 /// Takes every collection out of a collection.
 ///
 /// # Errors
-/// The collection is not there, or the database failed.
+/// The collection does not exist.
 #[instrument(skip_all)]
 pub async fn remove_collections(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Collections)?;
@@ -188,7 +188,7 @@ pub async fn remove_collections(app: &App, actor: &Actor, reference: &str) -> Re
 /// Takes one collection out of another.
 ///
 /// # Errors
-/// The collection is not there, the other is not in it, or the database failed.
+/// The collection does not exist or the other is not in it.
 #[instrument(skip_all)]
 pub async fn remove_collection(
     app: &App,
@@ -208,11 +208,11 @@ pub async fn remove_collection(
     Ok(tx.commit().await?)
 }
 
-/// Makes a Thng a member of exactly these collections; who changes a membership must be able to change the
-/// collection.
+/// Makes a Thng a member of exactly these collections; the caller must be able to change each collection whose
+/// membership changes.
 ///
 /// # Errors
-/// A collection that the Thng is to join or leave is not there for the caller, or the database failed.
+/// A collection that the Thng is to join or leave does not exist for the caller.
 pub(in crate::service) async fn set_collections_of(
     tx: &mut Tx,
     actor: &Actor,

@@ -1,4 +1,4 @@
-//! Collections (decisions 4).
+//! Collections.
 
 use shared::{id::CollectionId, problem::Code};
 use tracing::instrument;
@@ -27,10 +27,10 @@ use crate::{
 
 pub mod members;
 
-/// Makes a collection, in a project if `project` names one.
+/// Creates a collection, in a project if `project` names one.
 ///
 /// # Errors
-/// The key may not, the name is missing, there is no such project, or the database failed.
+/// The key lacks the permission, the name is missing, or there is no such project.
 #[instrument(skip_all)]
 pub async fn create(
     app: &App,
@@ -57,7 +57,7 @@ pub async fn create(
 /// Reads a collection by id or `<key>:<value>`.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Collection, ServiceError> {
     named::read(app, actor, reference).await
@@ -66,7 +66,7 @@ pub async fn read(app: &App, actor: &Actor, reference: &str) -> Result<Collectio
 /// Lists collections.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Collection>, ServiceError> {
     named::list(app, actor, request).await
@@ -75,7 +75,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Merges the members given into a collection.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn update(
     app: &App,
@@ -92,10 +92,10 @@ pub async fn update(
     Ok(collection)
 }
 
-/// Removes a collection; what is in it stays, and what else points at it.
+/// Deletes a collection; its members stay, and so do references to it.
 ///
 /// # Errors
-/// It is not there, the identifier is ambiguous, or the database failed.
+/// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Collections)?;
@@ -141,7 +141,7 @@ impl Bulk for Collection {
     }
 }
 
-/// A refusal that names each id that is not there.
+/// An error that names each absent id.
 fn unknown(kind: &str, ids: impl IntoIterator<Item = String>) -> ServiceError {
     let errors = ids.into_iter().map(|id| format!("The {kind} {id} does not exist.")).collect();
     ServiceError::Refused { code: Code::Invalid, errors }

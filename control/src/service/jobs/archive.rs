@@ -1,7 +1,7 @@
-//! The CSV files in a ZIP archive, read one after the other with bounds on everything (design: push, 8).
+//! Reads the CSV files in a ZIP archive one after the other, with limits on everything.
 //!
-//! Nothing is ever unpacked to a disk: entries are read, lines are parsed, ids come out. Before the archive is
-//! opened its directory is walked here, so that what it claims of itself takes no memory.
+//! Nothing is unpacked to disk: entries are read, lines parsed, ids extracted. The central directory is checked here
+//! before the archive is opened, so false sizes in it cannot allocate memory.
 
 use std::{
     cell::Cell,
@@ -29,7 +29,7 @@ const FREE_BYTES: u64 = 1 << 20;
 /// Longest name of a file in the archive, in bytes.
 const MAX_NAME: usize = 255;
 
-/// Bytes that are unpacked at once.
+/// Bytes per unpacking step.
 const STEP: usize = 64 * 1024;
 
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -53,7 +53,7 @@ pub(super) enum ArchiveError {
     /// The disk failed.
     #[error(transparent)]
     Io(io::Error),
-    /// Nobody wants the rest.
+    /// The receiver stopped.
     #[error("nobody wants the rest")]
     Stopped,
 }
@@ -82,7 +82,7 @@ impl From<zip::result::ZipError> for ArchiveError {
     }
 }
 
-/// Gives the entries of every file of an archive to `send`, which says whether it wants more.
+/// Passes the entries of every file of an archive to `send`, which returns whether it wants more.
 pub(super) fn read(
     mut file: File,
     key: Option<&str>,
@@ -97,7 +97,7 @@ pub(super) fn read(
     if archive.len() > MAX_FILES {
         return Err(too_many());
     }
-    // What was checked must be what is read.
+    // The checked directory must be the one that is read.
     if archive.central_directory_start() != begin {
         return Err(unfit("is damaged or cut off"));
     }
@@ -202,8 +202,8 @@ fn check_directory(file: &mut File, size: u64) -> Result<u64, ArchiveError> {
     Ok(begin)
 }
 
-/// A file of which nothing shows that lies before a place: an archive is opened by the directory that was checked,
-/// and by none that lies among the files.
+/// A file whose bytes before an offset are hidden, so that the archive is opened by the directory that was checked
+/// and not by one inside its entries.
 struct Veiled {
     file: File,
     at: u64,
@@ -233,7 +233,7 @@ impl Seek for Veiled {
     }
 }
 
-/// What an archive says of its directory.
+/// The position and size of an archive's central directory.
 struct Directory {
     /// Its entries.
     count: u64,
@@ -245,8 +245,8 @@ struct Directory {
     end_at: u64,
 }
 
-/// What the second end of an archive says, where the first one, at `end_at`, has a number that did not fit and
-/// the mark of a second one before it.
+/// Reads the ZIP64 end record, if the end record at `end_at` has a number that did not fit and a ZIP64 locator before
+/// it.
 fn find_zip64(file: &mut File, end: &[u8], end_at: u64) -> Result<Option<Directory>, ArchiveError> {
     let is_full = short(end, 10) == u16::MAX || long(end, 12) == u32::MAX || long(end, 16) == u32::MAX;
     let Some(begin) = end_at.checked_sub((END64_BYTES + MARK64_BYTES) as u64).filter(|_| is_full) else {
@@ -260,8 +260,8 @@ fn find_zip64(file: &mut File, end: &[u8], end_at: u64) -> Result<Option<Directo
     if !mark.starts_with(&MARK64) {
         return Ok(None);
     }
-    // Right before its mark and without anything of its own, so that nobody finds another one in its place; so
-    // there may be no bytes before an archive of this kind.
+    // It must be directly before its locator and have no extension, so that no other record can take its place.
+    // Therefore an archive of this kind may not have bytes before it.
     let is_plain = end.starts_with(&END64) && longest(end, 4) == END64_BYTES as u64 - 12;
     let (bytes, directory) = (longest(end, 40), longest(end, 48));
     if !is_plain || longest(mark, 8) != begin || directory.checked_add(bytes) != Some(begin) {

@@ -1,4 +1,4 @@
-//! Archives, honest and hostile.
+//! Valid and hostile archives.
 
 use std::io::{Cursor, Write};
 
@@ -117,7 +117,7 @@ const ZIP64: &[u8] = include_bytes!("../../../../tests/fixtures/jobs/zip64.zip")
 const ENCRYPTED_FILE: &[u8] = include_bytes!("../../../../tests/fixtures/jobs/encrypted.zip");
 
 #[test]
-fn large_numbers_are_read_where_they_stand() {
+fn zip64_sizes_are_read_from_their_fields() {
     let id = "UKXAGyEf8SQ5eTDmVgGpHqAa";
     assert_eq!(entries(ZIP64).unwrap(), ids(&[id]));
     // Large numbers of files alone, without a second end.
@@ -134,7 +134,7 @@ fn large_numbers_are_read_where_they_stand() {
     full[end + 20..].copy_from_slice(&4_u16.to_le_bytes());
     full.extend_from_slice(b"text");
     assert_eq!(entries(&full).unwrap(), ids(&[id]));
-    // A mark of nobody: the first end says it all.
+    // A plain archive: the ordinary end record is enough.
     let plain = packed(&[("a.csv", b"A")]);
     assert_eq!(entries(&plain).unwrap(), ids(&["A"]));
 }
@@ -175,9 +175,9 @@ fn hostile_archives_of_large_numbers_are_refused_with_a_reason() {
 }
 
 #[test]
-fn the_directory_that_was_checked_is_the_one_that_is_read() {
-    // A file that is stored as it is, and holds a directory of its own: a reader that looks for the first one
-    // behind a number of the archive's finds this.
+fn the_checked_central_directory_is_the_one_that_is_read() {
+    // A stored entry that contains a central directory: a reader that searches for the first one behind a number of
+    // the archive finds this.
     let inner = packed(&[("../../evil.csv", b"EVIL")]);
     let stored = archive(&[("a.csv", &[b"A\n".as_slice(), &inner].concat())], CompressionMethod::Stored);
     let found = entries(&stored).unwrap();
@@ -188,7 +188,7 @@ fn the_directory_that_was_checked_is_the_one_that_is_read() {
 
 proptest::proptest! {
     #[test]
-    fn no_bytes_end_the_reader(at in 0..ZIP64.len(), byte: u8, cut in 0..ZIP64.len()) {
+    fn any_bytes_are_read_without_panic(at in 0..ZIP64.len(), byte: u8, cut in 0..ZIP64.len()) {
         for honest in [ZIP64, ENCRYPTED_FILE] {
             let mut bytes = honest.to_vec();
             if let Some(place) = bytes.get_mut(at) {
@@ -202,7 +202,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn damage_inside_of_a_file_is_found() {
+fn damage_inside_a_file_is_detected() {
     let text: String = (0..5_000).map(|n| format!("id-{}\n", n * 7_919 % 10_007)).collect();
     let honest = packed(&[("a.csv", text.as_bytes())]);
     assert_eq!(entries(&honest).unwrap().len(), 5_000);
@@ -217,7 +217,7 @@ fn damage_inside_of_a_file_is_found() {
 }
 
 #[test]
-fn nobody_unpacks_what_nobody_wants() {
+fn unwanted_entries_are_not_unpacked() {
     let file = || {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&packed(&[("a.csv", b"A\n"), ("b.csv", b"B\n")])).unwrap();
@@ -231,10 +231,10 @@ fn nobody_unpacks_what_nobody_wants() {
     assert!(matches!(ended, Err(ArchiveError::Stopped)) && calls == 1);
 }
 
-/// Two archives in one file: the end of the first lies among the files of the second, whose own has a number that
-/// the library cannot do with.
+/// Two archives in one file: the end record of the first is inside the entries of the second, whose own has a number
+/// that the library does not accept.
 #[test]
-fn a_directory_that_was_not_checked_is_not_read() {
+fn an_unchecked_central_directory_is_not_read() {
     let mut both = packed(&[("a.csv", b"A"), ("b.csv", b"B")]);
     both.extend_from_slice(&packed(&[("c.csv", b"C")]));
     assert_eq!(entries(&both).unwrap(), ids(&["C"]), "bytes before an archive move all of it");

@@ -1,7 +1,7 @@
-//! The second part of a job's life: its operations, step by step, each in one transaction (design: push, 7).
+//! Second phase of a job: its operations, in steps of one transaction each.
 //!
-//! A step writes the actions, their event, the log of what failed, and how far the job is,
-//! or nothing of it: so every entry takes effect once, and the counters are those of the rows.
+//! A step writes the actions, their event, the log of failures, and the progress, or nothing. So every entry takes
+//! effect once, and the counters match the rows.
 
 use std::{
     sync::Arc,
@@ -41,7 +41,7 @@ const FIRST_SIZE: usize = super::load::CHUNK_ENTRIES / 8;
 /// Fewest operations of a step.
 const MIN_SIZE: usize = 20;
 
-/// How many operations a step shall have: as many as fit its time.
+/// Adaptive number of operations per step: as many as fit its time.
 #[derive(Debug, Clone)]
 pub struct Pace {
     size: usize,
@@ -50,18 +50,18 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A pace for a database.
+    /// The initial size for a database.
     #[must_use]
     pub fn new(db: &Db) -> Self {
         let time = match db {
-            // Each has its round trips and waits for the disk once: short ones cost a tenth of all the time.
+            // Each has its round trips and one fsync: short ones would cost a tenth of all the time.
             Db::Pg(_) => Duration::from_millis(500),
             Db::Sqlite { .. } => Duration::from_millis(60),
         };
         Self { size: FIRST_SIZE, time }
     }
 
-    /// Learns from a step of so many operations.
+    /// Adapts to the duration of a step with this many operations.
     fn learn(&mut self, size: usize, took: Duration) {
         if took > self.time {
             self.size = (self.size / 2).max(MIN_SIZE);
@@ -76,7 +76,7 @@ impl Pace {
     }
 }
 
-/// A job in the hands of a worker, and what is at hand of its input.
+/// A claimed job, with the loaded part of its input.
 pub struct Execution<'a> {
     app: &'a App,
     claimed: Claimed,
@@ -142,7 +142,7 @@ impl<'a> Execution<'a> {
         let (end, took) = end;
         pace.learn(size, took);
         self.chunk = Some(chunk);
-        // What went wrong ahead goes wrong again in its turn.
+        // A prefetch that failed is repeated, and reported, when its step comes.
         self.ahead = ahead.ok().flatten();
         end
     }
@@ -193,7 +193,7 @@ impl<'a> Execution<'a> {
         Ok(is_over.then_some(End::Done))
     }
 
-    /// Creates the actions of a step; gives the entries that failed, by their place, in order.
+    /// Creates the actions of a step; returns the entries that failed, by their place, in order.
     async fn create(
         &self,
         tx: &mut Tx,
@@ -273,7 +273,7 @@ async fn find(
     Ok(Some(Ahead { chunk, first, found }))
 }
 
-/// Who is not told of the actions of a job.
+/// The kinds of subscribers that do not receive the actions of a job.
 fn quiet(request: &JobRequest) -> Quiet {
     Quiet {
         notifications: request.excludes(OptionType::SingleResourceNotification),
@@ -282,9 +282,6 @@ fn quiet(request: &JobRequest) -> Quiet {
 }
 
 /// Ends a job that could not be worked on however often it was tried.
-///
-/// # Errors
-/// The database failed.
 pub async fn give_up(app: &App, claimed: &mut Claimed) -> Result<End, ServiceError> {
     let message =
         format!("It was tried {} times and never went on; the service's log says why.", claimed.failures);
@@ -302,7 +299,7 @@ pub async fn give_up(app: &App, claimed: &mut Claimed) -> Result<End, ServiceErr
     Ok(if write(app, claimed, job).await? { End::Done } else { End::Lost })
 }
 
-/// Whether an error says that the database was too slow for the step.
+/// Whether an error means that the database was too slow for the step.
 #[must_use]
 pub fn is_slow(error: &ServiceError) -> bool {
     matches!(error, ServiceError::Store(StoreError::Timeout))

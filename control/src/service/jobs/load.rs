@@ -1,7 +1,7 @@
-//! The first part of a job's life: its input is read once, and kept in parts (design: push, 7).
+//! First phase of a job: its input is read once and stored in chunks.
 //!
-//! What is kept are the entries as they stand there, good lines and bad ones, so that the place of each is
-//! known, no worker needs the file again, and the file may go. A reading that was cut off begins anew.
+//! Entries are stored as given, valid and invalid lines alike, so that the position of each is known, no worker needs
+//! the file again, and the file may be deleted. Interrupted reading starts over.
 
 use std::{
     fs::File,
@@ -52,7 +52,7 @@ const WAITING: usize = 4;
 pub enum End {
     /// This part of its life is over.
     Done,
-    /// The worker was asked to stop, or has had its time; somebody goes on.
+    /// The worker was asked to stop, or its time is over; another one continues.
     Paused,
     /// Somebody else has the job now, or it is cancelled.
     Lost,
@@ -89,7 +89,7 @@ pub async fn load(app: &App, claimed: &mut Claimed, stop: &CancellationToken) ->
             return Ok(End::Lost);
         }
     }
-    // What a reading left that was cut off.
+    // Deletes what an interrupted reading left.
     super::clear(app, claimed.job.seq).await?;
     let mut reader = Reader {
         app,
@@ -113,7 +113,7 @@ pub async fn load(app: &App, claimed: &mut Claimed, stop: &CancellationToken) ->
     Ok(if write(app, claimed, job).await? { End::Done } else { End::Lost })
 }
 
-/// Writes what a job has become; gives whether it was still held.
+/// Writes the new state of a job; returns whether it was still held.
 pub(super) async fn write(app: &App, claimed: &mut Claimed, job: Job) -> Result<bool, ServiceError> {
     let mut tx = app.db.begin().await?;
     if !job_leases::write(&mut tx, claimed, &job).await? {
@@ -163,7 +163,7 @@ impl Reader<'_> {
         let mut lines = Lines::new("The file", key);
         let unreadable = |kind| Stop::Unreadable(format!("The file {kind}."));
         while let Some(part) = next(&mut bytes).await? {
-            // A local file comes in large pieces.
+            // A local file is read in large pieces.
             for part in part.chunks(64 * 1024) {
                 let mut entries = Vec::new();
                 lines.feed(part, &mut entries).map_err(unreadable)?;
@@ -215,7 +215,7 @@ impl Reader<'_> {
         self.app.blobs.read(blob).await?.ok_or_else(gone)
     }
 
-    /// Adds entries; writes what is full.
+    /// Adds entries; writes full chunks.
     async fn take(&mut self, entries: Vec<Entry>) -> Result<(), Stop> {
         for entry in entries {
             self.total += 1;
@@ -245,7 +245,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes on only with the job in hand, and as long as nobody asks to stop.
+    /// Continues only while the job is held and no stop is requested.
     async fn keep(&mut self) -> Result<(), Stop> {
         if self.stop.is_cancelled() {
             return Err(Stop::End(End::Paused));

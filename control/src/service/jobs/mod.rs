@@ -1,4 +1,4 @@
-//! Jobs: asked for, read and cancelled by operators; done by workers (decisions 8; design: push, 7).
+//! Jobs: created, read and cancelled by operators; run by workers (`control/README.md`, "Jobs").
 
 mod archive;
 pub mod execute;
@@ -43,7 +43,7 @@ use crate::{
 /// Most jobs of an account that have not ended.
 const MAX_OPEN: u64 = 1_000;
 
-/// Cancels that meet a worker's step look again; a worker takes no more steps than there are states.
+/// Attempts of a cancel that meets a worker's step; a worker takes no more steps than there are states.
 const MAX_LOOKS: u32 = 8;
 
 /// Parts of ended jobs that one transaction removes.
@@ -54,7 +54,7 @@ const CLEAR_STEP: u32 = 50;
 /// `base` is the address by which the caller reaches the service, whose `contentUrl`s are ours.
 ///
 /// # Errors
-/// The key may not, a member is missing or wrong, too many jobs are under way, or the database failed.
+/// The key lacks the permission, a member is missing or wrong, or too many jobs are under way.
 #[instrument(skip_all)]
 pub async fn submit(
     app: &App,
@@ -63,7 +63,7 @@ pub async fn submit(
     base: &str,
     project: Option<&str>,
 ) -> Result<JobId, ServiceError> {
-    // Whoever may at all reaches the whole account.
+    // Every caller with this permission reaches the whole account.
     let _ = require(actor, Verb::Create, Jobs)?;
     let mut tx = app.db.begin().await?;
     let mut faults = draft.faults;
@@ -106,7 +106,7 @@ pub async fn submit(
     Ok(id)
 }
 
-/// Checks the domain of short ids; gives the account's first where the input needs one and names none.
+/// Checks the domain of short ids; returns the account's first where the input needs one and names none.
 async fn check_domain(
     tx: &mut Tx,
     actor: &Actor,
@@ -134,7 +134,7 @@ async fn check_domain(
 
 /// A fault when the template names a product and a listed Thng is an instance of another one.
 ///
-/// Entries of a file are looked at when they are carried out: such a one is a failed operation.
+/// Entries of a file are checked when they are carried out: such an entry is a failed operation.
 async fn find_other_product(
     app: &App,
     tx: &mut Tx,
@@ -163,7 +163,7 @@ async fn find_other_product(
     Ok(None)
 }
 
-/// The content of the file that a location names, or what is wrong with it.
+/// The content of the file that a location names, or the fault.
 async fn find_blob(
     tx: &mut Tx,
     actor: &Actor,
@@ -182,10 +182,10 @@ async fn find_blob(
     })
 }
 
-/// Lists jobs, without what they were asked for with.
+/// Lists jobs, without their input.
 ///
 /// # Errors
-/// The key may not, or the database failed.
+/// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Job>, ServiceError> {
     let grant = require(actor, Verb::Read, Jobs)?;
@@ -197,7 +197,7 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// Reads a job.
 ///
 /// # Errors
-/// It is not there, or the database failed.
+/// It does not exist.
 #[instrument(skip_all)]
 pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Job, ServiceError> {
     let grant = require(actor, Verb::Read, Jobs)?;
@@ -208,7 +208,7 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Job, ServiceErro
 /// Lists the operations of a job that failed.
 ///
 /// # Errors
-/// There is no such job, or the database failed.
+/// There is no such job.
 #[instrument(skip_all)]
 pub async fn logs(
     app: &App,
@@ -224,10 +224,10 @@ pub async fn logs(
     Ok(job_logs::list(&mut conn, &selection).await?)
 }
 
-/// Asks for the end of a job; what it created stays.
+/// Requests the end of a job; what it created stays.
 ///
 /// # Errors
-/// It is not there (404), has ended (409), or the database failed.
+/// It does not exist (404) or has ended (409).
 #[instrument(skip_all)]
 pub async fn cancel(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Jobs)?;
@@ -249,10 +249,7 @@ pub async fn cancel(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
     Err(ServiceError::Internal(format!("the job {parsed} does not stand still")))
 }
 
-/// Removes what is left of the input of jobs that were cancelled or failed; gives how many parts.
-///
-/// # Errors
-/// The database failed.
+/// Deletes the remaining input of jobs that were cancelled or failed; returns how many chunks.
 pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
     let mut conn = app.db.read().await?;
     let left = job_chunks::list_left(&mut conn, CLEAR_STEP).await?;

@@ -1,4 +1,4 @@
-//! The end of ended jobs: their records and logs go some time after, in steps that hold the database shortly.
+//! Deletes finished jobs and their logs after the retention time, in short transactions.
 
 use shared::{id::JobId, time::UnixMillis};
 
@@ -9,13 +9,13 @@ use crate::{
     store::{job_logs, jobs},
 };
 
-/// Oldest jobs that one look takes.
+/// Oldest jobs per query.
 const WINDOW: u32 = 1_000;
 
 /// Entries of a log that one transaction removes: some 300 bytes and two index rows each.
 const LOG_STEP: u32 = 1_000;
 
-/// Removes jobs that ended longer ago than jobs are kept; gives how many.
+/// Deletes jobs that ended before the retention time; returns how many.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
@@ -25,8 +25,8 @@ pub async fn purge(app: &App) -> Result<u64, ServiceError> {
     purge_before(app, UnixMillis(app.clock.now().0.saturating_sub(kept_ms))).await
 }
 
-/// Removes jobs that ended before a time, with their logs and what is left of their input; gives how many. The
-/// actions that they created stay.
+/// Deletes jobs that ended before a time, with their logs and remaining input; returns how many. The actions that
+/// they created stay.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
@@ -42,7 +42,7 @@ pub async fn purge_before(app: &App, before: UnixMillis) -> Result<u64, ServiceE
         for (seq, id) in ended {
             clear(app, seq).await?;
             clear_log(app, id).await?;
-            // Last: as long as it is there, what is left of it is found again.
+            // Last: while the row exists, what is left of the job is found again.
             let mut tx = app.db.begin().await?;
             removed += u64::from(jobs::delete(&mut tx, seq).await?);
             tx.commit().await?;

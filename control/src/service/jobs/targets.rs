@@ -22,9 +22,6 @@ use crate::{
 };
 
 /// The Thng of each entry, or why it names none; in the order of the entries.
-///
-/// # Errors
-/// The database failed.
 pub(super) async fn resolve(
     conn: &mut Conn,
     account: AccountId,
@@ -142,7 +139,7 @@ async fn of_short_ids(
     Ok(ids)
 }
 
-/// Not reached: a name is of the kind that the input says.
+/// Unreachable: all entries have the kind of the input.
 fn other_kind() -> String {
     "The id is of another kind.".to_owned()
 }

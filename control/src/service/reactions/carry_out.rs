@@ -1,7 +1,7 @@
-//! Carries out what reactions are to do: each task once, in the transaction that takes it off the queue.
+//! Carries out queued reactions: each task once, in the transaction that removes it from the queue.
 //!
-//! A task that is refused, as its Thng is gone or its value is wrong, is undone by itself and noted with its
-//! reaction. One that the database fails on takes the whole turn along, and is tried alone from then on.
+//! A task that is refused, because its Thng is gone or its value is invalid, is rolled back alone and recorded with its
+//! reaction. One on which the database fails rolls back the whole batch, and is retried alone from then on.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -38,7 +38,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Longest reason that is kept.
 const MAX_REASON: usize = 1_000;
 
-/// One turn; gives whether there was something to do.
+/// One batch of one account; returns whether there was something to do.
 ///
 /// # Errors
 /// The database failed; nothing was done.
@@ -46,7 +46,7 @@ pub async fn turn(app: &App) -> Result<bool, ServiceError> {
     let mut tx = app.db.begin().await?;
     let Some(account) = tasks::take_turn(&mut tx).await? else { return Ok(false) };
     let next = tasks::list_next(&mut tx, account, BATCH).await?;
-    // One that was tried before goes alone: it takes nobody along.
+    // A task that failed before runs alone, so that its failure does not affect others.
     let alone = next.iter().position(|task| task.attempts > 0);
     let count = match alone {
         Some(0) => 1,
@@ -96,7 +96,7 @@ async fn put_off(
     task: &Task,
     error: &ServiceError,
 ) -> Result<(), ServiceError> {
-    tracing::warn!(%error, %account, attempts = task.attempts, "a reaction is tried again later");
+    tracing::warn!(%error, %account, attempts = task.attempts, "a reaction is retried later");
     app.reactions.metrics.put_off.inc();
     let doublings = u32::try_from(task.attempts.clamp(0, 10)).unwrap_or_default();
     let pause = (MIN_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE);
@@ -105,7 +105,7 @@ async fn put_off(
     Ok(tx.commit().await?)
 }
 
-/// One task; what is refused leaves no trace.
+/// Executes one task; a refused task is rolled back.
 async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> Result<(), ServiceError> {
     // Its reaction is gone, or does nothing any more.
     let Some((reaction, project)) = task.by else { return Ok(()) };
@@ -121,7 +121,7 @@ async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> R
     match &done {
         Ok(()) => tx.release_savepoint().await?,
         Err(ServiceError::Refused { .. }) => tx.rollback_to_savepoint().await?,
-        // The whole turn is undone.
+        // The whole batch is rolled back.
         Err(ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_)) => {}
     }
     done

@@ -1,4 +1,4 @@
-//! The first generation of paths: the redirection of one Thng or product (decisions 5).
+//! First-generation API: the redirection of one Thng or product.
 
 use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
 
@@ -22,7 +22,7 @@ use crate::{
 
 /// The Thng or product that a path names, by id or `<key>:<value>`; it must exist for the caller.
 ///
-/// `verb` is what shall be done to its redirection.
+/// `verb` is the operation on its redirection.
 ///
 /// # Errors
 /// 404, or 409 when an identifier is ambiguous.

@@ -1,4 +1,4 @@
-//! Redirections follow their Thng: its product is what `{productId}` expands to, its name is what rules ask for.
+//! Updates redirections when their Thng changes: `{productId}` expands to its product, and rules test its name.
 
 use shared::{
     id::{AccountId, ProductId, ThngId},
@@ -18,10 +18,10 @@ use crate::{
 /// Redirections read at a time.
 const STEP: u32 = 100;
 
-/// Writes a Thng's product and name into its redirections; gives whether one changed.
+/// Writes a Thng's product and name into its redirections; returns whether one changed.
 ///
-/// Runs in the transaction that changes the Thng, behind the change: edges hear of it once both stand. A name
-/// is read with the redirection, so here it is told that it was changed.
+/// Runs in the transaction that changes the Thng, after the change, so edges see both together. A name is read with
+/// the redirection, so here it is only recorded that it changed.
 pub(crate) async fn follow_thng(
     tx: &mut Tx,
     account: AccountId,
@@ -30,7 +30,7 @@ pub(crate) async fn follow_thng(
     was_renamed: bool,
     at: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    // Before the look: whole rows are written back, and a target may change until then.
+    // Locked before reading: whole rows are written back, and a target could change until then.
     log::lock(tx).await?;
     let platform_id = thng.to_string();
     let mut page = PageRequest { per_page: STEP, ..PageRequest::default() };

@@ -1,4 +1,4 @@
-//! Many redirections by one request, in steps: between two of them goes what somebody waits for.
+//! Creates many redirections from one request, in steps, between which urgent changes can run.
 
 use std::{sync::Arc, time::Instant};
 
@@ -59,13 +59,13 @@ impl ItemResult {
 }
 
 // Spec gap: no operation creates many at once; an array as body does.
-/// Creates up to 1,000 redirections on one domain; each item stands or falls by itself.
+/// Creates up to 1,000 redirections on one domain; each item succeeds or fails by itself.
 ///
-/// `items` are the drafts, or the faults found while reading them. The answer is in their order. Where a
-/// request names a `project`, all belong to it.
+/// `items` are the drafts, or the faults found while reading them. The results are in their order. If a request names
+/// a `project`, all belong to it.
 ///
-/// They are written in steps of some [`STEP_TIME`](crate::publish::pace::STEP_TIME). A fault between two of
-/// them leaves what was written before it; the same request with its idempotency key goes on from there.
+/// They are written in steps of some [`STEP_TIME`](crate::publish::pace::STEP_TIME). A failure between two steps
+/// keeps what was written before; the same request with its idempotency key continues from there.
 ///
 /// # Errors
 /// 400 for a domain that is not the account's or a wrong count, 409 for a foreign idempotency key.
@@ -158,7 +158,7 @@ impl Import {
     /// Writes the items that follow those that are `done`, as many as fit into the time of a step.
     async fn step(&self, tx: &mut Tx, mut done: Done) -> Result<Done, ServiceError> {
         let (account, at, key) = (self.actor.account, self.at, self.idempotency.as_ref());
-        // Of this request or of one before it that was broken off: with a key, what is kept says how far.
+        // Progress of this request, or of an interrupted one with the same key.
         let kept = replay::<(Rev, Vec<ItemResult>)>(tx, account, key, at).await?;
         let is_begun = kept.is_some();
         if let Some((rev, results)) = kept {

@@ -1,4 +1,4 @@
-//! Redirections: create, read, list, replace, delete, one or many (decisions 5).
+//! Redirections: create, read, list, replace, delete, one or many.
 
 mod by_resource;
 mod follow;
@@ -47,16 +47,16 @@ use crate::{
 /// Most redirections that one urgent request changes: some 10 ms.
 const MAX_URGENT: usize = 20;
 
-/// A value together with the revision that made it; edges acknowledge the revision.
+/// A value with the revision that wrote it, which edges acknowledge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written<T> {
-    /// What was written.
+    /// The written value.
     pub value: T,
     /// The newest revision of the write.
     pub rev: Rev,
 }
 
-/// Which short domain a request means, by what it says of it.
+/// The short domain that a request means.
 #[derive(Debug, Clone, Default)]
 pub struct DomainChoice {
     /// `?domain=` or the body's `shortDomain`: must be the account's.
@@ -313,7 +313,8 @@ async fn load(
     found.filter(|item| is_seen(grant, item)).ok_or_else(absent)
 }
 
-/// Whether a redirection exists for a caller; a short id may be any text, so it is nobody's id.
+/// Whether a redirection is visible to a caller. A short id may be any text, so it never counts as the caller's own
+/// id.
 fn is_seen(grant: &Grant, item: &Redirection) -> bool {
     grant.admits("", Some(&item.scopes))
 }
@@ -353,7 +354,7 @@ async fn load_many(
     }
 }
 
-/// Writes new rows and their log entries; gives the newest revision.
+/// Writes new rows and their log entries; returns the newest revision.
 async fn insert(
     tx: &mut Tx,
     account: AccountId,
@@ -394,7 +395,7 @@ async fn insert(
     Ok(first + ready.len() as u64 - 1)
 }
 
-/// Records for subscribers what was changed.
+/// Records the changes as an event.
 async fn record(
     tx: &mut Tx,
     account: AccountId,
@@ -416,7 +417,7 @@ fn event_of(item: &Redirection) -> RedirectionEvent {
     }
 }
 
-/// Writes changed rows and their log entries; gives the newest revision.
+/// Writes changed rows and their log entries; returns the newest revision.
 async fn write_changed(
     tx: &mut Tx,
     changed: &mut [(RedirectKey, Redirection)],
@@ -440,7 +441,7 @@ async fn write_changed(
     Ok(first + changed.len() as u64 - 1)
 }
 
-/// What was read in the same transaction, under the lock that keeps it as it is, is not there.
+/// A row that was read in the same transaction, under the lock that protects it, is missing.
 fn gone() -> ServiceError {
     ServiceError::Internal("a redirection that was found is gone".to_owned())
 }

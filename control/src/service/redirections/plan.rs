@@ -76,7 +76,7 @@ pub(super) async fn plan(
     let ids: Vec<String> = items.iter().flatten().map(|draft| draft.platform_id.to_string()).collect();
     let mut owners = owners(tx, account, &ids).await?;
     if *grant.limit() != Limit::Account {
-        // What the key may not link does not exist for it.
+        // A resource outside the caller's scope does not exist for it.
         let scopes = scopes::list(tx, account, &ids).await?;
         owners.retain(|id, _| grant.admits(id, scopes.get(id)));
     }
@@ -196,7 +196,7 @@ fn redirect(
     }
 }
 
-/// Host and first segment of what a redirection leads to with its tags expanded, if it may be a short URL.
+/// Host and first segment of a target with its tags expanded, if it may be a short URL.
 pub(super) type Next = Option<(String, String)>;
 
 /// Where a stored redirection leads.
@@ -209,7 +209,7 @@ pub(super) fn next_of(redirect: &Redirect) -> Next {
     })
 }
 
-/// Follows a target through short URLs of ours: it must not come back, nor be longer than a few steps.
+/// Follows a target through our own short URLs: the chain must not return, nor exceed a few steps.
 ///
 /// `overlay` holds what the same request is about to write.
 pub(super) async fn check_chain(

@@ -1,6 +1,7 @@
-//! Sends what waits in the queue of one webhook, and writes down how it went.
+//! Delivers the queued messages of one webhook and records the results.
 //!
-//! What was sent and not written down, because a process died, is sent again: at least once, with one id.
+//! A message that was sent but not recorded, because a process died, is sent again with the same id: delivery is at
+//! least once.
 
 use std::time::{Duration, Instant};
 
@@ -22,23 +23,23 @@ use crate::{
     },
 };
 
-/// How long a claim holds: longer than a round, whose requests take at most 15 s each and all at once; in
-/// order, one of them after a turn of two seconds.
+/// Duration of a claim: longer than a batch, whose requests run concurrently and take at most 15 s each. For ordered
+/// webhooks: the last request starts within two seconds.
 pub const LEASE: Duration = Duration::from_secs(20);
 
-/// Messages that are on their way to one receiver at once.
+/// Concurrent requests to one receiver.
 const AT_ONCE: u32 = 16;
 
 /// How long a worker stays with one webhook while others may wait.
 const TURN: Duration = Duration::from_secs(2);
 
-/// The answer by which a receiver says that it will never come back.
+/// The status by which a receiver unsubscribes for ever.
 const GONE: u16 = 410;
 
-/// Works on a webhook that was claimed, for a turn or until `stop`; then it is free for the next.
+/// Works on a claimed webhook for its time slice or until `stop`, then releases it.
 ///
 /// # Errors
-/// The database failed; the claim runs out then.
+/// The database failed; the claim expires then.
 pub async fn work(app: &App, mut claimed: Claimed, stop: &CancellationToken) -> Result<(), ServiceError> {
     let begun = Instant::now();
     while begun.elapsed() < TURN && !stop.is_cancelled() {
@@ -51,7 +52,7 @@ pub async fn work(app: &App, mut claimed: Claimed, stop: &CancellationToken) -> 
     Ok(tx.commit().await?)
 }
 
-/// One round; gives whether another may follow at once.
+/// One batch; returns whether another may follow at once.
 async fn round(app: &App, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut conn = app.db.read().await?;
     let found: Option<Webhook> = documents::find(&mut conn, claimed.account, claimed.id).await?;
@@ -113,7 +114,7 @@ async fn send_in_order(app: &App, webhook: &Webhook, due: &[Due]) -> Vec<Result<
         let answer = send(app, webhook, &due.message_id, &due.body).await;
         let is_taken = answer.as_ref().is_ok_and(is_taken);
         answers.push(answer);
-        // The round as a whole must end before the lease does.
+        // The whole batch must end before the lease does.
         if !is_taken || begun.elapsed() > TURN {
             break;
         }

@@ -1,4 +1,4 @@
-//! Puts events into the queues of webhooks, as far as there is room.
+//! Puts events into the queues of webhooks, up to their capacity.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -11,14 +11,11 @@ use crate::{
     },
 };
 
-/// Most messages that wait in the queue of one webhook: what a job of 100,000 actions makes of them. The later ones
-/// are dropped, so that a receiver that comes back has all from where it was.
+/// Most waiting messages of one webhook: what a job of 100,000 actions causes. Later ones are dropped, so that a
+/// receiver that recovers gets everything from where it was.
 const MAX_WAITING: u64 = 100_000;
 
-/// Puts messages into the queues of their webhooks; gives how many found no room.
-///
-/// # Errors
-/// The database failed.
+/// Puts messages into the queues of their webhooks; returns how many were dropped because a queue was full.
 pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreError> {
     let mut wanted: BTreeMap<i64, u64> = BTreeMap::new();
     for message in &new {

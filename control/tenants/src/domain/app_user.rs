@@ -1,4 +1,4 @@
-//! Users of applications (decisions 3).
+//! Users of applications.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ use super::{
 const MAX_EMAIL: usize = 254;
 /// Longest part before the `@`.
 const MAX_LOCAL: usize = 64;
-/// Longest activation code that is looked at.
+/// Longest activation code that is compared.
 const MAX_CODE: usize = 128;
 
 /// How far a user has come.
@@ -87,16 +87,16 @@ impl Email {
         &self.0
     }
 
-    /// The address as it is compared.
+    /// The address in the form in which it is compared.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_lowercase()
     }
 }
 
-/// The members of a user that no query goes by; stored as one document.
+/// The members of a user that are not queried; stored as one document.
 ///
-/// As a change, a member that is `None` stays as it is.
+/// In an update, a member that is `None` is kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserDetails {
@@ -132,7 +132,7 @@ pub struct UserDetails {
 impl UserDetails {
     fn read(members: &mut Members<'_>) -> Self {
         Self {
-            // Who may see a user follows from its project.
+            // The visibility of a user follows from its project.
             common: Common { scopes: None, activated_at: None, ..common(members) },
             first_name: text(members, "firstName", 0, MAX_NAME),
             last_name: text(members, "lastName", 0, MAX_NAME),
@@ -208,7 +208,7 @@ impl Credentials {
 /// A user who registers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewUser {
-    /// What the user will log in by.
+    /// The credentials that the user will log in with.
     pub credentials: Credentials,
     /// Everything else.
     pub details: UserDetails,
@@ -247,7 +247,7 @@ pub struct AppUser {
     pub id: UserId,
     /// The project it belongs to.
     pub project: ProjectId,
-    /// The application by which it was made.
+    /// The application that created it.
     pub app: ApplicationId,
     /// How far it has come.
     pub status: UserStatus,

@@ -1,4 +1,4 @@
-//! Passwords of people, and how they are stored: argon2id in a PHC string.
+//! Passwords and how they are stored: argon2id in a PHC string.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 // Spec gap: what passwords may be is not shown.
 /// Shortest password, in characters.
 pub const MIN_PASSWORD: usize = 8;
-/// Longest password, in characters: what is hashed must not be a way to keep us busy.
+/// Longest password, in characters, so that hashing cannot be abused to use up the CPU.
 pub const MAX_PASSWORD: usize = 256;
 
 /// Length of the salt in bytes.
@@ -59,10 +59,10 @@ pub fn hash(password: &Password, salt: &[u8; SALT_LEN]) -> Result<String, HashFa
     Ok(format!("{PREFIX}{}${}", STANDARD_NO_PAD.encode(salt), STANDARD_NO_PAD.encode(out)))
 }
 
-/// Whether a password is the one that was stored; as slow when nothing was stored.
+/// Verifies a password; takes the same time when nothing is stored.
 ///
 /// # Errors
-/// There is no memory, or the stored text is none of [`hash`].
+/// There is no memory, or the stored text is not a result of [`hash`].
 pub fn verify(password: &Password, stored: Option<&str>) -> Result<bool, HashFailed> {
     let (salt, expected) = match stored {
         Some(text) => read(text).ok_or(HashFailed)?,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_known_again() {
+    fn a_stored_password_is_verified() {
         let password = |text: &str| Password::parse(text).unwrap();
         let stored = hash(&password("password"), &[7; SALT_LEN]).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$BwcHBwcHBwcHBwcHBwcHBw$"), "{stored}");

@@ -1,4 +1,4 @@
-//! Projects and their applications (decisions 3, bootstrap).
+//! Projects and their applications.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -49,7 +49,7 @@ pub struct Project {
     pub details: ProjectDetails,
 }
 
-/// What a create or update of a project says; `None` is not said.
+/// The members of a create or update of a project; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProjectChange {
     /// Its name, required on create.
@@ -96,19 +96,19 @@ pub struct ApplicationDetails {
     /// What all resources have.
     #[serde(flatten)]
     pub common: Common,
-    /// Settings of social networks; kept and given back, not used.
+    /// Settings of social networks; stored and returned, not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub social_networks: Option<Map<String, Value>>,
     /// Address of the application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_url: Option<String>,
-    /// A template of URLs to it; kept and given back, not used.
+    /// A template of URLs to it; stored and returned, not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirection_template: Option<String>,
-    /// Whether its users may make Things and collections, in an account whose users have their own things only.
+    /// Whether its users may create Thngs and collections, in an account whose users have `own` rights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users_may_create: Option<bool>,
-    /// The hosts that redirections of its users may lead to; without any they make none.
+    /// The hosts that redirections of its users may lead to; without any they cannot create redirections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_hosts: Option<Vec<String>>,
     /// The types of actions that its users may create, in place of the default.
@@ -137,7 +137,7 @@ pub struct Application {
     pub details: ApplicationDetails,
 }
 
-/// What a create or update of an application says; `None` is not said.
+/// The members of a create or update of an application; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ApplicationChange {
     /// Its name, required on create.
@@ -186,7 +186,7 @@ fn social_networks(members: &mut Members<'_>) -> Option<Map<String, Value>> {
     }
 }
 
-/// Texts that are each checked; a fault names the member and what is wrong with it.
+/// Texts that are checked one by one; a fault names the member and the problem.
 fn checked_texts(
     members: &mut Members<'_>,
     member: &str,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_keeps_what_it_does_not_say() {
+    fn an_update_keeps_other_members() {
         let project = Project {
             id: ProjectId::new(1, [1; 16]),
             stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },

@@ -15,15 +15,15 @@ pub const MAX_HOSTS: usize = 100;
 pub struct TargetHosts {
     /// Loopback, link-local and private addresses too, and names of local networks.
     pub private: bool,
-    /// Only these; empty means any. `*.example.com` stands for every host below `example.com`.
+    /// Only these; empty means any. `*.example.com` means every host below `example.com`.
     pub only: Vec<String>,
 }
 
 impl TargetHosts {
-    /// What is wrong with the host of a target, as a sentence without the name of the member.
+    /// The fault of a target's host, as a sentence without the name of the member.
     #[must_use]
     pub fn fault(&self, target: &Target) -> Option<String> {
-        // A target was parsed when it was made, and holds no tag in its host.
+        // A target was validated when it was created, and has no tag in its host.
         let url = Url::parse(target.as_str()).ok()?;
         let host = url.host()?;
         if !self.private && is_private(&host) {
@@ -61,10 +61,10 @@ fn matches(listed: &str, name: &str) -> bool {
     }
 }
 
-/// A host as [`TargetHosts::only`] holds it: as a URL would, in lower case, without a port.
+/// A host as [`TargetHosts::only`] holds it: lower case, without a port.
 ///
 /// # Errors
-/// It is none.
+/// The text is not a host.
 pub fn parse_host(text: &str) -> Result<String, String> {
     let wrong = || format!("{text:?} is no host such as example.com or *.example.com");
     let (prefix, name) = match text.strip_prefix("*.") {
@@ -84,10 +84,10 @@ pub fn parse_host(text: &str) -> Result<String, String> {
     }
 }
 
-/// Hosts of a list.
+/// Parses a list of hosts.
 ///
 /// # Errors
-/// Every one that is none, or how many there are.
+/// Every invalid entry, or that there are too many.
 pub fn parse_hosts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, Vec<String>> {
     let (mut hosts, mut faults) = (Vec::new(), Vec::new());
     for text in texts {

@@ -1,4 +1,4 @@
-//! Accounts and the operators that work in them.
+//! Accounts and their operators.
 
 use serde_json::{Map, Value};
 use shared::{
@@ -31,7 +31,7 @@ pub struct Account {
     pub updated_at: UnixMillis,
 }
 
-/// What an update of an account says; `None` is not said.
+/// The members of an update of an account; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AccountChange {
     /// Its name.
@@ -92,7 +92,7 @@ pub struct Operator {
     pub updated_at: UnixMillis,
 }
 
-/// What an update of an operator says; `None` is not said.
+/// The members of an update of an operator; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OperatorChange {
     /// First name.
@@ -117,11 +117,11 @@ impl Operator {
     }
 }
 
-// Spec gap: roles are not shown. A role is kept and given back; it decides nothing.
-/// The role of an operator to whom none was given.
+// Spec gap: roles are not shown. A role is stored and returned, but decides nothing.
+/// The default role of an operator.
 pub const DEFAULT_ROLE: &str = "admin";
 
-/// What an update of an access says; `None` is not said.
+/// The members of an update of an access; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessChange {
     /// The role.

@@ -28,16 +28,13 @@ const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(positio
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
 const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains ORDER BY host";
 
-// What is in printed codes stays: a short id that is deleted leaves its row.
+// Only without codes, because printed codes must stay valid: a deleted short id keeps its row.
 const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
     AND account_id = $2 AND NOT EXISTS (SELECT 1 FROM redirections WHERE domain = $1)";
 
 type DomainRow = (String, String, bool, String);
 
 /// Adds an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn insert(
     tx: &mut Tx,
     id: AccountId,
@@ -57,9 +54,6 @@ pub async fn insert(
 }
 
 /// Sets what users of an account's applications may do.
-///
-/// # Errors
-/// The database failed.
 pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(SET_USER_RIGHTS)
         .bind(id.as_str())
@@ -70,11 +64,8 @@ pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> 
     Ok(())
 }
 
-/// Keeps others that ask for the same from the account until the transaction ends: what two at once would not see
-/// of each other, such as how many there are of something, holds then.
-///
-/// # Errors
-/// The database failed.
+/// Locks an account until the transaction ends, for checks that two concurrent requests could otherwise both pass,
+/// such as the number of something.
 pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
     let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
     let _: Option<(String,)> =
@@ -82,28 +73,19 @@ pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The account that was made first, if there is one.
-///
-/// # Errors
-/// The database failed.
+/// The first account, if there is one.
 pub async fn find_first(conn: &mut Conn) -> Result<Option<AccountId>, StoreError> {
     let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIRST).fetch_optional(c).await)?;
     row.map(|(id,)| parse("id", &id)).transpose()
 }
 
 /// The ids of all accounts, oldest first.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_ids(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
     let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(IDS).fetch_all(c).await)?;
     rows.iter().map(|(id,)| parse("id", id)).collect()
 }
 
 /// Whether there is such an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
     let row: Option<(i32,)> =
         on_db!(conn, |c| sqlx::query_as(EXISTS).bind(id.as_str()).fetch_optional(c).await)?;
@@ -111,9 +93,6 @@ pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> 
 }
 
 /// Adds an operator.
-///
-/// # Errors
-/// The database failed.
 pub async fn insert_operator(
     tx: &mut Tx,
     id: OperatorId,
@@ -135,10 +114,7 @@ pub async fn insert_operator(
     Ok(())
 }
 
-/// The operator that was made first, with its account.
-///
-/// # Errors
-/// The database failed.
+/// The first operator, with its account.
 pub async fn find_first_operator(conn: &mut Conn) -> Result<Option<(OperatorId, AccountId)>, StoreError> {
     let row: Option<(String, String)> =
         on_db!(conn, |c| sqlx::query_as(FIRST_OPERATOR).fetch_optional(c).await)?;
@@ -146,9 +122,6 @@ pub async fn find_first_operator(conn: &mut Conn) -> Result<Option<(OperatorId, 
 }
 
 /// Changes scheme and case of a short domain of an account; whether it did: not once a code was created on it.
-///
-/// # Errors
-/// The database failed.
 pub async fn change_domain(
     tx: &mut Tx,
     account: AccountId,
@@ -181,10 +154,7 @@ pub async fn insert_domain(tx: &mut Tx, account: AccountId, domain: &ShortDomain
     Ok(())
 }
 
-/// Makes a short domain the first one of its account: codes for which none is named are created on it.
-///
-/// # Errors
-/// The database failed.
+/// Makes a short domain the first one of its account: codes without a named domain are created on it.
 pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(PUT_FIRST)
         .bind(account.as_str())
@@ -196,9 +166,6 @@ pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) ->
 }
 
 /// The short domains of an account, its first one first.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
     let rows: Vec<DomainRow> =
         on_db!(conn, |c| sqlx::query_as(DOMAINS_OF).bind(account.as_str()).fetch_all(c).await)?;
@@ -206,9 +173,6 @@ pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<Sho
 }
 
 /// The short domains of every account.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
     let rows: Vec<DomainRow> = on_db!(conn, |c| sqlx::query_as(ALL_DOMAINS).fetch_all(c).await)?;
     rows.into_iter().map(domain).collect()

@@ -1,4 +1,4 @@
-//! Users of applications.
+//! The table of users of applications.
 
 use shared::{
     id::{AccountId, ApplicationId, ProjectId, UserId},
@@ -84,11 +84,11 @@ pub struct NewRow<'a> {
     pub id: UserId,
     /// Its project.
     pub project: ProjectId,
-    /// The application by which it is made.
+    /// The application that creates it.
     pub app: ApplicationId,
     /// Its status.
     pub status: UserStatus,
-    /// The e-mail address as it is compared.
+    /// The e-mail address in the form in which it is compared.
     pub folded: Option<String>,
     /// The hashed password.
     pub password: Option<String>,
@@ -127,17 +127,11 @@ pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<App
 }
 
 /// A user of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(conn: &mut Conn, account: AccountId, id: UserId) -> Result<Option<AppUser>, StoreError> {
     fetch(conn, FIND, account, id).await
 }
 
-/// A user of an account, which nobody else changes until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// A user of an account, locked until the transaction ends.
 pub async fn find_locked(tx: &mut Tx, account: AccountId, id: UserId) -> Result<Option<AppUser>, StoreError> {
     let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
     fetch(tx, sql, account, id).await
@@ -157,7 +151,7 @@ async fn fetch(
     row.map(AppUser::try_from).transpose()
 }
 
-/// What a login is compared with.
+/// The stored credentials of a login.
 #[derive(Debug)]
 pub struct Login {
     /// The user.
@@ -168,10 +162,7 @@ pub struct Login {
     pub password: Option<String>,
 }
 
-/// The user of a project with an e-mail address, as it is compared.
-///
-/// # Errors
-/// The database failed.
+/// The user of a project with an e-mail address, in the form in which it is compared.
 pub async fn find_login(
     conn: &mut Conn,
     project: ProjectId,
@@ -189,9 +180,6 @@ pub async fn find_login(
 }
 
 /// SHA-256 of the code that activates a user, until it was used.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_activation(conn: &mut Conn, id: UserId) -> Result<Option<Vec<u8>>, StoreError> {
     let row: Option<(Option<Vec<u8>>,)> =
         on_db!(conn, |c| sqlx::query_as(FIND_ACTIVATION).bind(id.as_str()).fetch_optional(c).await)?;
@@ -199,9 +187,6 @@ pub async fn find_activation(conn: &mut Conn, id: UserId) -> Result<Option<Vec<u
 }
 
 /// Activates a user; its code is used up.
-///
-/// # Errors
-/// The database failed.
 pub async fn activate(tx: &mut Tx, id: UserId, at: UnixMillis) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(ACTIVATE)
         .bind(id.as_str())
@@ -214,17 +199,11 @@ pub async fn activate(tx: &mut Tx, id: UserId, at: UnixMillis) -> Result<(), Sto
 }
 
 /// A page of users.
-///
-/// # Errors
-/// The database failed.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<AppUser>, StoreError> {
     listing::page::<Row, AppUser>(conn, &LIST, selection, |user| user.stamp.position()).await
 }
 
 /// Writes a user that [`find_locked`] gave, changed.
-///
-/// # Errors
-/// The database failed.
 pub async fn update(tx: &mut Tx, user: &AppUser) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(UPDATE)
         .bind(user.id.as_str())
@@ -236,10 +215,7 @@ pub async fn update(tx: &mut Tx, user: &AppUser) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes a user; gives whether it was there.
-///
-/// # Errors
-/// The database failed.
+/// Removes a user; returns whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool, StoreError> {
     Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(account.as_str())
@@ -251,9 +227,6 @@ pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool,
 }
 
 /// Removes the users of an application.
-///
-/// # Errors
-/// The database failed.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
     Ok(())

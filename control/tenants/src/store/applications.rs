@@ -32,7 +32,7 @@ const LIST: Table = Table {
 };
 const IDS: &str = "SELECT id FROM applications WHERE account_id = $1 AND project_id = $2 ORDER BY seq";
 
-// What an application makes waits for whoever removes it, and does not hold up each other.
+// Creates in an application wait for a transaction that deletes it, but not for each other.
 const PG_HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
 const HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2";
 
@@ -58,9 +58,6 @@ impl Document for Application {
 }
 
 /// An application of a project.
-///
-/// # Errors
-/// The database failed.
 pub async fn find(
     conn: &mut Conn,
     account: AccountId,
@@ -71,10 +68,7 @@ pub async fn find(
     Ok(found.filter(|found| found.project == project))
 }
 
-/// [`find`], and nobody else changes it until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// [`find`], with a lock until the transaction ends.
 pub async fn find_locked(
     tx: &mut Tx,
     account: AccountId,
@@ -85,10 +79,7 @@ pub async fn find_locked(
     Ok(found.filter(|found| found.project == project))
 }
 
-/// Whether an application is there; it stays there until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// Whether an application exists; it cannot be deleted until the transaction ends.
 pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<bool, StoreError> {
     let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
     let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
@@ -100,9 +91,6 @@ pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<
 }
 
 /// The ids of all applications of a project.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_ids(
     conn: &mut Conn,
     account: AccountId,

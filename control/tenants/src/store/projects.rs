@@ -26,7 +26,7 @@ const LIST: Table = Table {
     itself: "t.id",
 };
 
-// What is made in a project waits for whoever removes it, and does not hold up each other.
+// Creates in a project wait for a transaction that deletes it, but not for each other.
 const PG_HOLD: &str = "SELECT id FROM projects WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
 const HOLD: &str = "SELECT id FROM projects WHERE account_id = $1 AND id = $2";
 
@@ -40,10 +40,7 @@ impl Document for Project {
     }
 }
 
-/// Whether a project is there; it stays there until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// Whether a project exists; it cannot be deleted until the transaction ends.
 pub async fn hold(tx: &mut Tx, account: AccountId, id: ProjectId) -> Result<bool, StoreError> {
     let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
     let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)

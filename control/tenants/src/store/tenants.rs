@@ -38,12 +38,12 @@ const UPDATE_ACCOUNT: &str =
     "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5 WHERE id = $1";
 const FIND_OPERATOR: &str = select_operator!(" AND id = $2");
 const PG_FIND_OPERATOR_LOCKED: &str = select_operator!(" AND id = $2 FOR UPDATE");
-// Operators are people who were let in one by one.
+// Bounded, because operators are people who are added one by one.
 const LIST_OPERATORS: &str = select_operator!(" ORDER BY created_at, seq LIMIT 1000");
 const UPDATE_OPERATOR: &str =
     "UPDATE operators SET first_name = $2, last_name = $3, doc = $4, updated_at = $5 WHERE id = $1";
 
-/// The members that no query goes by.
+/// The members that are not queried.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Doc {
@@ -119,25 +119,16 @@ impl TryFrom<OperatorRow> for Operator {
 }
 
 /// An account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Account>, StoreError> {
     fetch_account(conn, FIND_ACCOUNT, id).await
 }
 
 /// Which hosts the targets of an account may have; of one that is gone the default.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetHosts, StoreError> {
     Ok(find_account(conn, id).await?.map(|account| account.targets).unwrap_or_default())
 }
 
-/// An account, which nobody else changes until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// An account, locked until the transaction ends.
 pub async fn find_account_locked(tx: &mut Tx, id: AccountId) -> Result<Option<Account>, StoreError> {
     let sql = dialect::lock_row(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
     fetch_account(tx, sql, id).await
@@ -154,9 +145,6 @@ async fn fetch_account(
 }
 
 /// Writes an account that [`find_account_locked`] gave, changed.
-///
-/// # Errors
-/// The database failed.
 pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreError> {
     let doc = Json(Doc {
         custom_fields: account.custom_fields.clone(),
@@ -178,9 +166,6 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
 }
 
 /// An operator of an account.
-///
-/// # Errors
-/// The database failed.
 pub async fn find_operator(
     conn: &mut Conn,
     account: AccountId,
@@ -189,10 +174,7 @@ pub async fn find_operator(
     fetch_operator(conn, FIND_OPERATOR, account, id).await
 }
 
-/// An operator of an account, whom nobody else changes until the transaction ends.
-///
-/// # Errors
-/// The database failed.
+/// An operator of an account, locked until the transaction ends.
 pub async fn find_operator_locked(
     tx: &mut Tx,
     account: AccountId,
@@ -217,9 +199,6 @@ async fn fetch_operator(
 }
 
 /// The operators of an account, oldest first; at most 1,000.
-///
-/// # Errors
-/// The database failed.
 pub async fn list_operators(conn: &mut Conn, account: AccountId) -> Result<Vec<Operator>, StoreError> {
     let rows: Vec<OperatorRow> =
         on_db!(conn, |c| sqlx::query_as(LIST_OPERATORS).bind(account.as_str()).fetch_all(c).await)?;
@@ -227,9 +206,6 @@ pub async fn list_operators(conn: &mut Conn, account: AccountId) -> Result<Vec<O
 }
 
 /// Writes an operator that [`find_operator_locked`] gave, changed.
-///
-/// # Errors
-/// The database failed.
 pub async fn update_operator(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
     let doc = Json(Doc {
         custom_fields: operator.custom_fields.clone(),

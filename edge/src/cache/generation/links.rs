@@ -1,4 +1,4 @@
-//! The links of all beside the entries: when they answer, and how pages of them are taken.
+//! The full replica beside the entries: when it answers, and how pages are inserted.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering::SeqCst};
 
@@ -18,7 +18,7 @@ const STEP: usize = 64;
 pub(crate) enum PageFit {
     /// It is in.
     Taken,
-    /// It is older than what the edge remembers of the changes since.
+    /// It is older than the tail of recent changes reaches back.
     TooOld,
 }
 
@@ -33,14 +33,14 @@ impl Generation {
         self.full.load_full()
     }
 
-    /// What is held under a key; that it is absent is taken from the links of all while the stream is live alone.
+    /// The state of a key; the full replica's absences count only while the stream is live.
     pub(in crate::cache) fn held(&self, key: KeyRef<'_>, is_live: bool) -> Held {
         match self.among_all(key, Table::find) {
             Answer::Absent if is_live => Held::Absent,
             Answer::Absent | Answer::Unknown => self.remembered(key),
             Answer::Present(link) => {
                 let owned = RedirectKey::new(key.domain, key.folded);
-                // It was made ready once before it was taken in.
+                // It was validated by the same conversion when it was inserted.
                 match Served::new(&owned, Arc::new(link)) {
                     Ok(served) => Held::Present(Arc::new(served)),
                     Err(_) => self.remembered(key),
@@ -49,9 +49,9 @@ impl Generation {
         }
     }
 
-    /// Where a key leads: the same as [`Self::held`], for whoever needs nothing else of a redirection.
+    /// The target of a key: the same as [`Self::held`], for callers that need nothing else of a redirection.
     ///
-    /// One allocation, that of the target, where the links of all answer.
+    /// One allocation, that of the target, if the full replica answers.
     pub(in crate::cache) fn leads(&self, key: KeyRef<'_>, is_live: bool) -> Held<Leads> {
         let held = match self.among_all(key, Table::find_lead) {
             Answer::Present(Some(lead)) => return Held::Present(Leads::To(lead)),
@@ -63,7 +63,7 @@ impl Generation {
         held.map(Leads::Served)
     }
 
-    /// What the links of all say of a key; unknown also when they may not be asked now.
+    /// The full replica's answer for a key; also unknown while it must not answer.
     fn among_all<T>(
         &self,
         key: KeyRef<'_>,
@@ -78,7 +78,7 @@ impl Generation {
         full.find(asked, find)
     }
 
-    /// Whether a key that nobody can be asked for was absent in the last state that is known.
+    /// Whether a key, for which no backend answers, was absent in the last known state.
     pub(in crate::cache) fn was_absent(&self, key: KeyRef<'_>) -> bool {
         matches!(
             self.among_all(key, |table, domain, folded| Some((table.find_rev(domain, folded)?, ()))),
@@ -87,7 +87,7 @@ impl Generation {
     }
 
     fn asked<'k>(&self, key: KeyRef<'k>) -> Asked<'k> {
-        // Before anything else is looked at: what is found is then at least as new.
+        // Read first, so that what is found is at least as new.
         let applied = self.applied();
         Asked { domain: key.domain, folded: key.folded, slot: self.slot_number(key), applied }
     }
@@ -99,7 +99,8 @@ impl Generation {
         }
     }
 
-    /// Takes a page into `full`. Events go on meanwhile: what they changed after the page is left to them.
+    /// Inserts a page into `full`. Events continue meanwhile, and keys that they changed after the page was read are
+    /// skipped.
     pub(in crate::cache) fn take_page(&self, full: &Full, domain: &str, page: &LinksPage) -> PageFit {
         let links: Vec<_> = page
             .links
@@ -113,8 +114,8 @@ impl Generation {
         // Before the links: from here on, the table is not asked below this revision.
         full.pass(page.at_rev);
         for step in links.chunks(STEP) {
-            // An event is remembered before it is applied: with this lock held, either the page's value is there
-            // before the event's comes, or it is seen here that there is a newer one.
+            // An event enters the tail before it is applied: with this lock held, either the page's value is inserted
+            // before the event's, or the newer one is seen here.
             let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
             for (key, rev, link, is_usable) in step {
                 match tail.since(key, page.at_rev) {

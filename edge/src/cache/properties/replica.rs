@@ -1,4 +1,4 @@
-//! The links of all in the same world: pages that come late, restarts from disk, a stream that is live or not.
+//! The full replica in the same model: late pages, restarts from disk, a stream that is connected or not.
 
 use std::{ops::RangeInclusive, sync::Arc};
 
@@ -13,13 +13,13 @@ use crate::cache::{Held, KeyRef, Leads, PageFit, Reading, Sources};
 pub(super) enum Step {
     /// A page is read at control: two keys from this one on.
     Read { from: u8 },
-    /// A page that was read comes in; any of those under way.
+    /// A page that was read is inserted; any of those in flight.
     Take { which: u8 },
-    /// A heartbeat says that all is applied, or the stream ends.
+    /// A heartbeat confirms that everything is applied, or the stream ends.
     Live { is_live: bool },
     /// The links are written to disk.
     Save,
-    /// The edge is killed, starts from its disk, and hears of control.
+    /// The edge is killed, boots from its disk, and contacts control.
     Restart,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is read, what is under way, and what is on disk.
+/// Pages to read, pages in flight, and the saved state.
 #[derive(Default)]
 pub(super) struct World {
     reading: Option<Reading>,
@@ -72,7 +72,7 @@ impl super::World {
                 }
             }
             Step::Take { which } => self.take(which),
-            // The heartbeat before last may have said so: what is written since is not known.
+            // An earlier heartbeat may have said so: later writes are unknown.
             Step::Live { is_live } => self.cache.set_live(is_live && self.applied == self.head()),
             Step::Save => {
                 let Some(whole) = self.cache.whole() else { return };
@@ -112,7 +112,7 @@ impl super::World {
         let booting = cache.prepare(epoch, *applied, &Sources { as_of: *applied, sets });
         booting.adopt(replica::load(folder.path()).unwrap());
         cache.boot(booting);
-        // Before the first contact a link is shown as it was at some revision of what was saved, and not otherwise.
+        // Before the first contact a link must be as it was at some revision of the saved state.
         for n in 0..KEYS {
             let past: Vec<Option<Rev>> = revs.clone().map(|rev| self.state(rev).get(&n).copied()).collect();
             assert_agree(&cache, n);
@@ -186,7 +186,7 @@ fn ask(world: &super::World, n: u8) -> Held {
 }
 
 #[test]
-fn an_absence_is_believed_while_the_stream_is_live() {
+fn absences_are_trusted_while_the_stream_is_live() {
     let world = whole();
     assert!(matches!(ask(&world, 2), Held::Absent));
     world.cache.set_live(false);
@@ -195,7 +195,7 @@ fn an_absence_is_believed_while_the_stream_is_live() {
 }
 
 #[test]
-fn a_view_that_is_ahead_silences_what_it_differs_in() {
+fn the_replica_does_not_answer_where_a_newer_view_differs() {
     let mut world = whole();
     world.cache.set_live(false);
     world.step(super::Step::Write { key: 0, delete: true });
@@ -210,7 +210,7 @@ fn a_view_that_is_ahead_silences_what_it_differs_in() {
 }
 
 #[test]
-fn guessed_ids_do_not_silence_the_known_ones() {
+fn guessed_ids_do_not_disable_known_ones() {
     let mut world = whole();
     world.cache.set_live(false);
     world.step(super::Step::Rules { delete: true });
@@ -234,7 +234,7 @@ fn guessed_ids_do_not_silence_the_known_ones() {
 }
 
 #[test]
-fn a_change_that_cannot_be_read_ends_the_belief_in_absences() {
+fn an_unreadable_change_ends_trust_in_absences() {
     let world = whole();
     let at = world.head();
     let change = super::Change::Unreadable("of a newer release".into());

@@ -1,8 +1,7 @@
-//! Sums of scans on their way to the spool, and in the reserve until they are there.
+//! Sums of scans on their way to the spool, kept in the reserve until they are there.
 //!
-//! What is appended to the spool is still in the reserve for a moment. A stamp beside it says from which record of which
-//! boot on the spool may have it, so that a kill in between counts nothing twice; until the stamp is gone, no segment is
-//! deleted.
+//! For a moment a sum is in both. A stamp stored with the reserve names the first record of the spool that may contain
+//! it, so a kill in between counts nothing twice. No segment is deleted while the stamp exists.
 
 use std::{
     io,
@@ -15,13 +14,13 @@ use super::{
     Work, sync,
 };
 
-/// Time until it is tried again to make the reserve, for which there was no room.
+/// Time between attempts to create the reserve while there is no space for it.
 const RESERVE_RETRY: Duration = Duration::from_secs(5);
 
 /// Begins a stamp: no frame is so long, so that readers of frames end before it.
 const MARK: [u8; 4] = [0xFF; 4];
 
-/// From which record on the spool may have what the reserve has.
+/// The first record of the spool that may contain the sums in the reserve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     boot: u64,
@@ -47,13 +46,13 @@ impl Stamp {
 }
 
 impl Work {
-    /// Makes the reserve or opens it, and takes what the last start left in it; without room it is tried again later.
+    /// Creates or opens the reserve, and takes what the last run left in it; retried later if there is no space.
     pub(super) fn open_reserve(&mut self) {
         self.reserve_tried = Instant::now();
         let (reserve, content) = match Reserve::open(&self.spool.folder) {
             Ok(opened) => opened,
             Err(error) => {
-                tracing::warn!(%error, "there is no room for sums of scans: until there is, a kill loses them");
+                tracing::warn!(%error, "no disk space for sums of scans: until there is, a kill loses them");
                 self.metrics.sums_reserved.set(0);
                 return;
             }
@@ -69,7 +68,7 @@ impl Work {
         }
         if !left.is_empty() {
             let scans: u64 = left.iter().map(|sum| u64::from(sum.count.get())).sum();
-            tracing::info!(scans, "sums of scans are taken over from the last start");
+            tracing::info!(scans, "sums of scans of the last run were restored");
         }
         self.sums.put_back(&left);
         if !content.is_empty() {
@@ -103,7 +102,7 @@ impl Work {
             self.sums.put_back(sums.get(done..).unwrap_or_default());
         }
         if is_last {
-            // The next start takes what is in the reserve.
+            // The next start restores what is in the reserve.
             let unkept = self.keep_sums();
             self.lose(unkept);
         }
@@ -120,7 +119,7 @@ impl Work {
         reserve.keep(&content)
     }
 
-    /// Has the sums that wait in the reserve, so that a kill does not lose them; gives how many scans it has not.
+    /// Has the sums that wait in the reserve, so that a kill does not lose them; returns how many scans it has not.
     pub(super) fn keep_sums(&mut self) -> u64 {
         if self.reserve.is_none() && self.reserve_tried.elapsed() >= RESERVE_RETRY {
             self.open_reserve();
@@ -143,7 +142,7 @@ impl Work {
         };
         match kept {
             Ok(()) => {
-                // What the spool has is there once.
+                // Sums in the spool are no longer in the reserve.
                 if self.spool.holds_segments.swap(false, SeqCst) {
                     self.spool.written.notify_one();
                 }

@@ -10,7 +10,7 @@ const PHONE: &str =
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";
 
 #[test]
-fn what_fits_the_budget_of_one_large_write_is_kept() {
+fn records_within_the_budget_of_one_large_write_are_kept() {
     const RECORD: usize = 60;
     let folder = tempfile::tempdir().unwrap();
     let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
@@ -30,7 +30,7 @@ fn what_fits_the_budget_of_one_large_write_is_kept() {
     let segments: Vec<(u64, u64)> = work.spool.segments().iter().map(|s| (s.first_seq, s.records)).collect();
     assert_eq!(segments, [(0, 9), (9, 9), (18, 9), (27, 4)]);
     assert_eq!((work.metrics.scans_written.get(), work.metrics.scans_lost.get()), (31, 69));
-    // Room again: the lost ones keep their numbers.
+    // There is space again: lost records keep their numbers.
     let shipped = work.spool.segments().pop_front().unwrap();
     fs::remove_file(shipped.path).unwrap();
     write(&mut work, 1);
@@ -66,10 +66,10 @@ fn a_full_disk_ends_a_segment() {
 }
 
 #[test]
-fn sums_that_wait_for_a_full_disk_survive_a_kill() {
+fn sums_waiting_for_a_full_disk_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
-    // No room for a single record.
+    // No space for a single record.
     (config.limits.spool_bytes, config.limits.segment_bytes) = (16, 16);
     let start = || {
         let metrics = Arc::new(Metrics::default());
@@ -91,7 +91,7 @@ fn sums_that_wait_for_a_full_disk_survive_a_kill() {
     drop(work);
     let mut work = start();
     assert_eq!(counts(&work), 7, "the next start has them");
-    // An orderly stop while there is still no room loses none either.
+    // A graceful stop while there is still no space loses none either.
     work.write_sums(true);
     assert_eq!(work.metrics.scans_lost.get(), 0);
     drop(work);
@@ -111,7 +111,7 @@ fn sums_that_wait_for_a_full_disk_survive_a_kill() {
 
 /// A kill between two steps: the spool has the sums, and the reserve has them still.
 #[test]
-fn sums_that_the_spool_has_are_not_taken_from_the_reserve_again() {
+fn sums_already_in_the_spool_are_not_restored_from_the_reserve() {
     let folder = tempfile::tempdir().unwrap();
     let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
     let start = || {
@@ -154,13 +154,13 @@ fn sums_that_the_spool_has_are_not_taken_from_the_reserve_again() {
 
 /// An edge that starts on a full disk has no reserve at first.
 #[test]
-fn the_reserve_is_made_once_there_is_room() {
+fn the_reserve_is_created_once_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
     let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
     let metrics = Arc::new(Metrics::default());
     let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
     let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-    // What cannot be opened stands in for a disk without room.
+    // A folder in place of the file, which cannot be opened, stands for a disk without space.
     std::fs::create_dir(folder.path().join("sums")).unwrap();
     let mut work = Work::new(spool, ring, metrics, Arc::new(AtomicBool::new(false)));
     assert_eq!(work.metrics.sums_reserved.get(), 0);

@@ -39,7 +39,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {:?}", self.body))
     }
 
-    /// Asserts a problem body with this code, and gives its faults.
+    /// Asserts a problem body with this code, and returns its faults.
     pub(crate) fn problem(&self, code: u32) -> Vec<String> {
         let json = self.json();
         assert_eq!(
@@ -113,7 +113,7 @@ async fn send_h2(
     answers
 }
 
-/// A `GET` over TLS; gives the certificate that was shown, and the answer. Speaks what ALPN chose.
+/// A `GET` over TLS; returns the certificate that was shown, and the answer. Speaks what ALPN chose.
 pub(crate) async fn over_tls(
     at: SocketAddr,
     sni: &str,

@@ -115,7 +115,7 @@ impl Control {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    /// Commits changes as one run of revisions; gives the last.
+    /// Commits changes as one run of revisions; returns the last.
     pub(crate) fn commit(&self, changes: impl IntoIterator<Item = Change>) -> Rev {
         let mut state = self.state();
         for change in changes {
@@ -233,7 +233,7 @@ impl Control {
         self.touch();
     }
 
-    /// Forgets the log up to now: an edge behind it must begin anew.
+    /// Forgets the log up to now: an edge behind it must start over.
     pub(crate) fn compact(&self) {
         let mut state = self.state();
         state.compacted = state.head();

@@ -97,7 +97,7 @@ impl Running {
         Self { plain: plain_at, tls: tls_at, admin: admin_at, handle, clock, shutdown, task }
     }
 
-    /// Tells the edge to stop; it goes on with requests under way.
+    /// Tells the edge to stop; it continues with requests under way.
     pub(crate) fn begin_stop(&self) {
         self.shutdown.cancel();
     }

@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::{Holder, Owner, Permits, Rank, Refused};
 
-/// What a connection and its requests share.
+/// State that a connection and its requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     permits: Arc<Permits>,
@@ -81,25 +81,25 @@ impl Shared {
     }
 }
 
-/// The permit of one connection; it is given back when this is dropped.
+/// The permit of one connection, returned on drop.
 #[derive(Debug)]
 pub struct Permit(pub(super) Arc<Shared>);
 
 impl Permit {
-    /// What the requests of the connection get of it.
+    /// The handle for the requests of the connection.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle(self.0.clone())
     }
 
-    /// Waits until the connection has to make room for another.
+    /// Completes when the connection must close to make room for another.
     pub fn displaced(&self) -> WaitForCancellationFutureOwned {
         self.0.ends.clone().cancelled_owned()
     }
 
-    /// Counts the end of the connection for a reason of ours.
+    /// Counts a connection that the server closed.
     pub(crate) fn note(&self, reason: Refused) {
-        // One that made room was counted then.
+        // A displaced connection was counted when it was displaced.
         if reason != Refused::Displaced {
             self.0.permits.note(reason);
         }
@@ -172,10 +172,10 @@ impl Handle {
         }
     }
 
-    /// Shows the key of a connection that stays: a WebSocket or MQTT, whoever relays it for `client`.
+    /// Presents the key of a long-lived connection (WebSocket or MQTT), which a proxy may relay for `client`.
     ///
     /// # Errors
-    /// The key, its account, the address or all public keys have as many connections as they may, which was counted.
+    /// The key, its account, the address or all public keys are at their bound; the refusal was counted.
     pub fn hold(&self, holder: &Holder, client: Option<IpAddr>) -> Result<(), Refused> {
         let client = client.filter(|_| self.0.is_relay.load(SeqCst));
         self.0.permits.promote(&self.0, holder, true, client).map_err(|reason| self.refuse(reason))

@@ -17,7 +17,7 @@ fn is_displaced(permit: &Permit) -> bool {
 }
 
 #[test]
-fn addresses_are_counted_and_given_back() {
+fn permits_per_address_are_counted_and_returned() {
     let permits = Permits::new(Bounds::plain(1_000_000, 2));
     let [a, b, loopback] = ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(ip);
     let first = permits.enter(a, false).unwrap();
@@ -38,7 +38,7 @@ fn addresses_are_counted_and_given_back() {
 }
 
 #[test]
-fn plain_permits_end_and_nobody_makes_room() {
+fn plain_permits_run_out_without_closing_others() {
     let permits = Permits::new(Bounds::plain(1, 10));
     let permit = permits.enter(ip("192.0.2.1"), false).unwrap();
     assert_eq!(permits.enter(ip("192.0.2.2"), false).unwrap_err(), Refused::Full);
@@ -47,7 +47,7 @@ fn plain_permits_end_and_nobody_makes_room() {
 }
 
 #[test]
-fn a_newcomer_of_the_fullest_address_makes_room() {
+fn a_newcomer_of_the_address_with_most_permits_is_closed() {
     let permits = Permits::new(bounds());
     let lone = permits.enter(ip("192.0.2.1"), false).unwrap();
     let crowd: Vec<_> = (0..50).map(|_| permits.enter(ip("192.0.2.2"), false).unwrap()).collect();
@@ -58,7 +58,7 @@ fn a_newcomer_of_the_fullest_address_makes_room() {
 }
 
 #[test]
-fn a_request_under_way_makes_room_last() {
+fn connections_with_a_request_in_flight_are_closed_last() {
     let permits = Permits::new(bounds());
     let busy = permits.enter(ip("192.0.2.2"), false).unwrap();
     let request = busy.handle().begin();
@@ -140,7 +140,7 @@ fn public_keys_of_one_account_leave_room_to_those_of_others() {
 }
 
 #[test]
-fn through_a_relay_only_what_stays_is_counted() {
+fn behind_a_proxy_only_long_lived_connections_are_counted() {
     let permits = Permits::new(Bounds { per_address: 1, ..bounds() });
     let client = Some(ip("198.51.100.1"));
     let relay = || {

@@ -1,4 +1,4 @@
-//! Reactions as resources: whose they are, and what they refuse.
+//! Reactions as resources: visibility and validation.
 
 use std::collections::BTreeSet;
 
@@ -96,7 +96,7 @@ pub(super) async fn tenants_are_apart(engine: Engine) -> Result<()> {
 }
 
 /// What is wrong is named and changes nothing; the rest is as with other resources.
-pub(super) async fn they_are_resources_as_others(engine: Engine) -> Result<()> {
+pub(super) async fn reactions_behave_like_other_resources(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let effect = json!({"type": "property", "key": "a", "value": 1});
     let made = api
@@ -189,4 +189,4 @@ pub(super) async fn they_are_resources_as_others(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(tenants_are_apart, they_are_resources_as_others);
+crate::on_both_engines!(tenants_are_apart, reactions_behave_like_other_resources);

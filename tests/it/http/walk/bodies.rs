@@ -1,4 +1,4 @@
-//! Bodies of the operations that need one of their own.
+//! Request bodies of operations that need one of their own.
 
 /// The operations for which the body of all others does not do.
 pub(super) const BODIES: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What each kind of key may do, by operation.
+//! The permissions of each kind of key, by operation.
 
 /// What each kind of key gets: `y` it may; `n` it may, and there is nothing for it (404); `-` it may not (403);
 /// `x` the path is not for it (403 or 404).

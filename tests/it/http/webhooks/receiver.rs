@@ -1,4 +1,4 @@
-//! Receivers of every kind, and what tests ask of webhooks.
+//! Receivers of every kind, and helpers for tests of webhooks.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -57,7 +57,7 @@ use self::many::Many;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Ratios above these are a failure (issue: commissioning and assessment).
+/// Ratios above these are a failure: the time must not depend on the length of the history.
 const MOST_BY_SCANS: f64 = 1.5;
 const MOST_BY_PAIRS: f64 = 5.0;
 

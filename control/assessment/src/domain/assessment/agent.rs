@@ -1,8 +1,8 @@
-//! Devices by their user agents: an update of the program or the system is not a new device.
+//! Identifies devices by their user agents. An update of the browser or the system is not a new device.
 
 use sha2::{Digest, Sha256};
 
-/// The first 64 bits of the hash of a user agent without versions; it stands in JSON as 16 hex digits.
+/// The first 64 bits of the hash of a user agent without versions; 16 hex digits in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentHash(pub u64);
 
@@ -16,7 +16,7 @@ impl AgentHash {
         Some(Self(u64::from_be_bytes(*first)))
     }
 
-    /// As it stands in a result.
+    /// As it is written in a result.
     #[must_use]
     pub fn hex(self) -> String {
         format!("{:016x}", self.0)
@@ -61,7 +61,7 @@ const HAVE_VERSIONS: &[&str] = &[
 fn without_versions(user_agent: &str) -> String {
     let mut name = String::with_capacity(user_agent.len());
     for part in user_agent.split([';', '(', ')', '[', ']', ',']) {
-        // The word before, if a number after it belongs to its name.
+        // Whether a number after the previous word belongs to its name.
         let mut is_named = false;
         for word in part.split_ascii_whitespace() {
             let (word, has_version) = match word.find(['/', ':']) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_is_no_new_device() {
+    fn a_software_update_is_not_a_new_device() {
         let safari = |system: &str, version: &str| {
             format!(
                 "Mozilla/5.0 (iPhone; CPU iPhone OS {system} like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) \
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_device() {
+    fn an_empty_user_agent_is_no_device() {
         for text in ["", "  ", "5.0", "/x", "(;)", "17_5 10.0"] {
             assert_eq!(AgentHash::of(text), None, "{text}");
         }

@@ -1,4 +1,4 @@
-//! The country of a point: Natural Earth's outlines at 1:50m, packed into the program (`control/data`).
+//! The country of a point: Natural Earth's outlines at 1:50m, compiled into the program (`control/data`).
 
 mod exceptions;
 
@@ -16,7 +16,7 @@ const KM_PER_DEGREE: f64 = 111.195;
 static WORLD: LazyLock<World> =
     LazyLock::new(|| World::read(include_bytes!("../../../data/countries.bin")).unwrap_or_default());
 
-/// What is known of the country of a point.
+/// The candidates for the country of a point.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Candidates {
     /// The country whose outline holds the point, else the nearest one.
@@ -45,7 +45,7 @@ struct Ring {
     points: Vec<(f64, f64)>,
     south: f64,
     north: f64,
-    /// Longitudes of the line as it runs on over the date line: they may lie beyond 180 degrees.
+    /// Longitudes of the line, continued across the date line: they may exceed 180 degrees.
     west: f64,
     east: f64,
 }
@@ -58,7 +58,7 @@ impl World {
         let mut found = Vec::new();
         for (country, rings) in &self.0 {
             let near: Vec<&Ring> = rings.iter().filter(|ring| ring.may_reach(latitude, longitude)).collect();
-            // A point inside of a hole is inside of two rings: the parity over all tells.
+            // A point inside a hole is inside two rings: the parity decides.
             let is_inside = near.iter().filter(|ring| ring.holds(latitude, longitude)).count() % 2 == 1;
             let km = near.iter().map(|ring| ring.km_to(latitude, longitude)).fold(f64::INFINITY, f64::min);
             if is_inside || km <= BORDER_KM {
@@ -151,7 +151,7 @@ impl Ring {
         self.points.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)))
     }
 
-    /// Whether the point is inside, on whichever turn of the globe the line runs.
+    /// Whether the point is inside, for any multiple of 360 degrees.
     fn holds(&self, latitude: f64, longitude: f64) -> bool {
         [-360.0, 0.0, 360.0].iter().any(|turn| self.holds_flat(latitude, longitude + turn))
     }
@@ -167,8 +167,9 @@ impl Ring {
     /// Distance to the line in kilometres, on the flat: right to a percent as near as it matters.
     fn km_to(&self, latitude: f64, longitude: f64) -> f64 {
         let across = latitude.to_radians().cos();
-        // The other side of the date line is as near. The second end goes by the first: turned by itself, it would
-        // make a line through the point of one that crosses the meridian opposite to it.
+        // Longitudes are unwrapped around the point, as the other side of the date line is as near. The second end is
+        // unwrapped relative to the first: by itself, a segment that crosses the opposite meridian would become a
+        // line through the point.
         let turn = |x: f64| (x - longitude + 540.0).rem_euclid(360.0) - 180.0;
         let margin = BORDER_KM / KM_PER_DEGREE;
         let mut nearest = f64::INFINITY;

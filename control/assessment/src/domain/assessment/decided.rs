@@ -1,4 +1,4 @@
-//! What people decided on the cases of an item, as assessments go by it.
+//! Applies people's decisions on the cases of an item to an assessment.
 
 use std::collections::BTreeSet;
 
@@ -55,12 +55,12 @@ impl Ruling {
     }
 }
 
-/// What a dismissed case of a copy takes from the findings of an assessment.
+/// The effect of a dismissed case of a copy on the findings of an assessment.
 #[derive(Debug, Clone, Copy)]
 pub struct Dismissed<'a>(&'a Ruling);
 
 impl Dismissed<'_> {
-    /// Whether points, level and signs are no more than what was dismissed.
+    /// Whether points, level and signs do not exceed what was dismissed.
     #[must_use]
     pub fn covers<'n>(&self, points: u32, level: Level, signs: impl IntoIterator<Item = &'n str>) -> bool {
         let known = &self.0.decision.evidence;
@@ -69,7 +69,8 @@ impl Dismissed<'_> {
             && signs.into_iter().all(|sign| known.signs.contains(sign))
     }
 
-    /// A check that was dismissed by its word: what the factory did not declare stays so, and is known.
+    /// Whether a check with this reason code was dismissed: what the factory did not declare does not change, and is
+    /// known.
     #[must_use]
     pub fn unless_known(&self, finding: Finding) -> Finding {
         let is_known = word(&finding).is_some_and(|word| self.0.decision.evidence.signs.contains(word));
@@ -86,7 +87,7 @@ impl Dismissed<'_> {
         }
     }
 
-    /// A finding that was dismissed, with what it was.
+    /// A dismissed finding, with what it was.
     #[must_use]
     pub fn noted(&self, finding: &Finding, matched: Match) -> Finding {
         let reason = format!("{}; nothing is new since. Now: {}", self.0.said(), finding.reason);
@@ -129,7 +130,7 @@ impl Decided {
         self.gray_market.as_ref().is_some_and(|ruling| ruling.is(CaseStatus::Confirmed))
     }
 
-    /// The verdict with what was confirmed, whatever scans say.
+    /// The verdict with confirmed cases applied, whatever the scans show.
     #[must_use]
     pub fn floor(&self, mut verdict: Verdict) -> Verdict {
         let is_confirmed =
@@ -164,7 +165,7 @@ impl Decided {
     }
 }
 
-/// The word that a reason begins with, where it begins with one: `NOT_ACTIVATED: …`.
+/// The code that a reason begins with, if it has one: `NOT_ACTIVATED: …`.
 #[must_use]
 pub fn word(finding: &Finding) -> Option<&str> {
     let (word, _) = finding.reason.split_once(':').filter(|_| finding.matched == Match::True)?;

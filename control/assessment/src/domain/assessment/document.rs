@@ -1,4 +1,4 @@
-//! The result of an assessment as it is answered and stored (contract: Authentication result).
+//! The result of an assessment as it is returned and stored.
 
 use serde_json::{Map, Value, json};
 use shared::id::ActionId;
@@ -31,7 +31,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// What an action's `context` tells.
+    /// The trigger context from an action's `context`.
     #[must_use]
     pub fn of(context: &Map<String, Value>) -> Self {
         let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -47,7 +47,7 @@ impl Context {
 }
 
 impl Context {
-    /// `triggerContext` of a result: what is not known is `unknown`.
+    /// `triggerContext` of a result: unknown members are `unknown`.
     #[must_use]
     pub fn members(&self) -> Map<String, Value> {
         let of = [
@@ -81,7 +81,7 @@ pub fn judged_by(settings: &Settings, markets: &[CountryCode]) -> Map<String, Va
     if let Value::Object(members) = members { members } else { Map::new() }
 }
 
-/// How sure a check is: figures of copies and of the market, of the others only what a person could do.
+/// The certainty of a check: figures for copies and the market, for other checks only the settling steps.
 fn certainty(found: &Assessment, check: &str) -> Value {
     let Some(explained) = &found.explained else { return json!({"settles": []}) };
     match check {
@@ -95,7 +95,7 @@ fn certainty(found: &Assessment, check: &str) -> Value {
 /// Longest `scanValue` in a tag, in characters.
 const MAX_TAGGED: usize = 60;
 
-/// The members `customFields` and `tags` of a result; what is not known is there as `[]`, 0 or `unknown`.
+/// The members `customFields` and `tags` of a result; unknown values are `[]`, 0 or `unknown`.
 #[must_use]
 pub fn members(
     found: &Assessment,
@@ -159,8 +159,8 @@ pub fn members(
     (fields, tags(found, request, context, source))
 }
 
-/// Takes out of an answer what comes from the stored scan alone and tells of whoever scanned: address and agent, place
-/// and custom fields. The stored result keeps them.
+/// Removes from a response everything that only comes from the stored scan and concerns its client: address and
+/// agent, place and custom fields. The stored result keeps them.
 pub fn withhold_scan(asked: &Asked, members: &mut Map<String, Value>) {
     if !asked.gives_location() {
         members.remove("location");
@@ -170,7 +170,7 @@ pub fn withhold_scan(asked: &Asked, members: &mut Map<String, Value>) {
     for value in context.into_iter().flat_map(Map::values_mut) {
         *value = "unknown".into();
     }
-    // Figures of the scans of others; what a person could do stays.
+    // Removes figures from scans of others; the settling steps stay.
     let checks = fields.get_mut("childActions").and_then(Value::as_object_mut);
     for certainty in checks.into_iter().flat_map(Map::values_mut).filter_map(|one| one.get_mut("certainty")) {
         let settles = certainty.get("settles").cloned().unwrap_or_default();
@@ -200,7 +200,7 @@ fn tags(found: &Assessment, request: &Request, context: &Context, source: &str) 
         derived_tags(found.verdict.authentication.as_str(), source, is_true.map(|(name, _)| *name));
     tags.push(format!("eventGroup:{}", request.kind.event_group()));
     let scanned = request.text("scanValue").or(context.entry_url.as_deref());
-    // Of an item that is not known, what was asked about.
+    // For an unknown item, what the request named.
     let asked = Some(&request.named).filter(|_| found.check("invalidChecks") == Match::True);
     let scanned = scanned.map(str::to_owned).or_else(|| asked.and_then(Named::shown));
     let shown = scanned.as_deref().map(|value| value.split(['?', '#']).next().unwrap_or_default());
@@ -218,11 +218,11 @@ pub fn derived_tags<'a>(status: &str, source: &str, is_true: impl Iterator<Item 
     tags
 }
 
-/// The id of the action that holds the result, made from random bits.
+/// A new id for the action that holds the result, from random bits.
 #[must_use]
 pub fn result_id(now: shared::time::UnixMillis, random: [u8; 16]) -> ActionId {
     ActionId::new(now.0, random)
 }
 
-/// Types whose triggers an application may submit where it lists none (decisions 3).
+/// Trigger types that an application may submit if it lists none.
 pub const DEFAULT_TYPES: [TriggerType; 2] = [TriggerType::Scans, TriggerType::ImplicitScans];

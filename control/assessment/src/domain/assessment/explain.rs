@@ -1,7 +1,6 @@
-//! How sure an assessment is: the figures that decided it beside the bars they were held against, and what a person
-//! could do to settle it.
+//! Certainty of an assessment: the figures that decided it, their thresholds, and what a person could do to settle it.
 //!
-//! Reasons are worded from these figures, so that both always have the same numbers.
+//! Reasons are worded from these figures, so both always agree.
 
 use super::{
     peak::{Level, Peak},
@@ -30,7 +29,7 @@ const SCATTERED: [usize; 4] = [5, 7, 9, 11];
 /// An owner has one device, with his household two: these are several.
 const SEVERAL_DEVICES: usize = 3;
 
-/// An item is at home in its market if the sessions inside, so many times, are no fewer than those outside.
+/// An item is at home in its market if sessions inside × this factor ≥ sessions outside.
 const HOME_SHARE: usize = 4;
 
 /// What speaks for a duplicate.
@@ -40,13 +39,13 @@ pub struct Sign {
     pub name: &'static str,
     /// How much it counts.
     pub points: u32,
-    /// What was seen, in units of [`unit()`].
+    /// The observed figure, in units of [`unit()`].
     pub figure: f64,
     /// The figure counts above this.
     pub threshold: f64,
 }
 
-/// What the figure of a sign counts.
+/// The unit of the figure of a sign.
 #[must_use]
 pub fn unit(sign: &str) -> &'static str {
     match sign {
@@ -162,11 +161,11 @@ pub struct Gate {
     pub regions: usize,
     /// More than these open the gate.
     pub regions_threshold: u32,
-    /// Largest distance between two places that addresses tell, in kilometres.
+    /// Largest distance between two positions from addresses, in kilometres.
     pub geo_ip_km: f64,
     /// More than this opens the gate.
     pub geo_ip_threshold_km: f64,
-    /// Largest distance between two places that sensors tell, in kilometres.
+    /// Largest distance between two positions from sensors, in kilometres.
     pub sensor_km: f64,
     /// More than this opens the gate.
     pub sensor_threshold_km: f64,
@@ -217,7 +216,7 @@ pub struct Certainty {
     pub bar: u32,
     /// The bar above that.
     pub next_bar: Option<u32>,
-    /// The greatest points since the commissioning, where the verdict goes by these.
+    /// The greatest points since the commissioning, if the verdict is based on them.
     pub kept_points: Option<u32>,
     /// Sessions before.
     pub previous: usize,
@@ -305,7 +304,7 @@ pub struct Sightings {
     pub outside: usize,
     /// Whether the first of them was inside; `None` without any.
     pub first_was_inside: Option<bool>,
-    /// Sessions inside from which on the item is at home, with so many outside.
+    /// Sessions inside that are needed to be at home, with this many outside.
     pub needed: usize,
     /// Whether one device saw it inside and outside.
     pub shared_device: bool,
@@ -350,7 +349,7 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// What is known beside the findings.
+    /// Facts besides the findings.
     #[must_use]
     pub fn of(
         known: &Known,
@@ -375,7 +374,7 @@ impl Explained {
     }
 }
 
-/// A figure as it is shown: with as few places as leave it on its side of the threshold.
+/// A figure for display: with as few decimals as keep it on its side of the threshold.
 fn shown(figure: f64, threshold: f64) -> f64 {
     let places = [1.0, 1_000.0].map(|scale| (figure * scale).round() / scale);
     places.into_iter().find(|one| (*one > threshold) == (figure > threshold)).unwrap_or(figure)

@@ -1,7 +1,7 @@
-//! Assessment of items: what the factory declared and what the scans say, put together (design: assessment).
+//! Assessment of items: combines what the factory declared with what the scans show.
 //!
-//! Everything here is a plain function from facts to findings. A profile of the last sessions stands for the scans,
-//! so an assessment takes the same time however many there were.
+//! Everything here is a plain function from facts to findings (`control/README.md`, "Assessment"). The scans are
+//! represented by a profile of the last sessions, so an assessment takes the same time however many there were.
 
 pub mod agent;
 pub mod countries;
@@ -41,19 +41,20 @@ use self::{
 };
 use crate::domain::{action_names::TriggerType, scan_source::Source};
 
-/// Which rules these are; it grows with each change that may change a verdict.
+/// The version of the rules, increased with each change that may change a verdict.
 ///
-/// 2: points for many sessions of several devices, so that copies within one country are told, with bars of 10 and 8
-/// points instead of 8 and 6; no confirmed diversion where one device saw the item inside of its market and outside.
+/// 2: points for many sessions of several devices, so that copies within one country are detected, with thresholds of
+/// 10 and 8 points instead of 8 and 6; no confirmed diversion where one device saw the item inside its market and
+/// outside.
 ///
-/// 3: what is mostly seen in one region is suspected and not called a duplicate; points for phones with one user agent
-/// that are too far apart to be two.
+/// 3: an item that is mostly seen in one region is suspected and not called a duplicate; points for phones with one
+/// user agent that are too far apart to be two.
 ///
-/// 4: scans by public keys move no verdict beyond unknown; a country that is not decided counts as none; what is said of
-/// copies does not go by the market; the greatest points since the commissioning are kept; an item is at home in its
-/// market only if it was there first, and by more than a fifth of its sessions.
+/// 4: scans by public keys never move a verdict beyond unknown; an undecided country counts as none; the counterfeit
+/// status does not depend on the market; the greatest points since the commissioning are kept; an item is at home in
+/// its market only if it was there first, and with more than a fifth of its sessions.
 ///
-/// 5: numbers of models tell devices apart; a country counts half where only devices were that were in another one
+/// 5: model numbers distinguish devices; a country counts half if only devices were there that were in another one
 /// within a day.
 ///
 /// 6: a scan of before the last commissioning raises no greatest points; a scan without a country leaves what the last
@@ -63,7 +64,7 @@ use crate::domain::{action_names::TriggerType, scan_source::Source};
 /// no region has most of the sessions.
 pub const RULES_VERSION: u32 = 7;
 
-/// Everything that an assessment goes by.
+/// All facts of an assessment.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// The item.
@@ -74,13 +75,14 @@ pub struct Facts<'a> {
     pub trigger: &'a Trigger,
     /// The countries that it may be in.
     pub countries: &'a [CountryCode],
-    /// What the caller saw; counts only from some types.
+    /// The caller's observations; they count only from some types.
     pub evidence: &'a Evidence,
     /// The sessions before, and maybe the trigger's own.
     pub profile: &'a Profile,
     /// The settings of the item.
     pub settings: &'a Settings,
-    /// Who reported the scan. Of a public one the trigger holds what the server saw: arrival, network and its country.
+    /// Who reported the scan. Of a public one the trigger holds what the server saw: arrival, network and its
+    /// country.
     pub source: Source,
     /// The greatest points before.
     pub peak: Option<Peak>,
@@ -88,10 +90,10 @@ pub struct Facts<'a> {
     pub decided: &'a Decided,
 }
 
-/// What was found, and what follows.
+/// The findings and the verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessment {
-    /// Of each rule in the order of the design; those behind `duplicateChecks` only where they were evaluated.
+    /// The finding of each rule, in a fixed order; those behind `duplicateChecks` only where they were evaluated.
     pub checks: Vec<(&'static str, Finding)>,
     /// The figures.
     pub spread: Spread,
@@ -99,11 +101,11 @@ pub struct Assessment {
     pub verdict: Verdict,
     /// The points of a duplicate, of the scans that are believed.
     pub points: u32,
-    /// What they amount to, also where that was dismissed.
+    /// The level of the points, even if it was dismissed.
     pub level: Level,
-    /// The signs of a copy in what is believed: those of the points, and the words and names of the checks that are true.
+    /// The signs of a copy in believed scans: those of the points, and the codes and names of checks that match.
     pub signs: Vec<String>,
-    /// Countries outside of the markets in what is believed.
+    /// Countries outside of the markets, in believed scans.
     pub outside: BTreeSet<CountryCode>,
     /// Since when scans count: the last commissioning.
     pub since: Option<UnixMillis>,
@@ -114,7 +116,7 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// What a rule found.
+    /// The result of a check.
     #[must_use]
     pub fn check(&self, name: &str) -> Match {
         let found = self.checks.iter().find(|(known, _)| *known == name);
@@ -124,14 +126,14 @@ impl Assessment {
 
 /// Assesses an item.
 ///
-/// It is judged twice where scans by public keys are among those that count: without them, and with them. Where they
-/// make it worse, it is unknown at most.
+/// If there are scans by public keys, it is judged twice: without and with them. Where they make it worse, it is
+/// unknown at most.
 #[must_use]
 pub fn assess(facts: &Facts<'_>) -> Assessment {
     let invalid = rules::invalid(facts.item);
     let known = match facts.item {
         Item::Found(known) => known.as_ref(),
-        // The contract fixes this result: all other checks are unknown.
+        // The platform API fixes this result: all other checks are unknown.
         Item::NotGiven | Item::Malformed(_) | Item::Absent(_) => return of_no_item(facts, invalid),
     };
     let since = known.commission.as_ref().and_then(|commission| commission.commissioned_at(facts.trigger.at));
@@ -144,7 +146,7 @@ pub fn assess(facts: &Facts<'_>) -> Assessment {
     let believed = case.judge(profile, if is_public { &neutral } else { facts.trigger }, is_public);
     let all =
         (is_public || unverified > 0).then(|| case.judge(&profile.with_unverified(), facts.trigger, false));
-    // Of a public trigger its country is shown, and its device is its network's, which is none to show.
+    // Of a public trigger only its country is shown: its device is its network, which must not be shown.
     let seen = Trigger { agent: None, ..facts.trigger.clone() };
     let spread =
         if is_public { Spread::of(profile, &seen, since, facts.settings) } else { believed.spread.clone() };
@@ -168,14 +170,14 @@ fn unverified(profile: &Profile, trigger: &Trigger, since: Option<UnixMillis>, i
     counts.map(|(key, session)| u64::from(session.implicit).saturating_sub(u64::from(own == Some(key)))).sum()
 }
 
-/// What is judged by the same facts, with and without the scans of public keys.
+/// The facts, with or without scans by public keys.
 struct Case<'a> {
     facts: &'a Facts<'a>,
     known: &'a Known,
     since: Option<UnixMillis>,
 }
 
-/// What was found of a case.
+/// The findings of one judgement.
 struct Judged {
     unauthorized: Finding,
     diversion: Finding,
@@ -183,9 +185,9 @@ struct Judged {
     seen: [(&'static str, Option<Finding>); 3],
     spread: Spread,
     points: u32,
-    /// What the points amount to.
+    /// The level of the points.
     level: Level,
-    /// The same, without what was dismissed.
+    /// The level without dismissed findings.
     counted: Level,
     signs: Vec<String>,
     outside: BTreeSet<CountryCode>,
@@ -377,7 +379,7 @@ fn of_no_item(facts: &Facts<'_>, invalid: Finding) -> Assessment {
     }
 }
 
-/// The place of a scan as a spot and the countries that it may be in: a sensor's word counts before an address's.
+/// The place of a scan, and the countries that it may be in: a sensor takes precedence over an address.
 #[must_use]
 pub fn locate(
     sensor: Option<crate::domain::location::Coordinates>,
@@ -387,7 +389,7 @@ pub fn locate(
         Some(at) => {
             let found = countries::find(at);
             let country = found.decided();
-            // The region is known of the address only, and says something where both agree.
+            // The region is only known from the address, and counts if both agree on the country.
             let region =
                 by_address.region.as_deref().filter(|_| country.is_some() && by_address.country == country);
             let spot = spot::Spot::of_sensor(at, country, region);

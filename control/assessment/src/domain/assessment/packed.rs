@@ -1,8 +1,8 @@
-//! The form in which results are stored: what they repeat stands once, elsewhere.
+//! The compact stored form of results: data that many results repeat is stored once, elsewhere.
 //!
-//! Thresholds, markets and the version of the rules stand in a context that all results of the same settings share;
-//! `triggerContext` and `location` in the scan that was assessed. Counts, flags, most tags and the texts of a certainty
-//! follow from other members. A result that is stored whole, as by older releases, is read as it is.
+//! Thresholds, markets and the version of the rules are in a context that all results of the same settings share.
+//! `triggerContext` and `location` are in the scan that was assessed. Counts, flags, most tags and the texts of a
+//! certainty are derived from other members. Results that older releases stored whole are read unchanged.
 
 use serde_json::{Map, Value, json};
 use shared::id::ActionId;
@@ -36,7 +36,7 @@ impl JudgedBy {
     }
 }
 
-/// What a stored result has elsewhere.
+/// Members of results that are stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct References {
     /// The [`JudgedBy`].
@@ -45,9 +45,9 @@ pub struct References {
     pub scan: Option<ActionId>,
 }
 
-/// The short form of a result; `None` where it would not read back the same.
+/// Packs a result; `None` if it would not read back the same.
 ///
-/// `scan` is what is stored of the scan that was assessed.
+/// `scan` is the stored scan that was assessed.
 #[must_use]
 pub fn pack(
     whole: &Map<String, Value>,
@@ -94,7 +94,7 @@ pub fn pack(
     (again == *whole).then_some(doc)
 }
 
-/// What a stored result needs to be read; `None` of one that is stored whole.
+/// What is needed to unpack a stored result; `None` if it is stored whole.
 #[must_use]
 pub fn references(doc: &Map<String, Value>) -> Option<References> {
     let packed = doc.get(MEMBER)?;
@@ -104,7 +104,7 @@ pub fn references(doc: &Map<String, Value>) -> Option<References> {
     Some(References { judged_by, scan: scan.filter(|_| is_by_scan) })
 }
 
-/// Makes a stored result whole. Of a scan that is gone, the members are unknown.
+/// Restores a stored result. Members from a deleted scan are unknown.
 pub fn unpack(
     doc: &mut Map<String, Value>,
     judged_by: &Map<String, Value>,
@@ -166,7 +166,7 @@ const COUNTS: [&str; 6] = [
     "unverifiedScansCount",
 ];
 
-/// Members of `duplicateProfile`, without the two that others tell.
+/// Members of `duplicateProfile`, without the two that follow from others.
 const PROFILE: [&str; 5] = ["countryCodes", "regions", "uaHashes", "geoIpBBSize", "sensorBBSize"];
 
 /// Counts, and the list of the profile that each is the length of.

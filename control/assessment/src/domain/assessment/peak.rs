@@ -1,4 +1,4 @@
-//! What does not fade: the greatest points of a duplicate since the commissioning, and the standing of an item.
+//! State that does not expire: the greatest duplicate points since commissioning, and the status of an item.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use shared::{
 
 use super::RULES_VERSION;
 
-/// What the points of a duplicate amounted to.
+/// The level of duplicate points.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -25,7 +25,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The word as it is stored.
+    /// The level as it is stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ pub struct ByScan {
     pub at: UnixMillis,
 }
 
-/// The version of the rules since which points mean what they mean now; peaks of older rules bind nothing.
+/// The rules version since which points have their present meaning; peaks of older rules are ignored.
 const POINTS_SINCE: u32 = 5;
 
 /// The rules of the first release, whose peaks do not name their version.
@@ -67,7 +67,7 @@ pub struct Peak {
     pub points: u32,
     /// The scan that brought the points.
     pub points_by: ByScan,
-    /// The greatest level, which goes by more than the sum.
+    /// The greatest level, which depends on more than the points.
     pub level: Level,
     /// The scan that brought the level.
     pub level_by: ByScan,
@@ -121,7 +121,7 @@ impl Peak {
     }
 }
 
-/// The standing of an item: what its newest assessed scan said.
+/// The status of an item: the verdict of its newest assessed scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stood {
     /// The verdict that edges get.
@@ -133,7 +133,7 @@ pub struct Stood {
 /// What an assessment may do to a standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Judgement {
-    /// What it says.
+    /// Its verdict.
     pub verdict: Verdict,
     /// When the scan happened.
     pub at: UnixMillis,
@@ -143,11 +143,11 @@ pub struct Judgement {
     pub is_public: bool,
 }
 
-/// The standing after an assessment; `None` when it stays as it is.
+/// The item status after an assessment; `None` if it does not change.
 ///
-/// Only a scan that is not older than the one that wrote it changes it. For the gray market the last known country
-/// holds: a scan without one leaves it as it is, whatever it is. One by a public key lifts nothing, and does not keep the scans of edges
-/// that come in after it from being the newest.
+/// Only a scan that is not older than the one that set it changes it. For the gray market the last known country
+/// counts: a scan without one keeps that status. A scan by a public key improves nothing, and later scans of edges
+/// still count as newest.
 #[must_use]
 pub fn advanced(before: Option<Stood>, now: Judgement) -> Option<Stood> {
     let Some(before) = before else {
@@ -173,7 +173,7 @@ pub fn advanced(before: Option<Stood>, now: Judgement) -> Option<Stood> {
     Some(Stood { verdict, at: if now.is_public { before.at } else { Some(now.at) } })
 }
 
-/// The verdict of a scan without a country, where `gray_market` is what the last known country said.
+/// The verdict of a scan without a country, where `gray_market` is the status of the last known country.
 fn with_gray_market(verdict: Verdict, gray_market: Risk) -> Verdict {
     let authentication = match gray_market {
         Risk::Confirmed => verdict.authentication.max(Authenticity::Negative),
@@ -189,7 +189,7 @@ fn with_gray_market(verdict: Verdict, gray_market: Risk) -> Verdict {
     Verdict { authentication, gray_market, ..verdict }
 }
 
-/// What stands where a public scan says `now`: what is worse than unknown stays.
+/// The value after a public scan: a value worse than unknown stays.
 fn held<T: Ord>(before: T, now: T, unknown: T) -> T {
     if before > unknown { before.max(now) } else { now }
 }
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_later_assessment_of_an_older_scan_never_changes_the_standing(
+        fn assessing_an_older_scan_never_changes_the_status(
             all in prop::collection::vec(judgements(), 0..12),
             older in judgements(),
         ) {
@@ -264,7 +264,7 @@ mod tests {
         }
 
         #[test]
-        fn a_public_scan_lifts_nothing_and_does_not_become_the_newest(
+        fn a_public_scan_neither_improves_the_status_nor_becomes_the_newest(
             all in prop::collection::vec(judgements(), 1..12),
             now in judgements(),
         ) {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_commissioning_begins_anew() {
+    fn a_new_commissioning_resets_the_peak() {
         let of = |points, at, since| peak(points, Level::Duplicate, at, since, 1);
         let old = of(20, 5, Some(0));
         assert_eq!(Peak::raised(Some(old), of(1, 15, Some(10))), of(1, 15, Some(10)));
@@ -341,7 +341,7 @@ mod tests {
         // A scan of before the last commissioning, assessed after it.
         let current = of(3, 15, Some(10));
         assert_eq!(Peak::raised(Some(current), old), current);
-        // One that the first release wrote says nothing of its commissioning: its time tells.
+        // A peak that the first release wrote does not name its commissioning: its time decides.
         let unsaid = |at| Peak { since: None, ..of(20, at, None) };
         assert_eq!(Peak::raised(Some(unsaid(5)), of(1, 15, Some(10))), of(1, 15, Some(10)));
         let kept = Peak { since: Some(UnixMillis(10)), ..unsaid(12) };
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_of_older_rules_binds_nothing() {
+    fn a_peak_of_older_rules_is_ignored() {
         let found = peak(1, Level::None, 15, Some(0), 1);
         let old = Peak { rules_version: 4, ..peak(20, Level::Duplicate, 5, Some(0), 2) };
         assert_eq!(Peak::raised(Some(old), found), found);
@@ -386,7 +386,7 @@ mod tests {
             Verdict { authentication: Authenticity::Suspicious, counterfeit: Risk::Suspected, ..unknown };
         let stood = after(&[at(1, good, true), at(2, copied, false)]).unwrap();
         assert_eq!(stood.verdict, Verdict { gray_market: Risk::None, ..copied });
-        // What only public scans said is no known country.
+        // A country from public scans alone is not known.
         let public = Judgement { is_public: true, ..at(1, good, true) };
         assert_eq!(after(&[public, at(2, unknown, false)]).unwrap().verdict, unknown);
     }

@@ -1,8 +1,8 @@
-//! The scan profile of a Thng: its last sessions, as scans come in.
+//! The scan profile of a Thng: its last sessions, updated as scans arrive.
 //!
-//! A session is what one device did within one half hour of the clock. What is known of it is the least or the
-//! greatest of what its scans tell, and the profile holds the greatest keys: so scans may come in any order, and
-//! a profile that is made anew from the actions is the same.
+//! A session is what one device did within one half hour of the clock. Its facts are the minimum or maximum over its
+//! scans, and the profile holds the greatest keys. So the order of arrival does not matter, and a profile that is
+//! rebuilt from the actions is identical.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ pub const MAX_SESSIONS: usize = 64;
 /// Most sessions of public keys that are kept beside them, at some 20 bytes each: they only show that there are some.
 pub const MAX_UNVERIFIED: usize = 32;
 
-/// The version of the rules since which scans become sessions as they do now; a profile of an older one is made anew.
+/// The rules version since which scans are grouped into sessions as now; an older profile is rebuilt.
 pub const SESSIONS_SINCE: u32 = 5;
 
 /// The half hours that sessions are cut by, in milliseconds.
 pub const SESSION_MS: i64 = 30 * 60 * 1_000;
 
-/// One scan, as far as the profile goes by it.
+/// One scan, reduced to what the profile uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     /// When it happened.
@@ -37,8 +37,8 @@ pub struct Observation {
     pub spot: Spot,
     /// Whether it was a redirect: an `implicitScans` action.
     pub is_implicit: bool,
-    /// Who reported it. Of a public one, the time is that of arrival, the device is the network, and of the place
-    /// only the country is told.
+    /// Who reported it. Of a public scan, the time is that of arrival, the device is the network, and only the
+    /// country of the place is known.
     pub source: Source,
 }
 
@@ -63,7 +63,7 @@ impl SessionKey {
     }
 }
 
-/// Stands for the device that is not known; no user agent is known to have this hash.
+/// Placeholder for an unknown device; no user agent is known to have this hash.
 const UNKNOWN_AGENT: AgentHash = AgentHash(0);
 
 /// What one device did within half an hour.
@@ -112,7 +112,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of some scans, in whatever order.
+    /// The profile of some scans, in any order.
     #[must_use]
     pub fn of<'a>(scans: impl IntoIterator<Item = &'a Observation>) -> Self {
         let mut profile = Self::default();
@@ -155,8 +155,8 @@ impl Profile {
         Self { sessions, unverified: BTreeMap::new() }
     }
 
-    /// The profile after a scan of one session was removed, where `anew` is made of the scans that are left, or of
-    /// the last of them: that session is as it is there, and older ones come in where there is room.
+    /// The profile after a scan of one session was deleted. `anew` is built from the remaining scans, or from the
+    /// newest of them: the session is replaced by the one there, and older sessions fill free room.
     #[must_use]
     pub fn corrected(mut self, source: Source, key: SessionKey, anew: &Self) -> Self {
         let (sessions, from, most) = match source {

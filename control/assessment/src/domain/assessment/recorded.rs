@@ -1,7 +1,7 @@
-//! A trigger whose location is sent back as it was recorded.
+//! Accepts a trigger whose location is sent back as it was recorded.
 //!
-//! The contract's form of a trigger has a point alone. A stored action may have a place, a time or custom fields in
-//! its location, and `place` as its source; a client that sends "the action as recorded" has them too.
+//! The API's form of a trigger only has a point. A stored action may have a place, a time or custom fields in its
+//! location, and `place` as its source; a client that sends "the action as recorded" sends them too.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_recorded_is_left_out() {
+    fn only_recorded_members_are_dropped() {
         let id = "UKXAGyEf8SQ5eTDmVgGpHqAa";
         let members =
             json!({"locationSource": "place", "location": {"place": id, "latitude": 1.0, "timestamp": 5}});

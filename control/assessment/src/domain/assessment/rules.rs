@@ -1,4 +1,4 @@
-//! The seven rules: plain functions from what is known to what is found, each with its reasons.
+//! The seven checks: plain functions from facts to findings, each with its reasons.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,19 @@ use super::{
 };
 use crate::domain::commissioning::Commission;
 
-/// What a rule found; `match` in a result.
+/// The result of a check; `match` in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// What the rule looks for is so.
+    /// The check matches.
     True,
     /// It is not so.
     False,
-    /// It cannot be said.
+    /// Unknown.
     Unknown,
 }
 
 impl Match {
-    /// As it stands in a result.
+    /// As it is written in a result.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,12 +36,12 @@ impl Match {
     }
 }
 
-/// What a rule found, and why.
+/// The result of a check, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was found.
+    /// The result.
     pub matched: Match,
-    /// Why: a word, and figures for people.
+    /// The reason: a code, and figures for people.
     pub reason: String,
 }
 
@@ -54,7 +54,7 @@ impl Finding {
 /// The item that a trigger is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// Neither a Thng nor what was scanned is given.
+    /// Neither a Thng nor a scanned value is given.
     NotGiven,
     /// The text cannot name an item.
     Malformed(String),
@@ -64,16 +64,16 @@ pub enum Item {
     Found(Box<Known>),
 }
 
-/// What is known of an item.
+/// Facts about an item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
     /// Its tags.
     pub tags: Vec<String>,
     /// `customFields.factory`.
     pub factory: Option<String>,
-    /// What the factory declared.
+    /// The factory's declaration.
     pub commission: Option<Commission>,
-    /// Where it may be sold; empty when nothing says so.
+    /// The markets where it may be sold; empty if none are set.
     pub markets: Vec<CountryCode>,
     /// The watermark that it must have.
     pub watermark: Option<String>,
@@ -152,7 +152,7 @@ pub fn unauthorized(known: &Known, at: UnixMillis, settings: &Settings) -> Findi
     }
 }
 
-/// What is asked of the rule of diversion.
+/// Input of the diversion check.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// Countries that the trigger may be in.
@@ -233,10 +233,10 @@ fn list(countries: &[CountryCode]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Duplicate: the code is on more than one item; and whether it may be one.
+/// Duplicate: whether the code is, or may be, on more than one item.
 ///
-/// Copies go to many places. Where most sessions are in one region, the others may be visitors, roaming phones and
-/// VPNs: one item in a shop window looks like that, and so do copies that are sold in one town. It is suspected then,
+/// Copies spread to many places. If most sessions are in one region, the others may be visitors, roaming phones and
+/// VPNs: an item in a shop window looks like that, and so do copies that are sold in one town. Then it is suspected,
 /// and not called a duplicate.
 #[must_use]
 pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
@@ -296,7 +296,8 @@ pub fn duplicate_by(found: &Certainty, settings: &Settings) -> (Finding, bool) {
     (Finding::new(Match::False, reason), is_suspected)
 }
 
-/// What was found of duplicates where it was worse before: a verdict does not forget what other sessions pushed out.
+/// The duplicate finding, raised to the greatest points so far: a verdict is not lowered because newer sessions
+/// evicted older ones.
 #[must_use]
 pub fn remembered(found: &Finding, peak: &Peak) -> Finding {
     let Peak { points, points_by, level, level_by, .. } = peak;
@@ -338,7 +339,7 @@ pub struct Evidence {
     pub markings: Vec<String>,
 }
 
-/// Physical: the item does not match its digital description. `None` when nobody looked.
+/// Physical: the item does not match its digital description. `None` without an inspection.
 #[must_use]
 pub fn physical(evidence: Option<&Evidence>) -> Option<Finding> {
     match evidence?.inspected? {
@@ -347,7 +348,7 @@ pub fn physical(evidence: Option<&Evidence>) -> Option<Finding> {
     }
 }
 
-/// Watermark: the expected one is missing or another. `None` when none is expected, or nobody looked.
+/// Watermark: the expected one is missing or different. `None` if none is expected, or without an inspection.
 #[must_use]
 pub fn watermark(known: &Known, evidence: Option<&Evidence>) -> Option<Finding> {
     let (expected, evidence) = (known.watermark.as_ref()?, evidence?);
@@ -358,7 +359,7 @@ pub fn watermark(known: &Known, evidence: Option<&Evidence>) -> Option<Finding> 
     })
 }
 
-/// Markings: an expected one was not seen. `None` when none is expected, or nobody looked.
+/// Markings: an expected one was not seen. `None` if none is expected, or without an inspection.
 #[must_use]
 pub fn markings(known: &Known, evidence: Option<&Evidence>) -> Option<Finding> {
     let evidence = evidence.filter(|_| !known.markings.is_empty())?;

@@ -1,4 +1,4 @@
-//! What an account, a project or a product may set for the assessment of its items.
+//! Settings of assessment that an account, a project or a product may change.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -45,7 +45,7 @@ pub struct AllowedPlace {
 }
 
 impl AllowedPlace {
-    /// Whether a point lies in it.
+    /// Whether a point is inside.
     #[must_use]
     pub fn holds(&self, at: Coordinates) -> bool {
         Coordinates::new(self.latitude, self.longitude)
@@ -111,13 +111,13 @@ pub struct Settings {
     pub user_agents_threshold: u32,
     /// Fewest previous sessions for a judgement of duplicates.
     pub scan_threshold: u32,
-    /// What is farther from all others is an outlier, in kilometres beyond the radii.
+    /// Distance from all others beyond which a scan is an outlier, in kilometres beyond the radii.
     pub spread_outlier_threshold_km: f64,
-    /// Most sessions that are looked at.
+    /// Most sessions that are used.
     pub max_observed_scans: usize,
-    /// From so many points on it is a duplicate.
+    /// Points for a duplicate.
     pub duplicate_points: u32,
-    /// From so many points on it may be one.
+    /// Points for a suspected duplicate.
     pub suspected_points: u32,
     /// Triggers whose evidence counts: `inspectedProductMatch`, watermark, markings.
     pub evidence_types: Vec<TriggerType>,
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearer_owner_wins_and_what_is_stored_reads_back() {
+    fn the_most_specific_settings_win_and_round_trip() {
         let parse = |body| Overrides::parse(&body).unwrap();
         let account = parse(json!({"scanThreshold": 5, "regionsThreshold": 7}));
         let product = parse(json!({"scanThreshold": 9, "purchaseOrders": {"P": ["ch"]}}));

@@ -1,4 +1,4 @@
-//! Where a scan happened, and how well that is known.
+//! The position of a scan, with its accuracy.
 
 use std::{fmt, str::FromStr};
 
@@ -70,7 +70,7 @@ impl Precision {
     /// Every one, in order.
     pub const ALL: [Self; 4] = [Self::None, Self::GeoIpCountry, Self::GeoIpCity, Self::Sensor];
 
-    /// How far off a point may be, in kilometres; `None` where there is none.
+    /// The accuracy radius in kilometres; `None` without a position.
     #[must_use]
     pub const fn radius_km(self) -> Option<f64> {
         match self {
@@ -99,7 +99,7 @@ impl From<Coordinates> for Point {
 }
 
 impl Point {
-    /// The point in degrees; `None` when it is none on the earth.
+    /// The position in degrees; `None` if it is not on the earth.
     #[must_use]
     pub fn coordinates(self) -> Option<Coordinates> {
         Coordinates::new(f64::from(self.latitude_e6) / 1e6, f64::from(self.longitude_e6) / 1e6)
@@ -126,7 +126,7 @@ impl Spot {
     /// A place that is not known.
     pub const NOWHERE: Self = Self { precision: Precision::None, point: None, country: None, region: None };
 
-    /// What an address tells: a city with its point, else the country.
+    /// From an address: a city with its position, else the country.
     #[must_use]
     pub fn of_address(
         has_city: bool,
@@ -145,7 +145,7 @@ impl Spot {
         Self { precision, point, country, region }
     }
 
-    /// What a sensor tells; the country is that of the point.
+    /// From a sensor; the country is that of the position.
     #[must_use]
     pub fn of_sensor(at: Coordinates, country: Option<CountryCode>, region: Option<&str>) -> Self {
         let region = region.filter(|_| country.is_some()).map(short);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_country_is_no_point() {
+    fn a_country_centroid_is_no_position() {
         let bern = Coordinates::new(46.95, 7.44);
         let country = Spot::of_address(false, bern, Some("CH"), None);
         assert_eq!((country.precision, country.point), (Precision::GeoIpCountry, None));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn points_survive_and_names_are_cut() {
+    fn positions_round_trip_and_names_are_truncated() {
         for (latitude, longitude) in [(90.0, 180.0), (-90.0, -180.0), (46.948_123, 7.447_456), (0.0, 0.0)] {
             let at = Coordinates::new(latitude, longitude).unwrap();
             assert_eq!(Point::from(at).coordinates(), Some(at));

@@ -1,4 +1,4 @@
-//! How far apart the scans of a Thng are: what the rule of copies counts.
+//! The distances between the scans of a Thng, which the check for duplicates counts.
 
 use std::{
     cmp::Reverse,
@@ -21,7 +21,7 @@ const WINDOW_MS: i64 = 365 * 24 * 60 * 60 * 1_000;
 /// Faster than any airliner.
 const MAX_SPEED_KM_H: f64 = 900.0;
 
-/// In so many hours an airliner reaches the other end of the world: half of a great circle is 20,016 km.
+/// Hours in which an airliner reaches the other end of the world: half of a great circle is 20,016 km.
 const LONGEST_JOURNEY_H: f64 = 20_016.0 / MAX_SPEED_KM_H;
 
 /// Journeys that are shorter say nothing about speed.
@@ -36,7 +36,7 @@ const PLACE_KM: [f64; 2] = [75.0, 400.0];
 /// Fewest located sessions before one of them can be an outlier.
 const MIN_LOCATED: usize = 3;
 
-/// What is judged: when, which device, where.
+/// The trigger: time, device, place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trigger {
     /// When it happened.
@@ -60,15 +60,15 @@ pub struct Spread {
     pub regions: BTreeSet<String>,
     /// Devices.
     pub agents: BTreeSet<AgentHash>,
-    /// Diagonal of the smallest box around what addresses tell, in kilometres.
+    /// Diagonal of the smallest box around the positions from addresses, in kilometres.
     pub geo_ip_box_km: f64,
     /// The same of sensors.
     pub sensor_box_km: f64,
-    /// Largest distance between two points that addresses tell, in kilometres.
+    /// Largest distance between two positions from addresses, in kilometres.
     pub geo_ip_spread_km: f64,
     /// The same of sensors.
     pub sensor_spread_km: f64,
-    /// Whether the trigger is far from all that was before; `None` when that cannot be said.
+    /// Whether the trigger is far from all previous sessions; `None` if unknown.
     pub outlier: Option<bool>,
     /// Places that no device was at two of.
     pub independent_places: usize,
@@ -76,7 +76,8 @@ pub struct Spread {
     pub overlap: bool,
     /// Whether one would have had to fly too fast.
     pub kinematic: bool,
-    /// Phones that one user agent must stand for, up to [`MAX_ALIKE`]: sessions of which no one phone had two.
+    /// The least number of phones behind one user agent, up to [`MAX_ALIKE`]: sessions of which no phone can have had
+    /// two.
     pub alike: usize,
     /// The region with most sessions, of those whose region is known.
     pub home: Option<Home>,
@@ -296,11 +297,11 @@ fn is_too_fast(from: &Stop, to: &Stop) -> bool {
 /// A person with a VPN seems to be at two places: from three phones with one user agent on, several have the code.
 pub const PHONES_OF_ONE: usize = 2;
 
-/// Most phones that are told apart behind one user agent.
+/// Most phones that are distinguished behind one user agent.
 pub const MAX_ALIKE: usize = 4;
 
-/// How many phones one user agent stands for at least: the largest set of its sessions, up to [`MAX_ALIKE`], of which
-/// no one phone could have had two. Sessions are in order of time, and a profile has fewer than 128.
+/// The least number of phones behind one user agent: the largest set of its sessions, up to [`MAX_ALIKE`], of which
+/// no phone can have had two. Sessions are in order of time, and a profile has fewer than 128.
 fn alike(stops: &[Stop]) -> usize {
     let is_apart = |from: &Stop, to: &Stop| {
         from.agent == to.agent && from.agent != AgentHash(0) && is_too_fast(from, to)
@@ -344,7 +345,7 @@ struct Place {
 
 impl Place {
     fn overlaps(&self, other: &Self) -> bool {
-        // A single scan is an instant; a session stands for its half hour.
+        // A single scan is an instant; a session covers its half hour.
         let end = |place: &Self| place.last.0.max(place.first.0.saturating_add(SESSION_MS));
         self.first.0 <= end(other) && other.first.0 <= end(self)
     }
@@ -411,7 +412,7 @@ pub fn largest_km(points: &[Coordinates]) -> f64 {
 
 /// The smallest box around some points: south, west, north, east; `west > east` when it crosses the date line.
 ///
-/// `None` without points. Its longitudes are what the largest gap between two neighbours leaves.
+/// `None` without points. Its longitudes are the complement of the largest gap between two neighbours.
 #[must_use]
 pub fn bounding_box(points: &[Coordinates]) -> Option<[f64; 4]> {
     let latitudes = || points.iter().map(|point| point.latitude());

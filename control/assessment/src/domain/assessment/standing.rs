@@ -1,5 +1,5 @@
-//! The scan that wrote the standing of an item, as it is kept: so the item can be judged again when a person decides on
-//! it or marks it, without another scan.
+//! The scan that set an item's status, stored so that the item can be assessed again when a person decides on it or
+//! tags it, without another scan.
 
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
@@ -22,7 +22,7 @@ pub struct JudgedScan {
     pub trigger: Trigger,
     /// The countries that it may have been in.
     pub countries: Vec<CountryCode>,
-    /// What the caller saw.
+    /// The caller's observations.
     pub evidence: Evidence,
     /// The version of the rules that judged it.
     pub rules_version: u32,
@@ -45,7 +45,7 @@ impl JudgedScan {
     }
 }
 
-/// The form that is stored; what is not known is left out.
+/// The stored form; unknown members are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredScan {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scan_survives_its_stored_form() {
+    fn stored_scans_round_trip() {
         let country = "JP".parse::<CountryCode>().ok();
         let full = JudgedScan {
             kind: TriggerType::InspectorScans,

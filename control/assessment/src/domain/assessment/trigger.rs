@@ -1,4 +1,4 @@
-//! The action that asks for an assessment (contract: AuthenticationTriggeringActionDocument).
+//! The trigger: the action that requests an assessment.
 
 use std::fmt;
 
@@ -20,16 +20,16 @@ use crate::domain::{
 /// Where the caller says its coordinates come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocationSource {
-    /// The address: the stored scan tells.
+    /// By address, from the stored scan.
     GeoIp,
     /// The device: the coordinates count.
     Sensor,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
 impl LocationSource {
-    /// As it stands in JSON.
+    /// As it is written in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ pub enum Named {
     Id(ThngId),
     /// By a text that is no id.
     Malformed(String),
-    /// By what was scanned.
+    /// By the scanned value.
     Value(String),
 }
 
@@ -83,7 +83,7 @@ pub struct Request {
     pub kind: TriggerType,
     /// The Thng.
     pub named: Named,
-    /// When it happened, if the caller says so.
+    /// Time of the scan, if the caller gives it.
     pub timestamp: Option<UnixMillis>,
     /// Where the coordinates come from.
     pub source: LocationSource,
@@ -93,7 +93,7 @@ pub struct Request {
     pub custom: Map<String, Value>,
 }
 
-/// A request as it came: what it lacks, the stored action with its id may tell (decisions 12).
+/// A request as received. Members that it lacks may come from the stored action with its `id`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// The action that asks.
@@ -108,7 +108,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Whether the request itself says where the scan was.
+    /// Whether the request itself has a location.
     #[must_use]
     pub const fn gives_location(&self) -> bool {
         self.at.is_some()
@@ -120,12 +120,12 @@ impl Asked {
         self.custom.is_some()
     }
 
-    /// The request with what it lacks taken from the stored action.
+    /// The request, with missing members taken from the stored action.
     ///
     /// # Errors
-    /// What is told by neither.
+    /// Members that neither has.
     pub fn complete(self, stored: Option<&Action>) -> Result<Request, Vec<String>> {
-        // The type of another action says nothing of this one.
+        // An action of another type does not supply members.
         let stored = stored.filter(|action| self.kind.is_none_or(|kind| kind.as_str() == action.kind));
         let mut faults = Vec::new();
         let kind = self.kind.or_else(|| stored.and_then(|action| action.kind.parse().ok()));
@@ -158,14 +158,15 @@ impl Asked {
         }
     }
 
-    /// Reads the body of `POST /authentication`.
+    /// Parses the body of `POST /authentication`.
     ///
     /// # Errors
-    /// Every fault found, each naming its member. A `thng` that is no id is none: it is what is asked about.
+    /// Every fault found, each naming its member. A malformed `thng` is not a fault: it is what the assessment is
+    /// about.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
         if members.raw("id").is_none() {
-            // No stored action tells the others.
+            // No stored action can supply these.
             for name in ["id", "type", "locationSource", "location"] {
                 if members.raw(name).is_none() {
                     members.fault(format!("{name} is required."));
@@ -214,7 +215,7 @@ fn is_good(fields: &Map<String, Value>) -> bool {
 }
 
 impl Request {
-    /// Whether the item is named by what was scanned.
+    /// Whether the item is named by a scanned value.
     #[must_use]
     pub fn is_by_value(&self) -> bool {
         matches!(self.named, Named::Value(_))
@@ -227,7 +228,7 @@ impl Request {
     }
 }
 
-/// The members of `customFields` that rules go by.
+/// The members of `customFields` that rules use.
 fn check_evidence(members: &mut Members<'_>, custom: &Map<String, Value>) {
     let there = |name: &str| custom.get(name).filter(|value| !value.is_null());
     if there("inspectedProductMatch").is_some_and(|value| !matches!(value.as_str(), Some("yes" | "no"))) {
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thng_comes_before_what_was_scanned() {
+    fn the_thng_takes_precedence_over_the_scanned_value() {
         let value = json!({"scanValue": "https://tn.gg/X"});
         let named = |body: Value| Asked::parse(&body).unwrap().named;
         assert_eq!(named(with("thng", json!(ID))), Named::Id(ID.parse().unwrap()));

@@ -1,10 +1,10 @@
-//! From what the rules found to the three statuses: one table, the first row that fits.
+//! The three statuses of a verdict from the findings: one table, of which the first matching row applies.
 
 use shared::standing::{Authenticity, Risk, Verdict};
 
 use super::rules::Match;
 
-/// What the rules found, as far as the verdict goes by it.
+/// The findings of the rules, reduced to what the verdict uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Findings {
     /// The item does not exist.
@@ -23,7 +23,7 @@ pub struct Findings {
     pub diversion: Match,
     /// How sure that is.
     pub gray_market: Risk,
-    /// An inspector holds it and says that it is the item.
+    /// An inspector holds the item and confirms it.
     pub is_confirmed_item: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn verdict(found: Findings) -> Verdict {
         return of(Authenticity::Negative, Risk::Suspected, gray);
     }
     let is_unknown = found.invalid == Match::Unknown || found.unauthorized == Match::Unknown;
-    // What is said of copies goes by the copies alone, whatever is said of the market.
+    // The counterfeit status depends on the duplicate checks alone, whatever the market status is.
     let counterfeit = if is_true(found.duplicate) || found.duplicate_suspected {
         Risk::Suspected
     } else if is_unknown {
@@ -152,10 +152,10 @@ mod tests {
         }
     }
 
-    /// Over all combinations: worse findings never make a better verdict, and an inspector's yes alone makes
-    /// nothing positive; `counterfeitStatus` is the same beside every `grayMarketStatus`.
+    /// Over all combinations: worse findings never give a better verdict, and an inspector's confirmation alone makes
+    /// nothing positive; `counterfeitStatus` does not depend on `grayMarketStatus`.
     #[test]
-    fn a_true_check_is_never_positive_and_copies_do_not_go_by_the_market() {
+    fn a_true_check_is_never_positive_and_counterfeit_status_ignores_the_market() {
         let matches = [Match::True, Match::False, Match::Unknown];
         let mut seen = 0;
         for invalid in matches {

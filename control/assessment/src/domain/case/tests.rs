@@ -29,7 +29,7 @@ fn opened(evidence: Evidence) -> CaseState {
 }
 
 #[test]
-fn a_dismissed_case_opens_by_new_evidence_only() {
+fn a_dismissed_case_reopens_only_on_new_evidence() {
     use CaseKind::{Counterfeit, GrayMarket};
     let start = evidence(9, &["countries", "devices"], &["JP"]);
     let dismissed = opened(start.clone()).decide(&asked(CaseStatus::Dismissed), by(), UnixMillis(200));
@@ -86,7 +86,7 @@ fn evidence_grows_and_a_confirmed_case_stays() {
 }
 
 #[test]
-fn a_history_has_an_end() {
+fn the_history_is_bounded() {
     let mut case = opened(evidence(8, &[], &[]));
     for at in 0..120 {
         case = case.decide(&asked(CaseStatus::Dismissed), by(), UnixMillis(at));

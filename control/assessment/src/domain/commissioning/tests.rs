@@ -25,14 +25,14 @@ fn each_step_from_each_state() {
 }
 
 #[test]
-fn a_commission_needs_an_encoding_and_a_decommission_none() {
+fn only_commissioning_requires_an_encoding() {
     let bare = |state| Facts { is_encoded: false, ..facts(state) };
     assert_eq!(take(Step::Commission, &bare(NotCommissioned)), Err(vec![Refusal::NotEncoded]));
     assert_eq!(take(Step::Decommission, &bare(Commissioned)), Ok(Decommissioned));
 }
 
 #[test]
-fn all_three_name_one_factory() {
+fn thng_request_and_place_must_name_the_same_factory() {
     let id = PlaceId::new(1, [1; 16]);
     let place = |factory| Some((id, factory));
     let other = |name: &str| Some(name.to_owned());
@@ -68,7 +68,7 @@ fn all_three_name_one_factory() {
 }
 
 #[test]
-fn every_reason_is_told() {
+fn every_reason_is_reported() {
     let factories = Factories { thng: Some("F"), ..Factories::default() };
     let refused = take(Step::Commission, &Facts { state: Commissioned, is_encoded: false, factories });
     let expected =
@@ -77,7 +77,7 @@ fn every_reason_is_told() {
 }
 
 #[test]
-fn moments_are_dates_with_times_and_offsets() {
+fn timestamps_need_date_time_and_offset() {
     for (text, expected) in [
         ("1970-01-01T00:00:00Z", Some(0)),
         ("1970-01-01T00:00:00z", Some(0)),
@@ -171,7 +171,7 @@ fn the_state_at_a_time() {
 
 proptest! {
     #[test]
-    fn a_walk_of_any_length_alternates(steps in prop::collection::vec(any::<bool>(), 0..200)) {
+    fn any_sequence_of_steps_alternates(steps in prop::collection::vec(any::<bool>(), 0..200)) {
         let (mut state, mut known) = (NotCommissioned, commission(&[]));
         for (at, commission) in (0..).zip(steps) {
             let step = if commission { Step::Commission } else { Step::Decommission };
@@ -196,12 +196,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_reader_of_moments(text in "[0-9TZtz:+.\\- ]{0,40}|\\PC{0,40}") {
+    fn any_timestamp_text_is_read_without_panic(text in "[0-9TZtz:+.\\- ]{0,40}|\\PC{0,40}") {
         let _ = text.parse::<Moment>();
     }
 
     #[test]
-    fn moments_of_one_offset_are_in_order(a in 0i64..4_000_000, b in 0i64..4_000_000) {
+    fn timestamps_of_one_offset_sort_by_time(a in 0i64..4_000_000, b in 0i64..4_000_000) {
         let text = |n: i64| {
             let (day, second) = (n / 86_400, n % 86_400);
             format!("2026-{:02}-{:02}T{:02}:{:02}:{:02}+02:00", 1 + day / 28, 1 + day % 28,

@@ -1,4 +1,4 @@
-//! The machine of jobs: every state with every event.
+//! The state machine of jobs: every state with every event.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn in_state(status: JobStatus) -> Job {
 }
 
 #[test]
-fn each_state_takes_what_the_table_says() {
+fn every_state_follows_the_transition_table() {
     let broken = || Broken("why".to_owned());
     let events = [
         Taken,
@@ -107,7 +107,7 @@ fn each_state_takes_what_the_table_says() {
             let after = before.clone().on(event.clone(), UnixMillis(3_000));
             assert_eq!(after.as_ref().ok().map(|job| job.status), expected, "{status:?} {event:?}");
             let Ok(after) = after else { continue };
-            // The history begins with what was, ends with what is, and moves only with the state.
+            // The history starts with the old one, ends with the present state, and grows only with the state.
             assert!(after.history.starts_with(&before.history), "{status:?} {event:?}");
             assert_eq!(after.history.last().map(|step| step.status), Some(after.status));
             assert_eq!(after.history.len() == before.history.len(), after.status == status);
@@ -157,7 +157,7 @@ fn events() -> impl Strategy<Value = Vec<(JobEvent, i64)>> {
 
 proptest! {
     #[test]
-    fn whatever_happens_progress_only_grows_and_an_end_is_an_end(events in events()) {
+    fn progress_never_decreases_and_final_states_are_final(events in events()) {
         let mut job = job();
         for (event, at) in events {
             let before = job.clone();
@@ -189,7 +189,7 @@ fn a_clock_that_goes_back_leaves_the_history_in_order() {
 }
 
 #[test]
-fn states_are_written_as_the_contract_does() {
+fn states_are_spelt_as_in_the_api() {
     for status in JobStatus::ALL {
         assert_eq!(status.as_str().parse(), Ok(status));
         assert_eq!(json!(status), status.as_str());

@@ -1,4 +1,4 @@
-//! The bodies of `POST /jobs/actions`, right and wrong.
+//! Valid and invalid bodies of `POST /jobs/actions`.
 
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ fn each_fault_is_named() {
 }
 
 #[test]
-fn what_was_sent_comes_back() {
+fn requests_are_echoed_as_sent() {
     let body = json!({"payload": {"type": "scans", "mine": [1]}, "target": "THNGS",
         "input": {"type": "FILE", "contentType": "EXTERNAL_IDS", "key": "gs1:21", "format": "ZIP", "location": "x"},
         "options": [{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true},

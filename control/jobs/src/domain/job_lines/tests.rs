@@ -1,4 +1,4 @@
-//! Files with ids, right and wrong, in one piece and byte by byte.
+//! Valid and invalid files of ids, in one piece and byte by byte.
 
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn files_of_every_make_are_read() {
 }
 
 #[test]
-fn a_bad_line_names_itself_and_ends_nothing() {
+fn an_invalid_line_is_reported_and_reading_continues() {
     let long = "x".repeat(MAX_LINE_BYTES + 1);
     for (text, expected, why) in [
         (
@@ -104,7 +104,7 @@ fn a_bad_line_names_itself_and_ends_nothing() {
 }
 
 #[test]
-fn what_is_no_text_is_told() {
+fn invalid_utf_8_is_reported() {
     for (bytes, kind) in [
         (b"PK\x03\x04\x14\x00".as_slice(), NoText::Zip),
         (b"PK\x05\x06", NoText::Zip),
@@ -145,7 +145,10 @@ proptest! {
     }
 
     #[test]
-    fn parts_of_any_size_say_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..300), step in 1usize..40) {
+    fn chunk_boundaries_do_not_change_the_result(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        step in 1usize..40,
+    ) {
         prop_assert_eq!(read(&bytes, None, step), read(&bytes, None, 1_000));
     }
 

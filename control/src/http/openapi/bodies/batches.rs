@@ -1,4 +1,4 @@
-//! What the operations on batches and their tasks take.
+//! Request bodies of batches and tasks.
 
 use serde_json::{Value, json};
 

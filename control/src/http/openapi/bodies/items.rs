@@ -1,4 +1,4 @@
-//! What the operations on single items take: commissioning and assessment.
+//! Request bodies of commissioning and assessment.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! What outlines at 1:50m do not show: exclaves and islands that are too small for them, and land that two countries
-//! claim.
+//! What outlines at 1:50m do not show: exclaves and islands that are too small, and land that two countries claim.
 
 use super::Candidates;
 use crate::domain::{assessment::spot::CountryCode, geo::distance_km, location::Coordinates};
@@ -65,7 +64,7 @@ const ISLANDS: [Island; 12] = [
     island(&["VN"], 9.97, 104.84, 10.0),
 ];
 
-/// Land that is claimed by two: neither is said to be its country.
+/// Land that two countries claim: neither counts as its country.
 struct Claimed {
     by: [[u8; 2]; 2],
     south: f64,
@@ -85,7 +84,7 @@ const CLAIMED: [Claimed; 4] = [
     Claimed { by: [*b"IL", *b"PS"], south: 32.05, north: 32.16, west: 35.12, east: 35.25 },
 ];
 
-/// What the outlines say, corrected.
+/// Corrects the candidates from the outlines.
 pub(super) fn apply(at: Coordinates, mut found: Candidates) -> Candidates {
     for exclave in &EXCLAVES {
         let middle = Coordinates::new(exclave.latitude, exclave.longitude);

@@ -81,7 +81,7 @@ fn borders_coasts_enclaves_and_seas() {
 }
 
 #[test]
-fn the_packed_form_is_whole() {
+fn packed_outlines_are_complete() {
     let bytes = include_bytes!("../../../../data/countries.bin");
     let world = World::read(bytes).unwrap();
     assert_eq!(world.0.len(), 241);
@@ -90,12 +90,12 @@ fn the_packed_form_is_whole() {
     }
 }
 
-/// The rings of a country as polygons that run on over the date line, for another program to look at.
+/// The rings of a country as polygons that continue across the date line, for a reference program.
 fn polygons(rings: &[Ring]) -> Vec<geo::Polygon> {
     rings.iter().map(|ring| geo::Polygon::new(ring.points.clone().into(), vec![])).collect()
 }
 
-/// `geo` over the same outlines: the point on each turn of the globe, the parity over all rings.
+/// `geo` over the same outlines: the point at each multiple of 360 degrees, the parity over all rings.
 fn is_inside(polygons: &[geo::Polygon], latitude: f64, longitude: f64) -> bool {
     use geo::Contains;
     let holds = |polygon: &&geo::Polygon| {
@@ -126,7 +126,7 @@ fn km_to(rings: &[Ring], latitude: f64, longitude: f64) -> f64 {
 
 /// An independent point-in-polygon agrees on points everywhere, at the date line, the poles and opposite to cities.
 #[test]
-fn random_points_are_where_another_program_says() {
+fn random_points_agree_with_a_reference_program() {
     let polygons: Vec<_> = WORLD.0.iter().map(|(country, rings)| (country, polygons(rings), rings)).collect();
     let mut state = 7_u64;
     let mut unit = || {

@@ -95,7 +95,7 @@ fn dismissed_countries_are_permitted_and_confirmed_cases_stay() {
 }
 
 #[test]
-fn what_was_worse_before_is_remembered_with_the_scan_of_each_half() {
+fn earlier_worse_points_and_level_keep_their_own_scans() {
     let check = |found: Finding, matched: Match, words: &str| {
         assert_eq!(found.matched, matched, "{found:?}");
         assert!(found.reason.contains(words), "{found:?}");

@@ -1,4 +1,4 @@
-//! Certainty as results show it, and the short form in which it is stored.
+//! Certainty as results show it, and its compact stored form.
 
 use serde_json::{Map, Value, json};
 

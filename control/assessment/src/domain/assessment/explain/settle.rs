@@ -1,6 +1,6 @@
-//! What settles a check: a closed list, so that clients can offer the step by its code.
+//! The steps that settle a check: a closed list of codes, so that clients can offer the step.
 
-/// What a person could do to settle a check.
+/// A step by which a person could settle a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settle {
     /// Tag an item that is on display.

@@ -94,14 +94,14 @@ prop_compose! {
     }
 }
 
-/// A duplicate of so many points that some earlier scan brought.
+/// A duplicate with this many points from some earlier scan.
 fn peak(points: u32) -> Peak {
     let by = ByScan { scan: ActionId::new(1, [1; 16]), at: UnixMillis(1) };
     Peak::of_scan(points, Level::Duplicate, by, None)
 }
 
 proptest! {
-    /// What a reason of copies says is what decided: each of its numbers is among the figures, in both forms.
+    /// The reason of a duplicate states what decided: each of its numbers is among the figures, in both forms.
     #[test]
     fn each_number_of_a_reason_is_a_figure(spread in spreads(), settings in settings()) {
         let certainty = Certainty::of(&spread, &settings);
@@ -110,7 +110,7 @@ proptest! {
         for number in numbers_of(&finding.reason) {
             prop_assert!(figures.contains(&number), "{number} of {:?} is not in {figures:?}", finding.reason);
         }
-        // And they do decide: the bar that is named is reached or not as the finding says.
+        // And they do decide: the named threshold is reached or not, as the finding says.
         let is_reached = certainty.points >= certainty.bar;
         if finding.matched != Match::Unknown {
             let is_worse = finding.matched == Match::True || finding.reason.starts_with("It may be");
@@ -145,9 +145,9 @@ proptest! {
         }
     }
 
-    /// The short form holds all that the thresholds of a result do not tell.
+    /// The packed form holds everything that does not follow from the thresholds of a result.
     #[test]
-    fn the_short_form_of_a_certainty_reads_back(
+    fn packed_certainty_round_trips(
         spread in spreads(), settings in settings(), kept in prop::option::of(0..30_u32),
     ) {
         let peak = kept.map(peak);
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn what_settles_a_check_fits_it() {
+fn settling_steps_match_the_check() {
     let codes = |settles: &[Settle]| settles.iter().map(|one| one.code()).collect::<Vec<_>>().join(" ");
     let home = |sessions| Some(Home { region: "CH-Bern".to_owned(), sessions, of: 11 });
     let spread = |sessions| Spread {

@@ -38,7 +38,7 @@ fn judged_by() -> JudgedBy {
 }
 
 #[test]
-fn a_result_is_stored_short_and_reads_back() {
+fn packed_results_round_trip() {
     let (by, scan) = (judged_by(), scan());
     let whole = whole(&by);
     let short = pack(&whole, &by, Some(&scan)).unwrap();
@@ -59,7 +59,7 @@ fn a_result_is_stored_short_and_reads_back() {
 }
 
 #[test]
-fn what_the_scan_does_not_tell_stays_in_the_result() {
+fn members_that_differ_from_the_scan_are_stored_in_the_result() {
     let by = judged_by();
     let whole = whole(&by);
     let elsewhere =
@@ -74,7 +74,7 @@ fn what_the_scan_does_not_tell_stays_in_the_result() {
 }
 
 #[test]
-fn what_would_not_read_back_is_stored_whole() {
+fn results_that_would_not_round_trip_are_stored_whole() {
     let (by, scan) = (judged_by(), scan());
     for (name, value) in [("isDuplicate", json!(false)), ("another", json!(1))] {
         let mut odd = whole(&by);

@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_stored_reads_back_and_is_small(scans in prop::collection::vec(mixed(), 0..150)) {
+    fn stored_profiles_round_trip_and_are_small(scans in prop::collection::vec(mixed(), 0..150)) {
         // Through the store after each scan, as the intake does, and in one go.
         let mut kept = Profile::default();
         for seen in &scans {
@@ -72,7 +72,7 @@ proptest! {
 
     /// A scan that is removed leaves the profile that the others make.
     #[test]
-    fn a_removed_scan_is_as_if_it_never_was(
+    fn removing_a_scan_undoes_it(
         scans in prop::collection::vec(mixed(), 1..150),
         which in any::<prop::sample::Index>(),
     ) {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let _ = Profile::from_bytes(&bytes, &bytes);
         let mut cut = Profile::of(&[Observation {
             at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true, source: Source::Edge,
@@ -122,7 +122,7 @@ fn a_session_is_one_device_in_half_an_hour() {
 }
 
 #[test]
-fn the_best_known_place_counts() {
+fn the_most_accurate_position_counts() {
     let at = Coordinates::new(46.9, 7.4).unwrap();
     let city = Spot::of_address(true, Some(at), Some("CH"), None);
     let sensor = Spot::of_sensor(at, "CH".parse().ok(), None);
@@ -153,7 +153,7 @@ fn the_last_sessions_are_kept() {
 
 /// However many scans come by public keys, the others stay.
 #[test]
-fn public_scans_push_out_nothing() {
+fn public_scans_evict_no_sessions() {
     let seen = |n: i64, agent, source| Observation {
         at: UnixMillis(n * SESSION_MS),
         agent: Some(AgentHash(agent)),

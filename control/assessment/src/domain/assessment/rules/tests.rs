@@ -101,7 +101,7 @@ fn before(countries: &[&str]) -> Spread {
 }
 
 #[test]
-fn what_one_device_saw_inside_and_outside_travels_with_its_owner() {
+fn a_device_seen_inside_and_outside_is_a_traveller() {
     let known = Known { markets: codes(&["DE"]), ..Known::default() };
     let place = Place { countries: &codes(&["FR"]), precision: Precision::GeoIpCity, is_professional: false };
     let with = |countries: &[&str], agents: &[u64], own: u64| {
@@ -320,9 +320,9 @@ fn evidence_of_inspectors() {
     check(&markings(&known, Some(&marked(&[]))).unwrap(), Match::True, "MARKING_MISSING: a, b");
 }
 
-/// One scan inside does not undo 39 outside, whichever device made it.
+/// One scan inside does not outweigh 39 outside, whichever device made it.
 #[test]
-fn one_scan_inside_does_not_undo_many_outside() {
+fn one_scan_inside_the_market_does_not_outweigh_many_outside() {
     let known = Known { markets: codes(&["DE"]), ..Known::default() };
     let place = Place { countries: &codes(&["FR"]), precision: Precision::GeoIpCity, is_professional: false };
     for inside_at in [0, 20, 39] {

@@ -42,7 +42,7 @@ fn spread(scans: &[Observation], trigger: &Trigger) -> Spread {
 }
 
 #[test]
-fn nothing_before_is_nothing() {
+fn no_previous_scans_give_empty_figures() {
     let alone = spread(&[], &trigger(0, 1, Spot::NOWHERE));
     assert_eq!((alone.previous(), alone.outlier, alone.independent_places), (0, None, 0));
     let alone = spread(&[], &trigger(0, 1, city(BERN, "CH")));
@@ -60,7 +60,7 @@ fn the_triggers_own_session_is_not_a_previous_one() {
     let later = Trigger { at: UnixMillis(20 * HOUR + 1), ..counted };
     let found = spread(&scans, &later);
     assert_eq!((found.previous(), found.previous_implicit), (2, 2));
-    // A trigger older than the profile is judged against what was before it.
+    // A trigger older than the profile is judged against earlier sessions.
     let found = spread(&scans, &trigger(15, 9, city(BERN, "CH")));
     assert_eq!((found.previous(), found.previous_implicit), (1, 1));
 }
@@ -348,7 +348,7 @@ proptest! {
         prop_assert!((default - theirs).abs() <= theirs * 1e-6 + 1e-9);
     }
 
-    /// Every point is in the box, and no turn of the globe gives a narrower one.
+    /// Every point is in the box, and no rotation of the globe gives a narrower one.
     #[test]
     fn boxes_are_the_smallest(points in prop::collection::vec(anywhere(), 1..12)) {
         let found = bounding_box(&points).unwrap();
@@ -375,17 +375,20 @@ proptest! {
     }
 
     #[test]
-    fn figures_do_not_go_by_the_order_of_arrival(scans in prop::collection::vec(scans(), 0..60), turn in 0..60_usize) {
+    fn figures_do_not_depend_on_the_order_of_arrival(
+        scans in prop::collection::vec(scans(), 0..60),
+        turn in 0..60_usize,
+    ) {
         let mut turned = scans.clone();
         turned.rotate_left(if scans.is_empty() { 0 } else { turn % scans.len() });
         let judged = trigger(25, 7, city(BERN, "CH"));
         prop_assert_eq!(spread(&scans, &judged), spread(&turned, &judged));
     }
 
-    /// Another session never takes a phone away: the largest set by another way, which looks at every triple.
+    /// Another session never lowers the number of phones; compared with an exhaustive search over triples.
     #[test]
-    fn phones_alike_are_a_set_that_only_grows(scans in prop::collection::vec(scans(), 0..40), more in scans()) {
-        // Another scan of a session that is there may tell better where it was.
+    fn the_set_of_similar_phones_only_grows(scans in prop::collection::vec(scans(), 0..40), more in scans()) {
+        // Another scan of an existing session may improve its position.
         prop_assume!(!Profile::of(&scans).holds(more.source, SessionKey::of(more.at, more.agent)));
         let judged = trigger(25, 7, city(BERN, "CH"));
         let before = spread(&scans, &judged);

@@ -1,4 +1,4 @@
-//! The rule of duplicates: its points, its gate, and what its reasons name.
+//! The check for duplicates: its points, its gate, and what its reasons name.
 
 use super::{super::*, check, code};
 use crate::domain::assessment::{
@@ -7,7 +7,7 @@ use crate::domain::assessment::{
     spread::{Home, Spread},
 };
 
-/// A spread with so many countries, places and devices, after four sessions.
+/// A spread with this many countries, places and devices, after four sessions.
 fn spread(countries: usize, places: usize, agents: usize) -> Spread {
     let letters = ["AT", "BE", "CH", "DE", "FR", "GB"];
     Spread {
@@ -167,9 +167,9 @@ fn a_duplicate_has_enough_scans_points_and_an_open_gate() {
     assert_eq!(duplicate(&two, &settings).0.matched, Match::False);
 }
 
-/// Most sessions in one region: suspected, with the figures, whatever the points.
+/// With most sessions in one region the item is only suspected, whatever the points.
 #[test]
-fn what_is_mostly_in_one_region_is_suspected() {
+fn a_majority_in_one_region_limits_the_verdict_to_suspected() {
     let at_home = |sessions: usize, of: usize| Spread {
         home: Some(Home { region: "CH-Bern".to_owned(), sessions, of }),
         ..spread(4, 4, 5)
@@ -188,7 +188,7 @@ fn what_is_mostly_in_one_region_is_suspected() {
         (at_home(6, 10), share(0.6), Match::True, false, "DUPLICATE with 10"),
         (at_home(10, 10), share(1.0), Match::True, false, "DUPLICATE with 10"),
         (at_home(1, 10), share(0.0), Match::False, true, "MOSTLY_IN_ONE_REGION"),
-        // It says nothing where there is nothing to suspect.
+        // It has no effect if there is nothing to suspect.
         (
             Spread { countries: BTreeSet::new(), country_halves: 0, ..at_home(9, 10) },
             share(0.5),
@@ -206,7 +206,7 @@ fn what_is_mostly_in_one_region_is_suspected() {
 
 /// Many devices at one place are visitors of a shop window, or copies that one town buys: the reason names what settles it.
 #[test]
-fn what_may_be_on_display_is_named() {
+fn a_possible_display_piece_is_named_in_the_reason() {
     let cases = [(9, 10, 5, true), (9, 9, 5, false), (9, 10, 4, false), (5, 10, 5, false)];
     for (sessions, previous, agents, is_named) in cases {
         let home = Some(Home { region: "CH-Bern".to_owned(), sessions, of: 11 });
