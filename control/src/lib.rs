@@ -4,7 +4,6 @@ pub mod app;
 pub mod cli;
 pub mod config;
 pub mod domain;
-pub use ::kernel::error;
 pub mod failure;
 mod follow;
 pub mod geo;
@@ -20,3 +19,5 @@ pub mod system;
 pub mod telemetry;
 pub mod tls;
 pub mod worker;
+
+pub use ::kernel::error;

@@ -1,6 +1,6 @@
 //! Reads the bodies of creates and updates of products and Thngs.
 //!
-//! Every fault is named; read-only and unknown members are ignored, `null` counts as absent (decisions 1).
+//! Every fault is named; read-only and unknown members are ignored, `null` counts as absent.
 
 use std::str::FromStr;
 

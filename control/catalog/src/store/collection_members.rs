@@ -88,7 +88,7 @@ pub async fn forget_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Resul
     execute(tx, FORGET_THNG, [account.as_str(), thng.as_str()], None).await.map(|_| ())
 }
 
-/// Adds those of some ids that are collections of the account; [`super::accounts::lock`] first.
+/// Adds those of some ids that are collections of the account; `accounts::lock` of `tenants` first.
 pub async fn add_collections(
     tx: &mut Tx,
     account: AccountId,

@@ -44,7 +44,7 @@ pub mod write_probe;
 
 pub use self::{pool::PoolState, schema::SchemaError};
 
-/// Longest run of a statement (design: push, 8).
+/// Longest run of a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest pause within a transaction: a replica that sleeps in the middle of one holds up nobody for longer.

@@ -279,7 +279,7 @@ async fn json<T: DeserializeOwned>(response: Response) -> Result<T, RequestError
         .map_err(|error| RequestError::Unreachable(format!("the answer is not one of the API: {error}")))
 }
 
-/// The next page's URL of a `Link` header: percent-encoded as a whole between the brackets (decisions 2).
+/// The next page's URL of a `Link` header: percent-encoded as a whole between the brackets.
 ///
 /// Scheme and host are always the base's: a key goes nowhere else.
 fn next_page(base: &Url, link: &str) -> Option<Url> {

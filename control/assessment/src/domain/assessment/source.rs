@@ -1,4 +1,4 @@
-//! Who reported a scan, and so how much of it is believed (design: assessment, "Whom to believe").
+//! Who reported a scan, and so how much of it is believed.
 
 use std::net::IpAddr;
 
