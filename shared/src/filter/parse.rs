@@ -81,10 +81,6 @@ impl Parser<'_> {
             return Err(self.fault("expected the name of a field"));
         }
         let negated = self.take('!');
-        // It is printed as a negation around the term, which is one level more.
-        if negated && depth == MAX_DEPTH {
-            return Err(self.fault(format!("nested deeper than {MAX_DEPTH}")));
-        }
         let operator = self.operator()?;
         let value = Value::new(self.value()?);
         let mut branches = vec![Expr::Term(Term { field: field.clone(), operator, value })];
@@ -92,6 +88,10 @@ impl Parser<'_> {
             self.count_term()?;
             let value = Value::new(self.value()?);
             branches.push(Expr::Term(Term { field: field.clone(), operator, value }));
+        }
+        // Printed, a negation stands around the term, and parentheses around several values: one level more each.
+        if depth + usize::from(negated) + usize::from(branches.len() > 1) > MAX_DEPTH {
+            return Err(self.fault(format!("nested deeper than {MAX_DEPTH}")));
         }
         let term = one_or(branches, Expr::Or);
         Ok(if negated { Expr::Not(Box::new(term)) } else { term })

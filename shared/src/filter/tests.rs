@@ -81,7 +81,10 @@ fn faults_have_a_place() {
         (&format!("{}a=1{}", "(".repeat(17), ")".repeat(17)), 18, "nested deeper than 16"),
         (&format!("{}a=1", "!".repeat(17)), 18, "nested deeper than 16"),
         // Printed, it has one negation more in front.
-        (&format!("{}a!=1", "!".repeat(16)), 19, "nested deeper than 16"),
+        (&format!("{}a!=1", "!".repeat(16)), 21, "nested deeper than 16"),
+        // Printed, it has parentheses around the values; with both, it is two levels deeper.
+        (&format!("{}a=1|2", "!".repeat(16)), 22, "nested deeper than 16"),
+        (&format!("{}a!=1|2", "!".repeat(15)), 22, "nested deeper than 16"),
         (&["a=1"; 65].join("&"), 257, "more than 64 conditions"),
         (&format!("a={}", "x".repeat(4_095)), 1, "at most 4096 bytes"),
     ] {
@@ -90,6 +93,10 @@ fn faults_have_a_place() {
         assert!(fault.what.contains(what), "{text}: {fault}");
     }
     assert!(format!("{}a=1{}", "(".repeat(16), ")".repeat(16)).parse::<Expr>().is_ok());
+    for deepest in [format!("{}a=1|2", "!".repeat(15)), format!("{}a!=1|2", "!".repeat(14))] {
+        let filter = deepest.parse::<Expr>().unwrap();
+        assert_eq!(filter.to_string().parse::<Expr>(), Ok(filter), "{deepest}");
+    }
     assert!(["a=1"; 64].join("&").parse::<Expr>().is_ok());
     let fault = "name=x&color".parse::<Expr>().unwrap_err().to_string();
     assert_eq!(fault, "expected one of = ~ < > <= >= at character 13");
