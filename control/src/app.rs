@@ -11,9 +11,9 @@ use shared::{
 use crate::{
     metrics::{JobMetrics, Metrics},
     publish::{
+        egress::EgressClient,
         feed::{self, Feed},
         hub::Hub,
-        outward::Outward,
         writer::{self, WriterTask},
     },
     service::{
@@ -59,7 +59,7 @@ pub struct Parts {
     /// How many connections and uploads there may be.
     pub capacity: CapacityLimits,
     /// Sends requests to addresses that somebody gave.
-    pub outward: Outward,
+    pub egress: EgressClient,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// Keys of edges.
@@ -83,7 +83,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let assessment_groups =
         AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone(), hub.clone());
     let app = App {
-        outward: parts.outward,
+        egress: parts.egress,
         webhooks: Webhooks::default(),
         reactions: Reactions::default(),
         streams: Streams::default(),

@@ -20,7 +20,7 @@ use crate::{
     http::{self, ApiListeners, internal},
     live::{self, BrokerListeners},
     publish::{
-        outward::{Outward, SystemLookup},
+        egress::{EgressClient, SystemLookup},
         publisher::{Publisher, PublisherConfig},
         publisher_stats::PublisherStats,
         replica::Replica,
@@ -146,7 +146,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         blobs,
         geo_ip: geo.clone().map(|geo| Arc::new(geo) as Arc<dyn GeoIp>),
         trusted_proxies: config.trusted_proxies.clone(),
-        outward: Outward::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
+        egress: EgressClient::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
         capacity: config.capacity.clone(),

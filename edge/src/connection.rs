@@ -122,12 +122,12 @@ impl Drop for InFlight {
 /// A connection is polled for each request. Its timers and the shutdown signal are not, because each poll of them
 /// takes locks that all connections share.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct ColdPathWaker {
     is_due: AtomicBool,
     task: AtomicWaker,
 }
 
-impl Aside {
+impl ColdPathWaker {
     /// The cold path is due for its first poll.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { is_due: AtomicBool::new(true), task: AtomicWaker::new() })
@@ -153,7 +153,7 @@ impl Aside {
     }
 }
 
-impl Wake for Aside {
+impl Wake for ColdPathWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -174,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn cold_path_is_polled_only_after_wake() {
-        let (aside, token) = (Aside::new(), CancellationToken::new());
+        let (aside, token) = (ColdPathWaker::new(), CancellationToken::new());
         let waker = Waker::from(aside.clone());
         let mut cancelled = pin!(token.cancelled());
         let (mut known, mut polls, mut looks) = (None, 0, 0);

@@ -43,7 +43,7 @@ use crate::{
     proxy::Proxy,
     response::{self, Body, Errors, Unknown},
     route::{self, Ask, Route},
-    rules::{EdgeRule, Scene, Sources},
+    rules::{EdgeRule, RequestFacts, Sources},
     scans::{Fired, Recorder, Scan},
     sync::SyncStatus,
 };
@@ -347,7 +347,7 @@ impl<B: Backing> App<B> {
             self.cache.with_rules(account, |rules| {
                 let now = *at.insert(self.clock.now());
                 let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
-                rules.decide(&Scene::new(served, request.headers(), client.ip, now, sources))
+                rules.decide(&RequestFacts::new(served, request.headers(), client.ip, now, sources))
             })
         });
         let (rule, target) = match decided.flatten() {

@@ -23,6 +23,7 @@ mod metrics;
 mod origins;
 mod pages;
 mod proxy;
+mod read_budget;
 mod response;
 mod route;
 mod rules;
@@ -31,7 +32,6 @@ mod server;
 mod sync;
 mod tls;
 mod trust;
-mod turns;
 mod workers;
 
 pub use self::{

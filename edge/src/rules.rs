@@ -80,7 +80,7 @@ pub(crate) fn read(rules: &AccountRules) -> Result<Option<RuleSet>, String> {
 
 impl RuleSet {
     /// The first rule that holds, and where it leads.
-    pub(crate) fn decide(&self, scene: &Scene<'_>) -> Option<(Arc<EdgeRule>, HeaderValue)> {
+    pub(crate) fn decide(&self, scene: &RequestFacts<'_>) -> Option<(Arc<EdgeRule>, HeaderValue)> {
         let hit = self.0.first(scene)?;
         let location = match &hit.made.destination {
             Destination::Own => scene.served.location.clone(),
@@ -93,7 +93,7 @@ impl RuleSet {
 }
 
 /// Facts about one request; expensive ones are computed once, when a rule asks for them.
-pub(crate) struct Scene<'a> {
+pub(crate) struct RequestFacts<'a> {
     served: &'a Served,
     headers: &'a HeaderMap,
     ip: IpAddr,
@@ -113,7 +113,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) geo: &'a dyn GeoIp,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> RequestFacts<'a> {
     /// A request for a redirection.
     pub(crate) fn new(
         served: &'a Served,
@@ -145,7 +145,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-impl Facts for Scene<'_> {
+impl Facts for RequestFacts<'_> {
     fn text(&self, field: Text) -> Option<&str> {
         let record = self.record();
         match field {

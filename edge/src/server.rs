@@ -32,10 +32,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     backing::Backing,
     config::Limits,
-    connection::{Activity, Aside, Client, InFlight},
+    connection::{Activity, Client, ColdPathWaker, InFlight},
     handler::App,
     metrics::Metrics,
-    turns::Turns,
+    read_budget::ReadBudget,
 };
 
 /// Wait after a failed accept: descriptors come back when connections end.
@@ -46,9 +46,9 @@ const WAITING: usize = 4_096;
 /// Wait between two checks of the first bytes, when fewer than three have arrived.
 const SNIFF_PAUSE: Duration = Duration::from_millis(5);
 /// Close timeout of an idle connection.
-const GOODBYE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Drain grace: how long idle connections stay open at shutdown, so that requests on their way arrive.
-const FAREWELL: Duration = Duration::from_millis(250);
+const DRAIN_GRACE: Duration = Duration::from_millis(250);
 /// Bytes that hyper reads at a time; the least buffer it takes.
 const READ_BYTES: usize = 8 << 10;
 /// Read budget of an HTTP/2 connection: some hundred requests.
@@ -156,13 +156,13 @@ impl<B: Backing> Server<B> {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
                 let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.serve(TokioIo::new(Turns::new(stream, self.turn(is_h2))), client, is_h2).await;
+                self.serve(TokioIo::new(ReadBudget::new(stream, self.turn(is_h2))), client, is_h2).await;
             }
             None => {
                 // A silent client must not delay the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
                 let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
-                self.serve(TokioIo::new(Turns::new(stream, self.turn(is_h2))), client, is_h2).await;
+                self.serve(TokioIo::new(ReadBudget::new(stream, self.turn(is_h2))), client, is_h2).await;
             }
         }
     }
@@ -177,7 +177,7 @@ impl<B: Backing> Server<B> {
     async fn hurry<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let stop = async {
             self.shutdown.cancelled().await;
-            sleep(FAREWELL).await;
+            sleep(DRAIN_GRACE).await;
         };
         tokio::select! {
             biased;
@@ -233,7 +233,7 @@ impl<B: Backing> Server<B> {
                 .serve_connection(io, service);
             // A request may be on its way on an idle connection: it is answered, and the response closes the
             // connection.
-            watch(connection, &activity, limits, &self.shutdown, FAREWELL).await;
+            watch(connection, &activity, limits, &self.shutdown, DRAIN_GRACE).await;
         }
     }
 }
@@ -256,7 +256,7 @@ async fn watch<C: GracefulConnection>(
     let mut connection = pin!(connection);
     let mut cancelled = pin!(shutdown.cancelled());
     let mut look = pin!(sleep(limits.header_timeout));
-    let (aside, mut known) = (Aside::new(), None);
+    let (aside, mut known) = (ColdPathWaker::new(), None);
     let waker = Waker::from(aside.clone());
     let (mut seen, mut quiet_looks, mut stuck_looks) = ((0, 0), 0, 0);
     let patience = loop {
@@ -277,7 +277,7 @@ async fn watch<C: GracefulConnection>(
             Turn::Stop => {
                 activity.end();
                 // Without a request so far there is nothing to finish.
-                break if activity.counts().0 == 0 { GOODBYE } else { limits.drain_timeout };
+                break if activity.counts().0 == 0 { CLOSE_TIMEOUT } else { limits.drain_timeout };
             }
             Turn::Look => {
                 let counts = activity.counts();
@@ -286,7 +286,7 @@ async fn watch<C: GracefulConnection>(
                 quiet_looks = if is_same && is_idle { quiet_looks + 1 } else { 0 };
                 stuck_looks = if is_same && !is_idle { stuck_looks + 1 } else { 0 };
                 if counts.0 == 0 || quiet_looks == 2 || stuck_looks == 4 {
-                    break GOODBYE;
+                    break CLOSE_TIMEOUT;
                 }
                 seen = counts;
                 look.as_mut().reset(Instant::now() + limits.idle_timeout / 2);

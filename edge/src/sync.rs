@@ -12,7 +12,7 @@ use shared::{
     time::{Clock, UnixMillis},
     wire::{
         PROTOCOL,
-        ack_pace::AckPace,
+        ack_limiter::AckLimiter,
         stream::{Hello, Rejected, Start, ToControl, ToEdge, Welcome},
     },
 };
@@ -263,7 +263,7 @@ struct Link<'a, B: Backing> {
     follower: &'a Follower<B>,
     connected: bool,
     rejected: Vec<Rejected>,
-    ack_pace: AckPace,
+    ack_pace: AckLimiter,
     /// Events wait until then, to be acknowledged together.
     ack_due: Option<Instant>,
     /// Since when a gap waits to be mended.
@@ -272,7 +272,7 @@ struct Link<'a, B: Backing> {
 
 impl<'a, B: Backing> Link<'a, B> {
     fn new(follower: &'a Follower<B>) -> Self {
-        let ack_pace = AckPace::new(Instant::now().into_std());
+        let ack_pace = AckLimiter::new(Instant::now().into_std());
         Self { follower, connected: false, rejected: Vec::new(), ack_pace, ack_due: None, resyncing: None }
     }
 

@@ -13,7 +13,7 @@ use control::{
     app::{Parts, compose},
     domain::access::{Actor, ActorKind, UserRights},
     publish::{
-        outward::{Outward, SystemLookup},
+        egress::{EgressClient, SystemLookup},
         writer::WriterTask,
     },
     service::{
@@ -215,7 +215,7 @@ impl TestApp {
             geo_ip: Some(Arc::new(bern()?)),
             // Networks for documentation (RFC 5737): no test connects from there unasked.
             trusted_proxies: "192.0.2.0/24".parse()?,
-            outward: outward()?,
+            egress: egress()?,
             limits: Limits::default(),
             capacity: CapacityLimits::default(),
             jobs_kept: None,
@@ -246,10 +246,10 @@ impl TestApp {
 ///
 /// # Errors
 /// TLS cannot be set up.
-pub fn outward() -> anyhow::Result<Outward> {
+pub fn egress() -> anyhow::Result<EgressClient> {
     // The second call finds the provider there.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Outward::new(true, Arc::new(SystemLookup::default())).map_err(anyhow::Error::msg)
+    EgressClient::new(true, Arc::new(SystemLookup::default())).map_err(anyhow::Error::msg)
 }
 
 /// A geography in which 203.0.113.0/24 is Bern (RFC 5737), and nothing is anywhere else.

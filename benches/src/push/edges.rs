@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use mio::{Events, Interest, Poll, Token};
 use shared::wire::{
     PROTOCOL,
-    ack_pace::AckPace,
+    ack_limiter::AckLimiter,
     frame::{self, Decoder},
     internal::{STREAM_PATH, STREAM_UPGRADE},
     stream::{Hello, Start, ToControl, ToEdge},
@@ -41,7 +41,7 @@ struct Edge {
     io: mio::net::TcpStream,
     decoder: Decoder<ToEdge>,
     applied: u64,
-    pace: AckPace,
+    pace: AckLimiter,
     owes: bool,
     /// A heartbeat asks for an answer, at once.
     is_asked: bool,
@@ -132,7 +132,7 @@ impl Edge {
         };
         io.set_nonblocking(true)?;
         let io = mio::net::TcpStream::from_std(io);
-        Ok(Self { io, decoder, applied, pace: AckPace::new(Instant::now()), owes: false, is_asked: true })
+        Ok(Self { io, decoder, applied, pace: AckLimiter::new(Instant::now()), owes: false, is_asked: true })
     }
 
     /// Takes what is there.

@@ -20,7 +20,7 @@ use crate::{
     config::{FileStore, Place},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
-    publish::outward::{Outward, SystemLookup},
+    publish::egress::{EgressClient, SystemLookup},
     serve,
     service::{
         capacity::CapacityLimits,
@@ -94,7 +94,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
         // Nothing is sent from here: `control serve` does.
-        outward: Outward::new(false, Arc::new(SystemLookup::default()))
+        egress: EgressClient::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: Limits::default(),
         capacity: CapacityLimits::default(),

@@ -89,8 +89,8 @@ impl From<Webhook> for WebhookDocument {
             common: CommonDocument::new(webhook.stamp, details.common, false),
             name: webhook.name,
             url: details.url,
-            types: details.hears.types,
-            condition: details.hears.condition,
+            types: details.subscription.types,
+            condition: details.subscription.condition,
             ordered: details.ordered,
             status: webhook.status.as_str(),
             reason: webhook.reason,
@@ -254,7 +254,7 @@ pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<We
 }
 
 pub(super) fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
-    WebhookChange::parse(body, purpose, app.outward.allows_loopback())
+    WebhookChange::parse(body, purpose, app.egress.allows_loopback())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))
 }
 

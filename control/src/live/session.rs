@@ -38,7 +38,7 @@ use crate::{
         context::Origin,
     },
     error::ServiceError,
-    publish::channels::{Delivery, Ear},
+    publish::channels::{Delivery, Subscriber},
     service::{
         App, access, capacity,
         connections::{self, Connection, Ended},
@@ -65,7 +65,7 @@ const WAITING: usize = 1_000;
 pub(super) const MAX_UNRELEASED: u16 = 100;
 
 /// Time between two signs of life below MQTT, where silence would end the connection.
-const KNOCK: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Messages that go out in one write.
 const BURST: usize = 64;
@@ -116,7 +116,7 @@ pub(super) struct Session<L> {
     pub(super) key: [u8; 32],
     pub(super) ip: Option<IpAddr>,
     pub(super) connection: Connection,
-    pub(super) ear: Ear,
+    pub(super) ear: Subscriber,
     pub(super) subscriptions: HashMap<String, Heard>,
     pub(super) filters: HashMap<u64, String>,
     pub(super) next_subscription: u64,
@@ -261,7 +261,7 @@ async fn run<L: Link>(
     limits: Limits,
 ) {
     let Admitted { actor, key, connection, assigned } = admitted;
-    let (ear, waiting) = Ear::new(WAITING);
+    let (ear, waiting) = Subscriber::new(WAITING);
     let wanted = connect.keep_alive;
     let keep_alive = if (1..=MAX_KEEP_ALIVE_SECS).contains(&wanted) { wanted } else { MAX_KEEP_ALIVE_SECS };
     let max_message = connect.properties.get_maximum_packet_size();
@@ -297,7 +297,7 @@ async fn run<L: Link>(
     if let (Some(will), false) = (session.will.take(), matches!(end, End::Normal)) {
         session.publish_will(&will).await;
     }
-    session.farewell(&end).await;
+    session.send_disconnect(&end).await;
     connections::close(&app, &actor, &id).await;
 }
 
@@ -317,7 +317,7 @@ impl<L: Link> Session<L> {
             Err(end) => return end,
         }
         let mut heard_at = Instant::now();
-        let mut knock = tokio::time::interval_at(Instant::now() + KNOCK, KNOCK);
+        let mut knock = tokio::time::interval_at(Instant::now() + KEEP_ALIVE_INTERVAL, KEEP_ALIVE_INTERVAL);
         loop {
             loop {
                 match packets::take(&mut self.buffer, MAX_PACKET, self.version) {
@@ -469,7 +469,7 @@ impl<L: Link> Session<L> {
     }
 
     /// Sends the reason for the end to clients that can receive one, and closes.
-    async fn farewell(&mut self, end: &End) {
+    async fn send_disconnect(&mut self, end: &End) {
         if let (End::Ours(reason), 5) = (end, self.version) {
             // The client may be gone.
             let _ = self.send(&DisconnectPacket::new(*reason)).await;

@@ -11,7 +11,7 @@ use super::publishing::{ignored, problem, write};
 use crate::{
     domain::{access::Actor, context::Origin, topic::Topic},
     error::ServiceError,
-    publish::channels::Ear,
+    publish::channels::Subscriber,
     service::{
         App,
         connections::{self, Ended},
@@ -52,7 +52,7 @@ pub async fn serve(
         }
     };
     app.connections.metrics.connected.inc();
-    let (ear, mut waiting) = Ear::new(WAITING);
+    let (ear, mut waiting) = Subscriber::new(WAITING);
     let subscribed = live::channel(&app, &actor, &topic).await;
     let _subscription = match subscribed {
         Ok((channel, limit)) => {

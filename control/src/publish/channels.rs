@@ -67,13 +67,13 @@ pub struct Delivery {
 
 /// The receiving end of a connection.
 #[derive(Debug, Clone)]
-pub struct Ear {
+pub struct Subscriber {
     sender: mpsc::Sender<Delivery>,
     /// Cancelled when the connection did not take its messages in time: one was lost.
     pub overflow: CancellationToken,
 }
 
-impl Ear {
+impl Subscriber {
     /// A receiver with a queue of this many messages.
     #[must_use]
     pub fn new(waiting: usize) -> (Self, mpsc::Receiver<Delivery>) {
@@ -87,7 +87,7 @@ struct Entry {
     id: u64,
     subscription: u64,
     limit: Limit,
-    ear: Ear,
+    ear: Subscriber,
 }
 
 type Table = HashMap<(AccountId, Channel), Vec<Entry>>;
@@ -134,7 +134,7 @@ impl Channels {
         channel: Channel,
         limit: Limit,
         subscription: u64,
-        ear: Ear,
+        ear: Subscriber,
     ) -> Subscription {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let key = (account, channel);
@@ -219,7 +219,7 @@ mod tests {
     fn channels_belong_to_one_account_and_end_with_their_subscription() {
         let channels = Channels::default();
         let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
-        let (ear, mut heard_by) = Ear::new(2);
+        let (ear, mut heard_by) = Subscriber::new(2);
         let actions = || Channel::Actions(About::Anything, Some("scans".to_owned()));
         let kept = channels.subscribe(one, actions(), Limit::Account, 7, ear.clone());
         assert_eq!(channels.tell(other, actions(), Some(("", None)), heard), (0, 0));
@@ -237,8 +237,8 @@ mod tests {
         let channels = Channels::default();
         let account = AccountId::new(1, [1; 16]);
         let channel = || Channel::Properties(Owner::Thng, "t".to_owned());
-        let (slow, _heard_by) = Ear::new(1);
-        let (quick, mut heard_by) = Ear::new(10);
+        let (slow, _heard_by) = Subscriber::new(1);
+        let (quick, mut heard_by) = Subscriber::new(10);
         let _kept = [
             channels.subscribe(account, channel(), Limit::Account, 1, slow.clone()),
             channels.subscribe(account, channel(), Limit::Account, 2, quick.clone()),
@@ -254,7 +254,7 @@ mod tests {
         let channels = Channels::default();
         let account = AccountId::new(1, [1; 16]);
         let channel = || Channel::Actions(About::Anything, None);
-        let (ear, _heard_by) = Ear::new(10);
+        let (ear, _heard_by) = Subscriber::new(10);
         let _kept = channels.subscribe(account, channel(), Limit::Itself("ME".to_owned()), 1, ear);
         assert_eq!(channels.tell(account, channel(), Some(("OTHER", None)), heard), (0, 0));
         assert_eq!(channels.tell(account, channel(), Some(("ME", None)), heard), (1, 0));

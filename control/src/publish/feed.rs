@@ -9,7 +9,7 @@ use shared::time::{Clock, UnixMillis};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{channels::Channels, telling::Teller};
+use super::{channels::Channels, dispatch::Dispatcher};
 use crate::{
     domain::event::{Event, Position, Recorded},
     metrics::FeedMetrics,
@@ -208,8 +208,8 @@ impl Feed {
         Ok(is_full)
     }
 
-    fn teller(&self) -> Teller<'_> {
-        Teller { channels: &self.0.channels, metrics: &self.0.metrics }
+    fn teller(&self) -> Dispatcher<'_> {
+        Dispatcher { channels: &self.0.channels, metrics: &self.0.metrics }
     }
 
     /// Delivers actions of jobs and changes of redirections, in chunks.

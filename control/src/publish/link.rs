@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Time between two tries to reach a server that is away, and how long one of them may take.
-const KNOCK: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(1));
+const RETRY_BACKOFF: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(1));
 
 /// The eviction policy of a server, if it can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,9 +134,9 @@ impl Link {
 /// Tries again and again until Redis takes a connection and answers.
 pub(super) async fn until_answers(url: &RedisUrl, ca: Option<&[u8]>) {
     loop {
-        tokio::time::sleep(KNOCK.0).await;
+        tokio::time::sleep(RETRY_BACKOFF.0).await;
         let knock = async { Link::connect(url, ca).await?.eviction_policy().await };
-        if let Ok(Ok(_)) = tokio::time::timeout(KNOCK.1, knock).await {
+        if let Ok(Ok(_)) = tokio::time::timeout(RETRY_BACKOFF.1, knock).await {
             return;
         }
     }

@@ -1,13 +1,14 @@
 //! Distribution of committed changes: to edges by the writer and the change stream, to subscribers by the event feed.
 
+pub mod batch_size;
 pub mod channels;
+mod dispatch;
+pub mod egress;
 pub mod feed;
 pub mod hub;
 mod link;
 mod members;
 pub mod messages;
-pub mod outward;
-pub mod pace;
 pub mod publisher;
 pub mod publisher_stats;
 mod rebuild;
@@ -16,7 +17,6 @@ pub mod ring;
 mod scripts;
 mod session;
 mod spread;
-mod telling;
 mod timing;
 mod view;
 pub mod writer;

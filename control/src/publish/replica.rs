@@ -35,7 +35,7 @@ const HELD: Duration = Duration::from_secs(5);
 
 /// Edges are sent only to replicas that renewed their lease within this time: one interval, and half of one for
 /// writing and reading. A frozen replica holds no edges any more and would otherwise be the first to get some.
-const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
+const ALIVE_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// How long acknowledgements are published immediately after a call of a replica that waits.
 const TELL_AT_ONCE: Duration = Duration::from_secs(3);
@@ -115,14 +115,14 @@ pub struct Replica {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Running {
     id: Arc<str>,
-    /// Whether it renewed its lease within [`HEARD_WITHIN`].
+    /// Whether it renewed its lease within [`ALIVE_WITHIN`].
     is_heard: bool,
 }
 
 impl Running {
     fn new((id, left_ms): (Arc<str>, i64)) -> Self {
         let silence_ms = i64::try_from(HELD.as_millis()).unwrap_or(i64::MAX).saturating_sub(left_ms);
-        Self { id, is_heard: u128::try_from(silence_ms).unwrap_or(0) <= HEARD_WITHIN.as_millis() }
+        Self { id, is_heard: u128::try_from(silence_ms).unwrap_or(0) <= ALIVE_WITHIN.as_millis() }
     }
 }
 

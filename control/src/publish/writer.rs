@@ -14,7 +14,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{feed::Feed, hub::Hub, pace::Pace};
+use super::{batch_size::AdaptiveBatchSize, feed::Feed, hub::Hub};
 use crate::{
     error::ServiceError,
     metrics::WriterMetrics,
@@ -60,7 +60,7 @@ pub struct Writer {
     urgent: mpsc::Sender<Work>,
     bulk: mpsc::Sender<Work>,
     metrics: WriterMetrics,
-    pace: Arc<Pace>,
+    pace: Arc<AdaptiveBatchSize>,
 }
 
 /// The other end of a [`Writer`], to be run once.
@@ -89,7 +89,7 @@ impl Writer {
 
     /// How much of an import one step takes.
     #[must_use]
-    pub fn pace(&self) -> &Arc<Pace> {
+    pub fn pace(&self) -> &Arc<AdaptiveBatchSize> {
         &self.pace
     }
 

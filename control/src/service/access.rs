@@ -11,7 +11,7 @@ use shared::problem::Code;
 
 use super::{
     App,
-    rounds::{Rounds, of_all},
+    batcher::{Batcher, of_all},
 };
 use crate::{
     domain::{
@@ -51,7 +51,7 @@ const MOST_KNOWN: usize = 10_000;
 /// Unknown keys are not cached: a new key is valid at once.
 #[derive(Clone)]
 pub struct KeyLookups {
-    rounds: Rounds<[u8; 32], Result<Option<Actor>, StoreError>>,
+    rounds: Batcher<[u8; 32], Result<Option<Actor>, StoreError>>,
     known: Arc<Mutex<Known>>,
 }
 
@@ -104,7 +104,7 @@ impl KeyLookups {
             }
         };
         Self {
-            rounds: Rounds::new(
+            rounds: Batcher::new(
                 LOOKUP_LANES,
                 LOOKUP_LANES,
                 |_| None,

@@ -14,7 +14,7 @@ use crate::{
     domain::access::{Actor, ActorKind},
     error::ServiceError,
     publish::writer::{BULK_LANE, Lane, URGENT_LANE},
-    service::rounds,
+    service::batcher,
 };
 
 /// Most connections of the API: those of browsers, programs and WebSockets.
@@ -51,7 +51,7 @@ const PINGS: usize = 16;
 const LOOKUPS: usize = 8;
 
 /// Property writes that may wait.
-const PROPERTY_WRITES: usize = rounds::MAX_WAITING;
+const PROPERTY_WRITES: usize = batcher::MAX_WAITING;
 
 /// How many connections and uploads there may be.
 #[derive(Debug, Clone, PartialEq, Eq)]

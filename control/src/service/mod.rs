@@ -9,6 +9,7 @@ pub mod actions;
 pub mod applications;
 pub mod assessment;
 pub mod base_urls;
+mod batcher;
 pub mod batches;
 pub mod bulk;
 pub mod capacity;
@@ -19,6 +20,7 @@ pub mod connections;
 pub mod edge_keys;
 pub mod events;
 pub mod export;
+pub mod fan_out;
 pub mod files;
 pub mod followers;
 pub mod idempotency;
@@ -37,12 +39,10 @@ pub mod property_group;
 pub mod reactions;
 pub mod redirections;
 pub mod references;
-pub mod room;
-mod rounds;
+pub mod remaining_capacity;
 pub mod rules;
 pub mod scopes;
 pub mod seed;
-pub mod share_out;
 pub mod tasks;
 pub mod tenants;
 pub mod thng_keys;
@@ -60,7 +60,7 @@ use self::{connections::Connections, intake::Counters, passwords::Passwords};
 use crate::{
     error::ServiceError,
     metrics::{JobMetrics, Metrics},
-    publish::{feed::Feed, hub::Hub, outward::Outward, writer::Writer},
+    publish::{egress::EgressClient, feed::Feed, hub::Hub, writer::Writer},
     store::{Db, blobs::Blobs, log, secrets},
 };
 
@@ -118,7 +118,7 @@ pub struct App {
     /// The event feed for subscribers.
     pub feed: Feed,
     /// Sends requests to addresses that somebody gave.
-    pub outward: Outward,
+    pub egress: EgressClient,
     /// What workers of webhooks share.
     pub webhooks: webhooks::Webhooks,
     /// What workers of reactions share.

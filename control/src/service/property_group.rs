@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shared::{id::AccountId, time::Clock};
 
 use super::{
+    batcher::{Batcher, of_all},
     properties::not_found,
-    rounds::{Rounds, of_all},
 };
 use crate::{
     domain::{
@@ -50,7 +50,7 @@ type Answer = Result<Vec<Point>, ServiceError>;
 
 /// Handle of the writes that wait; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct PropertyGroups(Rounds<Request, Answer>);
+pub struct PropertyGroups(Batcher<Request, Answer>);
 
 struct Groups {
     db: Db,
@@ -71,7 +71,7 @@ impl PropertyGroups {
         let groups = Arc::new(Groups { db, sessions: Mutex::default(), clock, feed });
         // One write of each owner: of two, the later has the later time.
         let owner = |request: &Request| Some(format!("{}/{}", request.account, request.resource));
-        Self(Rounds::new(
+        Self(Batcher::new(
             LANES,
             most_lanes,
             owner,

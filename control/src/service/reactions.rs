@@ -12,16 +12,16 @@ use super::{
     action_creation::alone,
     bulk::{AfterCommit, Bulk},
     followers, named, properties,
-    room::Rooms,
+    remaining_capacity::RemainingCapacity,
 };
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
         common::Stamp,
         grant::Grant,
-        hears::Hears,
         permission::{Subject, Verb},
-        reaction::{Deed, Effect, Outcome, Reaction, ReactionChange, ReactionDetails, Status},
+        reaction::{Effect, Outcome, Reaction, ReactionChange, ReactionDetails, ResolvedEffect, Status},
+        subscription_filter::SubscriptionFilter,
         webhook::Webhook,
     },
     error::ServiceError,
@@ -37,7 +37,7 @@ pub struct Reactions {
     /// Their counters.
     pub metrics: ReactionMetrics,
     /// How much more each account's reactions may have to do.
-    pub(super) rooms: Rooms<shared::id::AccountId>,
+    pub(super) rooms: RemainingCapacity<shared::id::AccountId>,
 }
 
 /// Most queued tasks of an account's reactions: what a job of a million actions causes.
@@ -62,7 +62,11 @@ pub async fn create(
     let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
-    let details = ReactionDetails { common: change.common.clone(), hears: Hears::default(), effect };
+    let details = ReactionDetails {
+        common: change.common.clone(),
+        subscription: SubscriptionFilter::default(),
+        effect,
+    };
     let new = Reaction {
         id: ReactionId::new(now.0, app.random16()?),
         stamp: Stamp::new(now),
@@ -172,7 +176,7 @@ async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Re
         },
         Effect::Action { action } => {
             let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
-            let draft = Deed::draft(action).map_err(invalid)?;
+            let draft = ResolvedEffect::draft(action).map_err(invalid)?;
             let faults = alone::check(app, tx, &by, &draft).await?;
             if faults.is_empty() {
                 return Ok(());

@@ -14,7 +14,7 @@ use super::{
     bulk::{AfterCommit, Bulk},
     followers::{self, STEP},
     named,
-    room::Rooms,
+    remaining_capacity::RemainingCapacity,
 };
 use crate::{
     domain::{
@@ -32,7 +32,7 @@ use crate::{
     },
     error::ServiceError,
     metrics::WebhookMetrics,
-    publish::outward::Answer,
+    publish::egress::Answer,
     store::{
         Tx, documents,
         listing::Selection,
@@ -48,12 +48,13 @@ pub struct Webhooks {
     pub wake: Notify,
     /// Their counters.
     pub metrics: WebhookMetrics,
-    pub(super) rooms: Rooms<i64>,
+    pub(super) rooms: RemainingCapacity<i64>,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
-        let (wake, metrics, rooms) = (Notify::default(), WebhookMetrics::default(), Rooms::default());
+        let (wake, metrics, rooms) =
+            (Notify::default(), WebhookMetrics::default(), RemainingCapacity::default());
         Self { wake, metrics, rooms }
     }
 }

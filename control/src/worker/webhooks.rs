@@ -11,7 +11,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::share_out;
+use super::fan_out;
 use crate::{
     error::ServiceError,
     service::{
@@ -50,7 +50,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     }
     // Deliveries in flight end when this is dropped.
     let mut lanes = JoinSet::new();
-    let work = async { tokio::join!(share_out::run(&app), send(&app, &mut lanes, &stop)) };
+    let work = async { tokio::join!(fan_out::run(&app), send(&app, &mut lanes, &stop)) };
     stop.run_until_cancelled(work).await;
     let rest = async { while lanes.join_next().await.is_some() {} };
     if timeout(LAST, rest).await.is_err() {

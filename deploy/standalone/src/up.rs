@@ -154,9 +154,9 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         blobs,
         geo_ip: files.geo.clone().map(|geo| Arc::new(geo) as Arc<dyn GeoIp>),
         trusted_proxies: config.trusted_proxies.clone(),
-        outward: control::publish::outward::Outward::new(
+        egress: control::publish::egress::EgressClient::new(
             config.webhooks_loopback,
-            Arc::new(control::publish::outward::SystemLookup::default()),
+            Arc::new(control::publish::egress::SystemLookup::default()),
         )
         .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),

@@ -68,7 +68,7 @@ impl Flights {
         let (sender, receiver) = watch::channel(None);
         open.insert(key.clone(), receiver.clone());
         drop(open);
-        let seat = Seat { open: self.open.clone(), key: key.clone() };
+        let seat = FlightPermit { open: self.open.clone(), key: key.clone() };
         let fill = fill(key.clone());
         tokio::spawn(async move {
             let landing = fill.await;
@@ -81,12 +81,12 @@ impl Flights {
 }
 
 /// Takes the flight off the board, also when its task panics or is dropped.
-struct Seat {
+struct FlightPermit {
     open: Arc<Mutex<HashMap<RedirectKey, watch::Receiver<Option<Landing>>>>>,
     key: RedirectKey,
 }
 
-impl Drop for Seat {
+impl Drop for FlightPermit {
     fn drop(&mut self) {
         lock(&self.open).remove(&self.key);
     }

@@ -47,7 +47,7 @@ pub(super) mod tests {
     use crate::{
         agents::Agents,
         cache::Served,
-        rules::{self, Scene, Sources},
+        rules::{self, RequestFacts, Sources},
         scans::Fired,
     };
 
@@ -134,7 +134,7 @@ pub(super) mod tests {
             let served = served(PROJECT);
             let (headers, agents) = (http::HeaderMap::new(), Agents::new());
             let sources = Sources { agents: &agents, geo: &NoGeoIp };
-            let scene = Scene::new(&served, &headers, scan.ip, scan.at, sources);
+            let scene = RequestFacts::new(&served, &headers, scan.ip, scan.at, sources);
             let (rule, location) = set.decide(&scene).unwrap();
             scan.fired = Some(Box::new(Fired { rule, location: location.clone() }));
             let mut bytes = Vec::new();

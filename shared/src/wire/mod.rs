@@ -1,6 +1,6 @@
 //! All messages between control and edge, versioned (README, "Wire protocol").
 
-pub mod ack_pace;
+pub mod ack_limiter;
 pub mod frame;
 pub mod internal;
 pub mod links;

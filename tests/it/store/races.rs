@@ -92,7 +92,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         blobs: made.app.blobs.clone(),
         geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
-        outward: tests::db::outward()?,
+        egress: tests::db::egress()?,
         limits: Limits::default(),
         capacity: CapacityLimits::default(),
         jobs_kept: None,

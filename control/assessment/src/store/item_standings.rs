@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
 use crate::domain::{
     assessment::{
-        decided::{Decided, Ruling},
+        decided::{CaseDecision, Decided},
         peak::{ByScan, FIRST_RULES, Peak, Stood},
         standing::{JudgedScan, StoredScan},
     },
@@ -66,7 +66,7 @@ impl Kept {
     /// The decisions that hold.
     #[must_use]
     pub fn decided(&self) -> Decided {
-        let of = |case: &Option<CaseState>| case.as_ref().and_then(Ruling::of);
+        let of = |case: &Option<CaseState>| case.as_ref().and_then(CaseDecision::of);
         Decided { counterfeit: of(&self.counterfeit), gray_market: of(&self.gray_market) }
     }
 }

@@ -4,9 +4,9 @@ pub use ::actions::domain::*;
 pub use ::catalog::domain::*;
 
 pub mod event_filter;
-pub mod hears;
 pub mod reaction;
 pub mod reaction_effect;
+pub mod subscription_filter;
 pub mod topic;
 pub mod webhook;
 pub mod webhook_tries;

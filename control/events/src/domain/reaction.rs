@@ -1,6 +1,6 @@
 //! Reactions: actions that an account wants performed when an event occurs.
 //!
-//! What an event leads to is decided when it is queued, as a [`Deed`] that no longer needs the event. A reaction that
+//! What an event leads to is decided when it is queued, as a [`ResolvedEffect`] that no longer needs the event. A reaction that
 //! is changed later does for earlier events what it would have done then.
 
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use shared::{
     time::UnixMillis,
 };
 
-pub use super::reaction_effect::{Deed, Effect};
+pub use super::reaction_effect::{Effect, ResolvedEffect};
 use super::{
     body::{Purpose, common, name},
     common::{Common, Stamp},
     event_filter::Types,
-    hears::{Hears, HearsChange},
     members::Members,
     named::named,
+    subscription_filter::{SubscriptionFilter, SubscriptionFilterChange},
 };
 
 /// Whether a reaction does something.
@@ -55,7 +55,7 @@ pub struct ReactionDetails {
     pub common: Common,
     /// To which events it reacts.
     #[serde(flatten)]
-    pub hears: Hears,
+    pub subscription: SubscriptionFilter,
     /// Its effect.
     pub effect: Effect,
 }
@@ -113,7 +113,7 @@ pub struct ReactionChange {
     /// What all resources have.
     pub common: Common,
     /// To which events it reacts.
-    pub hears: HearsChange,
+    pub subscription: SubscriptionFilterChange,
     /// Its effect; required on create.
     pub effect: Option<Effect>,
     /// Whether it does something.
@@ -131,7 +131,7 @@ impl ReactionChange {
         let mut common = common(&mut members);
         // The visibility of a reaction follows from its project.
         common.scopes = None;
-        let hears = HearsChange::of(&mut members, Types::new);
+        let subscription = SubscriptionFilterChange::of(&mut members, Types::new);
         let effect = match members.raw("effect").map(Effect::parse) {
             Some(Ok(effect)) => Some(effect),
             Some(Err(faults)) => {
@@ -152,7 +152,7 @@ impl ReactionChange {
             }
             status
         });
-        members.finish(Some(Self { name, common, hears, effect, status }))
+        members.finish(Some(Self { name, common, subscription, effect, status }))
     }
 }
 
@@ -163,7 +163,7 @@ impl Reaction {
         let old = self.details;
         let details = ReactionDetails {
             common: old.common.merge(change.common),
-            hears: old.hears.merge(change.hears),
+            subscription: old.subscription.merge(change.subscription),
             effect: change.effect.unwrap_or(old.effect),
         };
         let (name, status) = (change.name.unwrap_or(self.name), change.status.unwrap_or(self.status));

@@ -1,4 +1,4 @@
-//! Effects of reactions: configured as an [`Effect`], resolved for each event into a [`Deed`].
+//! Effects of reactions: configured as an [`Effect`], resolved for each event into a [`ResolvedEffect`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -97,7 +97,7 @@ impl Subject {
 /// An effect resolved for one event; stored until it is carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum Deed {
+pub enum ResolvedEffect {
     /// A message to a webhook.
     Webhook {
         /// Which.
@@ -182,25 +182,25 @@ impl Effect {
 
     /// Resolves the effect for an event: `facts` is what conditions test, `event` is what is sent.
     #[must_use]
-    pub fn about(&self, reaction: ReactionId, name: &str, facts: &Value, event: &Value) -> Deed {
+    pub fn about(&self, reaction: ReactionId, name: &str, facts: &Value, event: &Value) -> ResolvedEffect {
         let about = |member: &str| facts.get(member).and_then(Value::as_str).map(str::to_owned);
         match self {
             Self::Webhook { webhook } => {
                 let data = json!({"reaction": reaction, "name": name, "event": event});
                 let timestamp = event.get("timestamp").cloned().unwrap_or_default();
                 let body = json!({"type": event_filter::REACTION, "timestamp": timestamp, "data": data});
-                Deed::Webhook { webhook: *webhook, body: body.to_string() }
+                ResolvedEffect::Webhook { webhook: *webhook, body: body.to_string() }
             }
             Self::Property { key, source, target } => {
                 let value = match source {
                     Source::Value(value) => value.clone(),
                     Source::From(path) => match event_filter::find(facts, path) {
                         Some(value) => value.clone(),
-                        None => return Deed::impossible(format!("The event has no {path}.")),
+                        None => return ResolvedEffect::impossible(format!("The event has no {path}.")),
                     },
                 };
                 if let Err(fault) = check_value(&value) {
-                    return Deed::impossible(format!("The value {fault}."));
+                    return ResolvedEffect::impossible(format!("The value {fault}."));
                 }
                 let target = match target {
                     Target::Of(subject) => {
@@ -212,10 +212,10 @@ impl Effect {
                 };
                 let key = key.clone();
                 match target {
-                    Some(Target::Thng(thng)) => Deed::ThngProperty { thng, key, value },
-                    Some(Target::Product(product)) => Deed::ProductProperty { product, key, value },
+                    Some(Target::Thng(thng)) => ResolvedEffect::ThngProperty { thng, key, value },
+                    Some(Target::Product(product)) => ResolvedEffect::ProductProperty { product, key, value },
                     Some(Target::Of(_)) | None => {
-                        Deed::impossible("The event is about nothing that has properties.")
+                        ResolvedEffect::impossible("The event is about nothing that has properties.")
                     }
                 }
             }
@@ -226,7 +226,7 @@ impl Effect {
                 if let Some((name, id)) = subject.filter(|_| !is_named) {
                     action.insert(name.to_owned(), json!(id));
                 }
-                Deed::Action { action }
+                ResolvedEffect::Action { action }
             }
         }
     }
@@ -239,7 +239,7 @@ const SUBJECTS: [&str; 3] = ["thng", "product", "collection"];
 const ACTION_MEMBERS: [&str; 9] =
     ["type", "thng", "product", "collection", "identifiers", "location", "tags", "customFields", "scopes"];
 
-impl Deed {
+impl ResolvedEffect {
     fn impossible(fault: impl Into<String>) -> Self {
         Self::Impossible { fault: fault.into() }
     }
@@ -390,7 +390,7 @@ mod tests {
             let event = json!({"type": "action.scans", "timestamp": 5, "data": {}});
             let deed = effect(given).about(ReactionId::new(1, [1; 16]), "r", facts, &event);
             let deed = serde_json::to_value(deed).unwrap();
-            assert!(serde_json::from_value::<Deed>(deed.clone()).is_ok());
+            assert!(serde_json::from_value::<ResolvedEffect>(deed.clone()).is_ok());
             deed
         };
         let sets = |more: Value| {

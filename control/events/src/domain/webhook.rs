@@ -13,12 +13,12 @@ use shared::{
 use super::{
     body::{Purpose, common, name},
     common::{Common, Stamp},
+    egress::check_url,
     event_filter::{MAX_TYPES, Types},
-    hears::{Hears, HearsChange},
     limits::MAX_URL,
     members::Members,
     named::named,
-    outward::check_url,
+    subscription_filter::{SubscriptionFilter, SubscriptionFilterChange},
 };
 
 /// Secrets that sign at the same time: the present one, and rotated ones until they expire.
@@ -82,7 +82,7 @@ pub struct WebhookDetails {
     pub url: String,
     /// Which events it gets.
     #[serde(flatten)]
-    pub hears: Hears,
+    pub subscription: SubscriptionFilter,
     /// Whether each event waits for the one before it.
     pub ordered: bool,
     /// The secrets, newest first.
@@ -120,7 +120,7 @@ pub struct WebhookChange {
     /// Where to; required on create.
     pub url: Option<String>,
     /// Which events it gets.
-    pub hears: HearsChange,
+    pub subscription: SubscriptionFilterChange,
     /// Whether each event waits for the one before it.
     pub ordered: Option<bool>,
     /// Whether it is sent to.
@@ -153,7 +153,7 @@ impl WebhookChange {
                 None
             }
         };
-        let hears = HearsChange::of(&mut members, Types::of_webhook);
+        let subscription = SubscriptionFilterChange::of(&mut members, Types::of_webhook);
         let ordered = members.boolean("ordered");
         let status = members.text("status").and_then(|text| match Status::parse(text) {
             Some(status) => Some(status),
@@ -162,7 +162,7 @@ impl WebhookChange {
                 None
             }
         });
-        members.finish(Some(Self { name, common, url, hears, ordered, status }))
+        members.finish(Some(Self { name, common, url, subscription, ordered, status }))
     }
 }
 
@@ -177,7 +177,7 @@ impl Webhook {
         let details = WebhookDetails {
             common: old.common.merge(change.common),
             url: change.url.unwrap_or(old.url),
-            hears: old.hears.merge(change.hears),
+            subscription: old.subscription.merge(change.subscription),
             ordered: change.ordered.unwrap_or(old.ordered),
             secrets: old.secrets,
         };
@@ -333,13 +333,16 @@ mod tests {
             status: Status::Paused,
             reason: Some("r".to_owned()),
             details: WebhookDetails {
-                hears: Hears { types: Vec::new(), condition: Some("type=a".to_owned()) },
+                subscription: SubscriptionFilter { types: Vec::new(), condition: Some("type=a".to_owned()) },
                 ..WebhookDetails::default()
             },
             ..webhook()
         };
         let kept = paused.clone().apply(WebhookChange::default(), UnixMillis(5));
-        assert_eq!((kept.status, kept.details.hears.condition.as_deref()), (Status::Paused, Some("type=a")));
+        assert_eq!(
+            (kept.status, kept.details.subscription.condition.as_deref()),
+            (Status::Paused, Some("type=a"))
+        );
         let pause = WebhookChange { status: Some(Status::Paused), ..WebhookChange::default() };
         let again = paused.clone().apply(pause.clone(), UnixMillis(5));
         assert_eq!((again.status, again.reason.as_deref()), (Status::Paused, Some("r")));
@@ -347,13 +350,13 @@ mod tests {
         assert_eq!((by_hand.status, by_hand.reason), (Status::Paused, None));
         let change = WebhookChange {
             status: Some(Status::Active),
-            hears: HearsChange { types: None, condition: Some(String::new()) },
+            subscription: SubscriptionFilterChange { types: None, condition: Some(String::new()) },
             ..WebhookChange::default()
         };
         let resumed = paused.apply(change, UnixMillis(5));
         assert_eq!(
-            (resumed.status, resumed.reason, resumed.details.hears),
-            (Status::Active, None, Hears::default())
+            (resumed.status, resumed.reason, resumed.details.subscription),
+            (Status::Active, None, SubscriptionFilter::default())
         );
     }
 }

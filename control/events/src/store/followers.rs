@@ -15,7 +15,7 @@ use super::{
 use crate::domain::{
     event::Position,
     event_filter::{Condition, Types},
-    hears::Hears,
+    subscription_filter::SubscriptionFilter,
 };
 
 /// A resource that follows the log.
@@ -24,7 +24,7 @@ pub trait Follower: Document {
     const FOLLOWS: &'static Follows;
 
     /// Its subscription filter.
-    fn hears(details: &Self::Details) -> &Hears;
+    fn subscription(details: &Self::Details) -> &SubscriptionFilter;
 
     /// Validates the types that it may subscribe to.
     ///
@@ -182,7 +182,7 @@ pub async fn list<F: Follower>(
 fn read<F: Follower>(row: Row<F>) -> Result<Following<F>, StoreError> {
     let (seq, id, account, project, name, Json(details), xid, since) = row;
     let unread = |fault: String| StoreError::Row(format!("{} {seq}: {fault}", F::KIND));
-    let Hears { types, condition } = F::hears(&details).clone();
+    let SubscriptionFilter { types, condition } = F::subscription(&details).clone();
     Ok(Following {
         seq,
         id: parse("id", &id)?,

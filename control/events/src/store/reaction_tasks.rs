@@ -21,7 +21,7 @@ use super::{
 };
 use crate::domain::{
     event::Cause,
-    reaction::{Deed, Status},
+    reaction::{ResolvedEffect, Status},
 };
 
 const PG_INSERT: &str = "INSERT INTO reaction_tasks (account_id, reaction, event_id, cause, deed, created_at) \
@@ -87,7 +87,7 @@ pub struct New {
     /// The reactions that caused it.
     pub cause: Cause,
     /// The resolved effect.
-    pub deed: Deed,
+    pub deed: ResolvedEffect,
 }
 
 /// Adds tasks, in order.
@@ -177,7 +177,7 @@ pub struct Task {
     /// The reactions that caused it.
     pub cause: Cause,
     /// The resolved effect; `None` when it is of a newer release.
-    pub deed: Option<Deed>,
+    pub deed: Option<ResolvedEffect>,
     /// When its event was shared out.
     pub created_at: UnixMillis,
     /// How often it could not be tried to the end.

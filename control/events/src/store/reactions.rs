@@ -12,8 +12,8 @@ use super::{
 use crate::domain::{
     common::Stamp,
     event_filter::Types,
-    hears::Hears,
     reaction::{Failure, Outcome, Reaction, ReactionDetails, Status},
+    subscription_filter::SubscriptionFilter,
 };
 
 macro_rules! columns {
@@ -97,8 +97,8 @@ impl Document for Reaction {
 impl Follower for Reaction {
     const FOLLOWS: &'static Follows = &FOLLOWS;
 
-    fn hears(details: &ReactionDetails) -> &Hears {
-        &details.hears
+    fn subscription(details: &ReactionDetails) -> &SubscriptionFilter {
+        &details.subscription
     }
 
     fn types(names: Vec<String>) -> Result<Types, String> {

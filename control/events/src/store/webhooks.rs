@@ -17,7 +17,7 @@ use super::{
 use crate::domain::{
     common::Stamp,
     event_filter::Types,
-    hears::Hears,
+    subscription_filter::SubscriptionFilter,
     webhook::{Status, Webhook, WebhookDetails},
     webhook_tries::{Health, Verdict},
 };
@@ -147,8 +147,8 @@ impl Document for Webhook {
 impl Follower for Webhook {
     const FOLLOWS: &'static Follows = &FOLLOWS;
 
-    fn hears(details: &WebhookDetails) -> &Hears {
-        &details.hears
+    fn subscription(details: &WebhookDetails) -> &SubscriptionFilter {
+        &details.subscription
     }
 
     fn types(names: Vec<String>) -> Result<Types, String> {

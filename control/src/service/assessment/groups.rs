@@ -31,8 +31,8 @@ use crate::{
     publish::{feed::Feed, hub::Hub},
     service::{
         action_creation::created,
+        batcher::{Batcher, of_all},
         redirections::follow_thng,
-        rounds::{Rounds, of_all},
     },
     store::{
         Db, StoreError,
@@ -68,7 +68,7 @@ type Answer = Result<Action, ServiceError>;
 /// Handle of the assessments that wait; cheap to clone.
 #[derive(Clone)]
 pub struct AssessmentGroups {
-    rounds: Rounds<Waiting, Answer>,
+    rounds: Batcher<Waiting, Answer>,
     groups: Arc<Groups>,
 }
 
@@ -99,7 +99,7 @@ impl AssessmentGroups {
         // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
         let work = groups.clone();
-        let rounds = Rounds::new(
+        let rounds = Batcher::new(
             LANES,
             most_lanes,
             item,

@@ -12,7 +12,7 @@ use crate::{
     domain::{
         access::Actor,
         property::{NewPoint, Owner, PropertyKey},
-        reaction::Deed,
+        reaction::ResolvedEffect,
         webhook::{Status, Webhook},
     },
     error::ServiceError,
@@ -132,10 +132,10 @@ async fn carry_out_deed(
     tx: &mut Tx,
     actor: &Actor,
     task: &Task,
-    deed: &Deed,
+    deed: &ResolvedEffect,
 ) -> Result<(), ServiceError> {
     match deed {
-        Deed::Webhook { webhook, body } => {
+        ResolvedEffect::Webhook { webhook, body } => {
             let found: Option<Webhook> = documents::find(tx, actor.account, *webhook).await?;
             let found = found.filter(|found| may_call(actor.project, found));
             let found = found.ok_or_else(|| ServiceError::not_found("webhook", webhook))?;
@@ -160,21 +160,21 @@ async fn carry_out_deed(
             }
             Ok(())
         }
-        Deed::ThngProperty { thng, key, value } => {
+        ResolvedEffect::ThngProperty { thng, key, value } => {
             let point =
                 NewPoint { key: PropertyKey::stored(key.clone()), value: value.clone(), timestamp: None };
             properties::write_within(app, tx, actor, (Owner::Thng, thng), vec![point]).await
         }
-        Deed::ProductProperty { product, key, value } => {
+        ResolvedEffect::ProductProperty { product, key, value } => {
             let point =
                 NewPoint { key: PropertyKey::stored(key.clone()), value: value.clone(), timestamp: None };
             properties::write_within(app, tx, actor, (Owner::Product, product), vec![point]).await
         }
-        Deed::Action { action } => {
+        ResolvedEffect::Action { action } => {
             let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
-            let draft = Deed::draft(action).map_err(invalid)?;
+            let draft = ResolvedEffect::draft(action).map_err(invalid)?;
             alone::create(app, tx, actor, &draft).await.map(|_| ())
         }
-        Deed::Impossible { fault } => Err(ServiceError::refused(Code::Invalid, fault.clone())),
+        ResolvedEffect::Impossible { fault } => Err(ServiceError::refused(Code::Invalid, fault.clone())),
     }
 }

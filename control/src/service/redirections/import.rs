@@ -15,7 +15,7 @@ use crate::{
         redirection::{Draft, MAX_BULK},
     },
     error::ServiceError,
-    publish::{pace::Pace, writer::Lane},
+    publish::{batch_size::AdaptiveBatchSize, writer::Lane},
     service::{
         App,
         access::require,
@@ -64,7 +64,7 @@ impl ItemResult {
 /// `items` are the drafts, or the faults found while reading them. The results are in their order. If a request names
 /// a `project`, all belong to it.
 ///
-/// They are written in steps of some [`STEP_TIME`](crate::publish::pace::STEP_TIME). A failure between two steps
+/// They are written in steps of some [`STEP_TIME`](crate::publish::batch_size::STEP_TIME). A failure between two steps
 /// keeps what was written before; the same request with its idempotency key continues from there.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ struct Import {
     project: Option<String>,
     idempotency: Option<CallersKey>,
     at: UnixMillis,
-    pace: Arc<Pace>,
+    pace: Arc<AdaptiveBatchSize>,
 }
 
 impl Import {

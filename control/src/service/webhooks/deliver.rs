@@ -14,7 +14,7 @@ use crate::{
         webhook_tries::{Retry, Verdict, retry},
     },
     error::ServiceError,
-    publish::outward::{Answer, Post},
+    publish::egress::{Answer, Post},
     service::App,
     store::{
         documents,
@@ -135,7 +135,7 @@ pub(super) async fn send(app: &App, webhook: &Webhook, message: &str, body: &str
     let timestamp = timestamp_s.to_string();
     let headers =
         [("webhook-id", message), ("webhook-timestamp", &timestamp), ("webhook-signature", &signature)];
-    app.outward.post(Post { url: &webhook.details.url, headers: &headers, body }).await
+    app.egress.post(Post { url: &webhook.details.url, headers: &headers, body }).await
 }
 
 const fn is_taken(answer: &Answer) -> bool {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use shared::target::Target;
 use url::{Host, Url};
 
-use super::{members::Members, outward::is_open};
+use super::{egress::is_open, members::Members};
 
 /// Most hosts that an account may list.
 pub const MAX_HOSTS: usize = 100;

@@ -1,4 +1,4 @@
-//! The country of a point: Natural Earth's outlines at 1:50m, compiled into the program (`control/data`).
+//! The country of a point: Natural Earth's outlines at 1:50m, compiled into the program (`control/assessment/data`).
 
 mod exceptions;
 

@@ -19,21 +19,21 @@ use crate::domain::case::{CaseState, CaseStatus, Decision};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decided {
     /// On whether it is a copy.
-    pub counterfeit: Option<Ruling>,
+    pub counterfeit: Option<CaseDecision>,
     /// On whether it is outside of its markets.
-    pub gray_market: Option<Ruling>,
+    pub gray_market: Option<CaseDecision>,
 }
 
 /// A decision that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ruling {
+pub struct CaseDecision {
     /// The case.
     pub case: CaseId,
     /// The decision.
     pub decision: Decision,
 }
 
-impl Ruling {
+impl CaseDecision {
     /// The decision on a case; nothing while it is open.
     #[must_use]
     pub fn of(case: &CaseState) -> Option<Self> {
@@ -57,7 +57,7 @@ impl Ruling {
 
 /// The effect of a dismissed case of a copy on the findings of an assessment.
 #[derive(Debug, Clone, Copy)]
-pub struct Dismissed<'a>(&'a Ruling);
+pub struct Dismissed<'a>(&'a CaseDecision);
 
 impl Dismissed<'_> {
     /// Whether points, level and signs do not exceed what was dismissed.
@@ -133,8 +133,9 @@ impl Decided {
     /// The verdict with confirmed cases applied, whatever the scans show.
     #[must_use]
     pub fn floor(&self, mut verdict: Verdict) -> Verdict {
-        let is_confirmed =
-            |ruling: &Option<Ruling>| ruling.as_ref().is_some_and(|ruling| ruling.is(CaseStatus::Confirmed));
+        let is_confirmed = |ruling: &Option<CaseDecision>| {
+            ruling.as_ref().is_some_and(|ruling| ruling.is(CaseStatus::Confirmed))
+        };
         if is_confirmed(&self.counterfeit) {
             verdict.counterfeit = Risk::Confirmed;
             verdict.authentication = Authenticity::Negative;
@@ -148,10 +149,10 @@ impl Decided {
 
     /// Names the decisions in the reasons of the checks that they are about.
     pub fn note(&self, checks: &mut [(&'static str, Finding)], is_permitted_by_it: bool) {
-        let confirmed = |ruling: &Option<Ruling>| {
-            ruling.as_ref().filter(|ruling| ruling.is(CaseStatus::Confirmed)).map(Ruling::said)
+        let confirmed = |ruling: &Option<CaseDecision>| {
+            ruling.as_ref().filter(|ruling| ruling.is(CaseStatus::Confirmed)).map(CaseDecision::said)
         };
-        let dismissed = self.gray_market.as_ref().filter(|_| is_permitted_by_it).map(Ruling::said);
+        let dismissed = self.gray_market.as_ref().filter(|_| is_permitted_by_it).map(CaseDecision::said);
         for (name, finding) in checks {
             let said = match *name {
                 "duplicateChecks" => confirmed(&self.counterfeit),

@@ -12,7 +12,7 @@ use crate::domain::{
 const SCAN: UnixMillis = UnixMillis(100);
 const DECIDED: UnixMillis = UnixMillis(1_700_000_000_000);
 
-fn ruling(status: CaseStatus) -> Option<Ruling> {
+fn ruling(status: CaseStatus) -> Option<CaseDecision> {
     let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
     let evidence = Evidence {
         scan: ActionId::new(1, [1; 16]),
@@ -27,7 +27,7 @@ fn ruling(status: CaseStatus) -> Option<Ruling> {
     let by = DecidedBy { kind: "operator".to_owned(), id: "O".to_owned() };
     let reason = Some("not for everybody".to_owned());
     let decision = Decision { status, reason, by, at: DECIDED, evidence };
-    Some(Ruling { case: CaseId::new(1, [1; 16]), decision })
+    Some(CaseDecision { case: CaseId::new(1, [1; 16]), decision })
 }
 
 fn finding(reason: &str) -> Finding {

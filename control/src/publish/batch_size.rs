@@ -20,17 +20,17 @@ const FIRST_GUESS: Duration = Duration::from_micros(200);
 
 /// Measures the cost of items, and derives the size of the next step.
 #[derive(Debug)]
-pub struct Pace {
+pub struct AdaptiveBatchSize {
     item_nanos: AtomicU64,
 }
 
-impl Default for Pace {
+impl Default for AdaptiveBatchSize {
     fn default() -> Self {
         Self { item_nanos: AtomicU64::new(nanos(FIRST_GUESS)) }
     }
 }
 
-impl Pace {
+impl AdaptiveBatchSize {
     /// Items of the next step.
     #[must_use]
     pub fn step(&self) -> usize {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_batch_size_follows_the_measured_cost() {
-        let pace = Pace::default();
+        let pace = AdaptiveBatchSize::default();
         assert_eq!(pace.step(), 100);
         for (each, expected, why) in [
             (Duration::from_micros(40), 500, "a fast machine"),
@@ -74,7 +74,7 @@ mod tests {
         }
         pace.took(0, Duration::from_secs(1));
         assert_eq!(pace.step(), MOST as usize, "a step without items says nothing");
-        let before = Pace::default();
+        let before = AdaptiveBatchSize::default();
         before.took(100, Duration::from_millis(220));
         assert!((8..=20).contains(&before.step()), "one stall: {}", before.step());
     }

@@ -10,7 +10,7 @@ use super::{
 /// The filter, stored in the document of the subscriber.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Hears {
+pub struct SubscriptionFilter {
     /// Types of events; none for all.
     pub types: Vec<String>,
     /// What an event must meet.
@@ -20,14 +20,14 @@ pub struct Hears {
 
 /// Its members in a create or update; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HearsChange {
+pub struct SubscriptionFilterChange {
     /// Types of events.
     pub types: Option<Vec<String>>,
     /// What an event must meet; an empty text takes it away.
     pub condition: Option<String>,
 }
 
-impl HearsChange {
+impl SubscriptionFilterChange {
     /// Takes `types` and `match` out of a body; `check` validates the types.
     pub fn of(members: &mut Members<'_>, check: fn(Vec<String>) -> Result<Types, String>) -> Self {
         let types = members.texts("types").map(|types| types.into_iter().map(str::to_owned).collect());
@@ -48,10 +48,10 @@ impl HearsChange {
     }
 }
 
-impl Hears {
+impl SubscriptionFilter {
     /// The filter after an update.
     #[must_use]
-    pub fn merge(self, change: HearsChange) -> Self {
+    pub fn merge(self, change: SubscriptionFilterChange) -> Self {
         Self {
             types: change.types.unwrap_or(self.types),
             condition: match change.condition {

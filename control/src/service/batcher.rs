@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::store::StoreError;
 
 /// Most requests of one batch.
-const ROUND_SIZE: usize = 256;
+const MAX_BATCH_ITEMS: usize = 256;
 
 /// How long a request waits before another lane is opened for it, because a batch may be blocked by other
 /// transactions.
@@ -29,7 +29,7 @@ pub(super) const MAX_WAITING: usize = 8_192;
 type Work<Q, A> = Box<dyn Fn(Vec<Q>) -> BoxFuture<'static, Vec<A>> + Send + Sync>;
 
 /// Waiting requests, and the function that executes a batch; cheap to clone.
-pub(super) struct Rounds<Q, A>(Arc<Inner<Q, A>>);
+pub(super) struct Batcher<Q, A>(Arc<Inner<Q, A>>);
 
 struct Inner<Q, A> {
     queue: Mutex<Queue<Q, A>>,
@@ -46,19 +46,19 @@ struct Queue<Q, A> {
     lanes: usize,
 }
 
-impl<Q, A> Clone for Rounds<Q, A> {
+impl<Q, A> Clone for Batcher<Q, A> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<Q, A> fmt::Debug for Rounds<Q, A> {
+impl<Q, A> fmt::Debug for Batcher<Q, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rounds")
+        f.write_str("Batcher")
     }
 }
 
-impl<Q: Send + 'static, A: Send + 'static> Rounds<Q, A> {
+impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
     /// Runs at most `lanes` batches at once, up to `most_lanes` when they take long; `work` returns one result per
     /// request, in their order.
     pub(super) fn new(
@@ -129,7 +129,7 @@ impl<Q, A> Inner<Q, A> {
             } else {
                 others.push_back((request, answer));
             }
-            if round.len() >= ROUND_SIZE {
+            if round.len() >= MAX_BATCH_ITEMS {
                 break;
             }
         }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     /// Batches that wait for a permit each, and return their number and the request.
-    fn rounds(lanes: usize, most_lanes: usize, gate: Arc<Semaphore>) -> Rounds<u32, (usize, u32)> {
+    fn rounds(lanes: usize, most_lanes: usize, gate: Arc<Semaphore>) -> Batcher<u32, (usize, u32)> {
         let count = Arc::new(AtomicUsize::new(0));
         let work: Work<u32, (usize, u32)> = Box::new(move |round| {
             let (gate, count) = (gate.clone(), count.clone());
@@ -190,7 +190,7 @@ mod tests {
                 round.into_iter().map(|request| (number, request)).collect()
             })
         });
-        Rounds::new(lanes, most_lanes, |request| (*request >= 100).then(|| request.to_string()), work)
+        Batcher::new(lanes, most_lanes, |request| (*request >= 100).then(|| request.to_string()), work)
     }
 
     #[tokio::test]
@@ -261,7 +261,7 @@ mod tests {
                 round
             })
         });
-        let rounds = Rounds::new(1, 2, |_| None, work);
+        let rounds = Batcher::new(1, 2, |_| None, work);
         let first = tokio::spawn({
             let rounds = rounds.clone();
             async move { rounds.submit(1).await }

@@ -22,7 +22,7 @@ use tokio::{
 
 /// A connection that yields after its read budget, until the thread has polled its other tasks.
 #[derive(Debug)]
-pub(crate) struct Turns<I> {
+pub(crate) struct ReadBudget<I> {
     io: Take<I>,
     bytes: u64,
     rest: Option<Arc<Rest>>,
@@ -42,7 +42,7 @@ impl Wake for Rest {
     }
 }
 
-impl<I: AsyncRead> Turns<I> {
+impl<I: AsyncRead> ReadBudget<I> {
     /// A connection that may read `bytes` per poll.
     pub(crate) fn new(io: I, bytes: usize) -> Self {
         let bytes = bytes as u64;
@@ -68,7 +68,7 @@ impl<I: AsyncRead> Turns<I> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Turns<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for ReadBudget<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -90,7 +90,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Turns<I> {
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Turns<I> {
+impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ReadBudget<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -141,7 +141,7 @@ mod tests {
         let [flooded, asked_at] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
         let (count, mark) = (flooded.clone(), asked_at.clone());
         let flood = tokio::spawn(async move {
-            let mut endless = Turns::new(repeat(b'x'), TURN);
+            let mut endless = ReadBudget::new(repeat(b'x'), TURN);
             let mut buffer = [0; 1 << 10];
             for reads in 0_usize.. {
                 let before = count.fetch_add(endless.read(&mut buffer).await.unwrap() as u64, SeqCst);
@@ -152,7 +152,7 @@ mod tests {
                 }
             }
         });
-        let mut far = Turns::new(far, TURN);
+        let mut far = ReadBudget::new(far, TURN);
         // The kernel may be late to pass it on, but not each time.
         let mut least = u64::MAX;
         for _ in 0..10 {
@@ -165,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_second_poll_gets_no_further_budget() {
-        let mut endless = Turns::new(repeat(b'x'), TURN);
+        let mut endless = ReadBudget::new(repeat(b'x'), TURN);
         let mut read = |context: &mut Context<'_>| {
             let mut buffer = [0; 3 << 10];
             let mut buffer = ReadBuf::new(&mut buffer);

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 use crate::{
     domain::event::Position,
     error::ServiceError,
-    service::{App, share_out},
+    service::{App, fan_out},
     store::event_log,
 };
 
@@ -41,17 +41,17 @@ pub(super) async fn run(app: &App) {
 
 async fn share_once(app: &App, head: Position, noted: &mut Option<Instant>) -> Result<bool, ServiceError> {
     let mut conn = app.db.read().await?;
-    let has_any = share_out::has_any(&mut conn).await?;
-    let place = event_log::find_place(&mut conn, share_out::PLACE).await?;
+    let has_any = fan_out::has_any(&mut conn).await?;
+    let place = event_log::find_place(&mut conn, fan_out::PLACE).await?;
     drop(conn);
     if place.is_some_and(|place| place >= head) {
         return Ok(false);
     }
     if has_any {
-        return share_out::step(app).await;
+        return fan_out::step(app).await;
     }
     // A webhook that is created later only gets later events, so nothing is lost if the cursor lags a little.
-    if noted.is_none_or(|at| at.elapsed() >= IDLE) && share_out::pass(app, head).await? {
+    if noted.is_none_or(|at| at.elapsed() >= IDLE) && fan_out::pass(app, head).await? {
         *noted = Some(Instant::now());
     }
     Ok(false)

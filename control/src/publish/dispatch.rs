@@ -38,12 +38,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Dispatcher: delivers events to the subscribers of a process.
-pub(super) struct Teller<'a> {
+pub(super) struct Dispatcher<'a> {
     pub(super) channels: &'a Channels,
     pub(super) metrics: &'a FeedMetrics,
 }
 
-impl Teller<'_> {
+impl Dispatcher<'_> {
     /// Whether a row may have a subscriber.
     pub(super) fn has_any(&self, recorded: &Recorded) -> bool {
         self.channels.has_account(recorded.account)

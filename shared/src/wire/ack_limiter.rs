@@ -13,11 +13,11 @@ const BURST: u32 = 8;
 
 /// Rate limiter of acknowledgements of events; those of heartbeats are not counted.
 #[derive(Debug, Clone, Copy)]
-pub struct AckPace {
+pub struct AckLimiter {
     next: Instant,
 }
 
-impl AckPace {
+impl AckLimiter {
     /// The limiter of a new stream.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     /// How many go within `time` if one could go at each `step`.
-    fn sent(pace: &mut AckPace, from: Instant, time: Duration, step: Duration) -> u32 {
+    fn sent(pace: &mut AckLimiter, from: Instant, time: Duration, step: Duration) -> u32 {
         let (mut now, mut count) = (from, 0);
         while now < from + time {
             if pace.next() <= now {
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn bursts_are_acknowledged_at_once_and_streams_every_5_ms() {
         let start = Instant::now() + Duration::from_secs(1);
-        let mut pace = AckPace::new(start);
+        let mut pace = AckLimiter::new(start);
         let (second, step) = (Duration::from_secs(1), Duration::from_micros(100));
         let first = sent(&mut pace, start, second, step);
         assert!((200..=200 + BURST).contains(&first), "{first}");
@@ -68,7 +68,7 @@ mod tests {
         let later = start + second * 100;
         assert_eq!(sent(&mut pace, later, Duration::from_millis(1), step), BURST);
         // Changes each six milliseconds are never waited for.
-        let mut pace = AckPace::new(start);
+        let mut pace = AckLimiter::new(start);
         assert_eq!(sent(&mut pace, start, second * 3, Duration::from_millis(6)), 500);
     }
 }

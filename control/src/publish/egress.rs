@@ -1,4 +1,4 @@
-//! The egress guard: an HTTP client for URLs that users gave. It only connects where [`crate::domain::outward`] allows.
+//! The egress guard: an HTTP client for URLs that users gave. It only connects where [`crate::domain::egress`] allows.
 //!
 //! A name is resolved here, and the connection is made to the addresses that were checked, so a DNS answer that changes
 //! in between has no effect. Redirects are not followed, no proxy of the environment is used, and no more of a response
@@ -19,7 +19,7 @@ use reqwest::{
 };
 use tokio::sync::Semaphore;
 
-use crate::domain::outward::{check_url, is_open};
+use crate::domain::egress::{check_url, is_open};
 
 /// Longest time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -67,14 +67,14 @@ impl Lookup for SystemLookup {
 
 /// The client of requests that go out.
 #[derive(Clone)]
-pub struct Outward {
+pub struct EgressClient {
     client: Client,
     loopback: bool,
 }
 
-impl fmt::Debug for Outward {
+impl fmt::Debug for EgressClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outward").field("loopback", &self.loopback).finish_non_exhaustive()
+        f.debug_struct("EgressClient").field("loopback", &self.loopback).finish_non_exhaustive()
     }
 }
 
@@ -100,7 +100,7 @@ pub struct Post<'a> {
     pub body: &'a str,
 }
 
-impl Outward {
+impl EgressClient {
     /// A client for public addresses, and for loopback if the operator allows it.
     ///
     /// # Errors
@@ -229,12 +229,12 @@ mod tests {
         }
     }
 
-    fn client(loopback: bool, answers: &[&[&str]]) -> (Outward, Arc<Script>) {
+    fn client(loopback: bool, answers: &[&[&str]]) -> (EgressClient, Arc<Script>) {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let parse = |list: &&[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
         let answers = Mutex::new(answers.iter().map(parse).collect());
         let script = Arc::new(Script { answers, asked: AtomicUsize::new(0) });
-        (Outward::new(loopback, script.clone()).unwrap(), script)
+        (EgressClient::new(loopback, script.clone()).unwrap(), script)
     }
 
     fn post(url: &str) -> Post<'_> {

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// How long a cached capacity is used: what other processes add to a queue meanwhile is not seen.
-const LOOKED: Duration = Duration::from_secs(10);
+const REFRESH_AFTER: Duration = Duration::from_secs(10);
 
 /// The same for a full queue, so that free capacity is noticed soon.
 const FULL: Duration = Duration::from_secs(1);
@@ -18,22 +18,22 @@ const MOST: usize = 10_000;
 
 /// The queues that a process puts something into.
 #[derive(Debug)]
-pub struct Rooms<K>(Mutex<HashMap<K, (u64, Instant)>>);
+pub struct RemainingCapacity<K>(Mutex<HashMap<K, (u64, Instant)>>);
 
-impl<K> Default for Rooms<K> {
+impl<K> Default for RemainingCapacity<K> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Copy + Eq + Hash> Rooms<K> {
+impl<K: Copy + Eq + Hash> RemainingCapacity<K> {
     /// How many of `wanted` messages the queue can take; `None` when its capacity must be read first, and
     /// [`Self::note`]d.
     pub fn take(&self, queue: K, wanted: u64, now: Instant) -> Option<u64> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, at) = known.get_mut(&queue)?;
         let age = now.saturating_duration_since(*at);
-        if age > LOOKED || (*left < wanted && age > FULL) {
+        if age > REFRESH_AFTER || (*left < wanted && age > FULL) {
             return None;
         }
         let taken = wanted.min(*left);
@@ -46,7 +46,7 @@ impl<K: Copy + Eq + Hash> Rooms<K> {
         let taken = wanted.min(left);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
-            known.retain(|_, (_, at)| now.saturating_duration_since(*at) <= LOOKED);
+            known.retain(|_, (_, at)| now.saturating_duration_since(*at) <= REFRESH_AFTER);
         }
         if known.len() < MOST || known.contains_key(&queue) {
             known.insert(queue, (left - taken, now));
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn cached_capacity_is_used_for_a_while() {
-        let (rooms, begun) = (Rooms::default(), Instant::now());
+        let (rooms, begun) = (RemainingCapacity::default(), Instant::now());
         let later = |seconds: u64| begun + Duration::from_secs(seconds);
         assert_eq!(rooms.take(1, 5, begun), None, "nobody has looked");
         assert_eq!(rooms.note(1, 13, 3, begun), 3);
