@@ -2,7 +2,8 @@
 //!
 //! A connection is tested by reading the first shard's meta. The Redis user of an edge needs only `MGET`; in a cluster
 //! also `CLUSTER SLOTS`, and behind sentinels `ROLE`, by which the client library checks that it talks to the primary.
-//! A lost connection is opened again at once. Reads wait for that briefly, and fail at once while Redis is known to be
+//! That is repeated every second, so that a dead server is known before somebody scans what the edge does not hold. A
+//! lost connection is opened again at once. Reads wait for that briefly, and fail at once while Redis is known to be
 //! down.
 
 use std::{
@@ -41,6 +42,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(100);
 /// First and longest wait after a failed attempt.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// Time between two tests of a connection.
+const TEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two questions to the sentinels who the primary is.
 const SENTINEL_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -229,10 +232,11 @@ async fn keep(mut client: RedisClient, link: watch::Sender<Link>, mut losses: wa
                 number += 1;
                 (backoff, away) = (BACKOFF.0, None);
                 tracing::info!("the view in Redis is reachable");
-                link.send_replace(Link::Up(number, connection, Instant::now()));
+                link.send_replace(Link::Up(number, connection.clone(), Instant::now()));
                 tokio::select! {
                     lost = losses.wait_for(|lost| *lost >= number) => if lost.is_err() { return },
                     () = moved(&mut client, primary) => tracing::info!("the sentinels name another primary"),
+                    error = failed(connection) => tracing::warn!(%error, "the view in Redis does not answer"),
                 }
                 link.send_replace(Link::Dialing);
             }
@@ -264,8 +268,29 @@ async fn dial(client: &mut RedisClient) -> Result<(Connection, Option<Connection
         }
         RedisClient::Cluster(client) => (Connection::Cluster(client.get_async_connection().await?), None),
     };
-    mget(&mut connection, &meta_key(0), &setup_key()).await?;
+    test(&mut connection).await?;
     Ok((connection, primary))
+}
+
+/// Reads the first shard's meta.
+async fn test(connection: &mut Connection) -> Result<(), RedisError> {
+    mget(connection, &meta_key(0), &meta_key(0)).await.map(drop)
+}
+
+/// Waits until a connection fails: it is closed, or two tests in a row get no answer in time.
+async fn failed(mut connection: Connection) -> RedisError {
+    loop {
+        tokio::time::sleep(TEST_INTERVAL).await;
+        let mut tested = test(&mut connection).await;
+        if tested.as_ref().is_err_and(RedisError::is_timeout) {
+            tested = test(&mut connection).await;
+        }
+        if let Err(error) = tested
+            && is_broken(&error)
+        {
+            return error;
+        }
+    }
 }
 
 /// Waits until the sentinels name another primary than this one.

@@ -101,6 +101,31 @@ async fn a_view_over_tls() -> Result<()> {
     Ok(())
 }
 
+/// Nobody scans while Redis is away: the edge still knows, and does not read a dead connection once control is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_absent_redis_is_noticed_without_scans() -> Result<()> {
+    let mut redis = RedisServer::start().await?;
+    let mut fleet = Fleet::start(0).await?;
+    fleet.redis_settings = vec![("REDIS_URL", redis.url())];
+    fleet.add_control()?;
+    let edge = fleet.add_edge("e1")?;
+    edge.until_live(&fleet.http, 0).await?;
+    let until_view_is = async |is_seen: bool| {
+        let what = if is_seen { "the edge sees the view" } else { "the edge sees that Redis is away" };
+        until(what, async || Ok(sees_view(&fleet, &edge).await? == is_seen)).await
+    };
+    until_view_is(true).await?;
+    redis.pause()?;
+    until_view_is(false).await?;
+    redis.go_on()?;
+    until_view_is(true).await?;
+    redis.kill();
+    until_view_is(false).await?;
+    redis.start_again().await?;
+    until_view_is(true).await?;
+    reads_the_view(&mut fleet, &edge, &["ONE"]).await
+}
+
 /// Every server has a share of the links, and the user of the edge may ask where they are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_view_in_a_cluster() -> Result<()> {
@@ -197,6 +222,8 @@ async fn sentinels_promote_another_server() -> Result<()> {
     until("the edge sees the view", async || sees_view(&fleet, &edge).await).await?;
 
     primary.kill();
+    // Nobody scans: the edge finds out by itself.
+    until("the edge sees that it is gone", async || Ok(!sees_view(&fleet, &edge).await?)).await?;
     until("the replica is the primary", async || {
         Ok(sentinel.view().await.is_ok_and(|(port, _)| port == replica.port))
     })
