@@ -37,6 +37,7 @@ mod properties;
 mod properties_model;
 mod properties_refused;
 mod reactions;
+mod recount;
 mod resources;
 mod scan_profile;
 mod scan_sources;

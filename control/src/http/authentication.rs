@@ -93,6 +93,8 @@ pub(super) struct ReplayRequestDocument {
     /// What to set over their settings.
     #[schema(value_type = Option<Object>)]
     settings: Option<Map<String, Value>>,
+    /// Replaces the stored verdicts and greatest points by what the stored scans say now; not together with `settings`.
+    apply: Option<bool>,
 }
 
 /// The three statuses.
@@ -284,7 +286,7 @@ pub(super) async fn replace_settings(
     Ok(Json(settings::replace(&app, &actor, owner, &replacement).await?.into()))
 }
 
-/// Assesses the last scans of Thngs again, by their settings and by others; stores nothing.
+/// Assesses the last scans of Thngs again, by their settings and by others; stores nothing without `apply`.
 #[utoipa::path(post, path = "/authentication/replay", tag = "Authentication",
     operation_id = "replayAssessments", request_body = ReplayRequestDocument,
     responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)),

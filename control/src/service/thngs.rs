@@ -22,6 +22,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind},
+        assessment::rules::is_display,
         authority::refusal,
         grant::Grant,
         listing::ListRequest,
@@ -90,6 +91,9 @@ pub(super) async fn create_in(
     }
     properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
     thng.properties = properties::shown(tx, actor, id.as_str()).await?;
+    if thng.details.common.tags.as_deref().is_some_and(is_display) {
+        displays::learn(tx, actor.account, &thng).await?;
+    }
     Ok(thng)
 }
 

@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    service::{App, files, jobs, properties, tasks},
+    service::{App, assessment::displays, files, jobs, properties, tasks},
     store::{StoreError, database, idempotency, webhook_messages},
 };
 
@@ -45,6 +45,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "upkeep failed; retried later"),
+        }
+        match displays::learn_unknown(&app).await {
+            Ok(0) => {}
+            Ok(pieces) => tracing::info!(pieces, "learned where display pieces are"),
+            Err(error) => tracing::warn!(%error, "where display pieces are is looked for later"),
         }
         app.limiter.forget();
         match jobs::sweep(&app).await {

@@ -20,7 +20,7 @@ const CITIES: [(&str, &str, (f64, f64)); 4] = [
 ];
 
 /// A commissioned Thng whose code four devices scan in four cities.
-async fn copied(brand: &Brand<'_>, serial: &str) -> Result<String> {
+pub(super) async fn copied(brand: &Brand<'_>, serial: &str) -> Result<String> {
     let thng = brand.thng(serial).await?;
     for (n, place) in CITIES.iter().cycle().take(16).enumerate() {
         let agent = format!("Phone{}/1", ["A", "B", "C", "D"][n % 4]);
@@ -30,7 +30,7 @@ async fn copied(brand: &Brand<'_>, serial: &str) -> Result<String> {
 }
 
 /// A scan at home that a server reports.
-async fn judged(brand: &Brand<'_>, thng: &str, hour: i64) -> Result<Value> {
+pub(super) async fn judged(brand: &Brand<'_>, thng: &str, hour: i64) -> Result<Value> {
     brand.judge(with(trigger(Some(thng), BERN), "timestamp", json!(hour * HOUR))).await
 }
 
@@ -58,7 +58,7 @@ async fn decide(api: &Api, case: &Value, status: &str) -> Result<Value> {
 }
 
 /// The verdict that edges go by.
-async fn standing(api: &Api, thng: &str) -> Result<[String; 3]> {
+pub(super) async fn standing(api: &Api, thng: &str) -> Result<[String; 3]> {
     let answer = api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?;
     assert_eq!(answer.status, 200, "{answer:?}");
     let stored = &answer.json()["stored"];

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
+use control::service::assessment::displays::learn_unknown;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -89,4 +90,26 @@ pub(super) async fn a_tag_names_others_at_its_place_and_clears_none_of_them(engi
     Ok(())
 }
 
-crate::on_both_engines!(a_tag_names_others_at_its_place_and_clears_none_of_them,);
+/// One that is tagged from the beginning teaches once its scans say where it is.
+pub(super) async fn a_piece_that_is_created_as_one_is_learned_later(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let brand = Brand::new(&api).await?;
+    let other = shown(&brand, "A", "Bern").await?;
+    let piece = id(&api.create("/thngs", json!({"name": "P", "tags": ["display"]})).await?);
+    let app = &api.made.app;
+    assert_eq!(learn_unknown(app).await?, 0, "nobody scanned it");
+    for n in 0..3 {
+        let place = Some(("Bern", "CH", BERN));
+        scanned(&api, &piece, 10 + n, &format!("Visitor{}/1", letters(n)), place).await?;
+    }
+    assert_eq!(nearby(&judged(&brand, &other).await?), (false, Value::Null));
+    assert_eq!(learn_unknown(app).await?, 1);
+    assert_eq!(nearby(&judged(&brand, &other).await?), (true, json!(1)));
+    assert_eq!(learn_unknown(app).await?, 0, "it is known by now");
+    Ok(())
+}
+
+crate::on_both_engines!(
+    a_tag_names_others_at_its_place_and_clears_none_of_them,
+    a_piece_that_is_created_as_one_is_learned_later,
+);

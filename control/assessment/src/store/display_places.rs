@@ -1,16 +1,17 @@
-//! Where items that are tagged as display pieces are mostly seen.
+//! Where items that are tagged as display pieces are mostly seen. The region is empty where that is not known yet.
 
 use shared::id::{AccountId, ThngId};
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, on_db, parse};
 
 const PUT: &str = "INSERT INTO display_places (thng_id, account_id, region) VALUES ($1, $2, $3) \
     ON CONFLICT (thng_id) DO UPDATE SET region = $3";
+const UNKNOWN: &str = "SELECT account_id, thng_id FROM display_places WHERE region = '' AND thng_id > $1 ORDER BY thng_id LIMIT $2";
 const DELETE: &str = "DELETE FROM display_places WHERE account_id = $1 AND thng_id = $2";
 const COUNT: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM display_places WHERE account_id = $1 AND region = $2 \
     AND thng_id <> $3 LIMIT $4) AS found";
 
-/// Keeps the region of a display piece.
+/// Keeps the region of a display piece; an empty one is not known yet.
 ///
 /// # Errors
 /// The database failed.
@@ -58,4 +59,20 @@ pub async fn count(
         .fetch_one(c)
         .await)?;
     Ok(u64::try_from(count).unwrap_or_default())
+}
+
+/// The next display pieces after a Thng whose region is not known yet, in order of their ids.
+///
+/// # Errors
+/// The database failed.
+pub async fn list_unknown(
+    conn: &mut Conn,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<(AccountId, ThngId)>, StoreError> {
+    let rows: Vec<(String, String)> =
+        on_db!(conn, |c| sqlx::query_as(UNKNOWN).bind(after).bind(i64::from(limit)).fetch_all(c).await)?;
+    rows.into_iter()
+        .map(|(account, thng)| Ok((parse("account_id", &account)?, parse("thng_id", &thng)?)))
+        .collect()
 }

@@ -6,7 +6,10 @@ use shared::id::{AccountId, ThngId};
 use sqlx::types::Json;
 
 use super::{Conn, Raw, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::assessment::profile::{Observation, Profile, SESSIONS_SINCE};
+use crate::domain::assessment::{
+    peak::POINTS_SINCE,
+    profile::{Observation, Profile, SESSIONS_SINCE},
+};
 
 const FIND: &str =
     "SELECT profile, unverified, rules_version FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
@@ -70,8 +73,8 @@ fn stored(row: &Row, thng: &str) -> Result<Stored, StoreError> {
     Ok(Stored { profile: read(row, thng)?, is_outdated: is_outdated(row.2) })
 }
 
-/// The version of the rules that builds profiles now, as stored.
-const VERSION: i32 = SESSIONS_SINCE as i32;
+/// The version of the rules since which sessions and points are as now, as stored.
+const VERSION: i32 = if SESSIONS_SINCE > POINTS_SINCE { SESSIONS_SINCE as i32 } else { POINTS_SINCE as i32 };
 
 /// Every release that has the column writes its own version with each profile that it writes: so one that an older
 /// release changed during an upgrade is outdated again.

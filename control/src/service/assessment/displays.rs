@@ -14,7 +14,8 @@ use crate::{
         resource::Thng,
     },
     error::ServiceError,
-    store::{Conn, Tx, display_places},
+    service::App,
+    store::{Conn, Tx, display_places, documents},
 };
 
 /// Fewest sessions that say where a display piece is: its tag says already what it is.
@@ -23,19 +24,57 @@ const FEWEST: usize = 3;
 /// Most display pieces of a region that are counted.
 const MOST: u32 = 100;
 
-/// Keeps where a Thng is mostly seen while it is tagged as a display piece, and forgets it otherwise.
+/// Display pieces that are read in one step.
+const STEP: u32 = 500;
+
+/// Keeps where a Thng is mostly seen while it is tagged as a display piece, and forgets it otherwise. Where its scans
+/// do not say yet, [`learn_unknown`] looks again.
 ///
 /// # Errors
 /// The database failed.
 pub(crate) async fn learn(tx: &mut Tx, account: AccountId, thng: &Thng) -> Result<(), ServiceError> {
     let tags = thng.details.common.tags.as_deref().unwrap_or_default();
-    let home =
-        if is_display(tags) { Home::of_profile(&history::load(tx, account, thng.id).await?) } else { None };
-    match home.filter(|home| home.sessions >= FEWEST && home.share() > 0.5) {
-        Some(home) => display_places::put(tx, account, thng.id, &home.region).await?,
-        None => display_places::delete(tx, account, thng.id).await?,
+    if !is_display(tags) {
+        return Ok(display_places::delete(tx, account, thng.id).await?);
     }
-    Ok(())
+    let region = region(&history::load(tx, account, thng.id).await?);
+    Ok(display_places::put(tx, account, thng.id, &region.unwrap_or_default()).await?)
+}
+
+/// Where a display piece is, if its sessions say so.
+fn region(profile: &Profile) -> Option<String> {
+    let home = Home::of_profile(profile)?;
+    (home.sessions >= FEWEST && home.share() > 0.5).then_some(home.region)
+}
+
+/// Looks again for the regions of display pieces that are not known yet; returns how many were found.
+///
+/// # Errors
+/// The database failed; what was found stays.
+pub async fn learn_unknown(app: &App) -> Result<u64, ServiceError> {
+    let (mut after, mut learned) = (String::new(), 0);
+    loop {
+        let mut conn = app.db.read().await?;
+        let found = display_places::list_unknown(&mut conn, &after, STEP).await?;
+        let Some((_, last)) = found.last() else { return Ok(learned) };
+        after = last.to_string();
+        let mut known = Vec::new();
+        for (account, thng) in found {
+            if region(&history::load(&mut conn, account, thng).await?).is_some() {
+                known.push((account, thng));
+            }
+        }
+        drop(conn);
+        for (account, thng) in known {
+            let mut tx = app.db.begin().await?;
+            let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
+            if let Some(thng) = found {
+                learn(&mut tx, account, &thng).await?;
+                learned += 1;
+            }
+            tx.commit().await?;
+        }
+    }
 }
 
 /// Display pieces that are mostly seen where a Thng is; nothing of one with few sessions, which cannot look like one.

@@ -4,6 +4,7 @@ use shared::id::{AccountId, ThngId};
 
 use super::{
     observe::{device_of, seen},
+    recount,
     settings::effective,
 };
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
         action::Action,
         action_names::TriggerType,
         assessment::{
-            profile::{Profile, SessionKey},
+            profile::{Observation, Profile, SessionKey},
             settings::Settings,
         },
         grant::Limit,
@@ -22,14 +23,14 @@ use crate::{
     error::ServiceError,
     service::App,
     store::{
-        Conn, Tx, action_lists,
+        Conn, Tx, action_lists, item_standings,
         listing::Selection,
         scan_profiles::{self, Outdated},
     },
 };
 
 /// Most scans from which a profile is rebuilt when one is deleted: some 100 ms of work.
-const MAX_REBUILT: usize = 5_000;
+pub(super) const MAX_REBUILT: usize = 5_000;
 
 /// Scans read at a time.
 const STEP: u32 = 100;
@@ -78,12 +79,14 @@ impl History {
 
     /// The profile of these scans under some settings.
     pub(super) fn profile(&self, settings: &Settings) -> Profile {
-        let observed = self.scans.iter().filter_map(|scan| {
-            let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
-            seen(&scan.members, (scan.timestamp, scan.created_at), is_implicit, settings)
-        });
-        Profile::of(&observed.collect::<Vec<_>>())
+        Profile::of(&self.scans.iter().filter_map(|scan| observed(scan, settings)).collect::<Vec<_>>())
     }
+}
+
+/// A stored scan as the profile takes it; `None` for one that it leaves out.
+pub(super) fn observed(scan: &Action, settings: &Settings) -> Option<Observation> {
+    let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
+    seen(&scan.members, (scan.timestamp, scan.created_at), is_implicit, settings)
 }
 
 /// Rebuilds the profile of a Thng from its scans, in a transaction that has locked it.
@@ -111,7 +114,8 @@ pub(super) async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> R
 /// Profiles that are checked in one step.
 const OUTDATED_STEP: u32 = 500;
 
-/// Rebuilds the profiles that an older release made, one transaction each; returns how many.
+/// Rebuilds the profiles that an older release made, one transaction each, and counts the greatest points of their
+/// items again where they are of older rules; returns how many.
 ///
 /// They are correct before, because each is rebuilt when it is read, but slower to read. Other processes may do the
 /// same at the same time; the second one finds it done.
@@ -127,9 +131,15 @@ pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, Serv
         let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(made) };
         for Outdated { account, thng } in found {
             let mut tx = app.db.begin().await?;
+            // The item first, as elsewhere.
+            let kept = item_standings::lock_one(&mut tx, account, thng).await?;
             if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
                 let settings = effective(&mut tx, account, &[], None).await?;
-                rebuild(&mut tx, account, thng, &settings).await?;
+                let history = History::read(&mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+                scan_profiles::put(&mut tx, thng, &history.profile(&settings)).await?;
+                if kept.peak.is_some_and(|peak| !peak.is_current()) {
+                    recount::peak(&mut tx, account, thng, kept, history).await?;
+                }
                 made += 1;
             }
             tx.commit().await?;

@@ -5,6 +5,7 @@ mod facts;
 pub mod groups;
 pub mod history;
 pub mod observe;
+mod recount;
 pub mod replay;
 pub mod settings;
 pub mod standing;

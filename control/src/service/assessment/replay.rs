@@ -1,4 +1,4 @@
-//! Assesses a Thng's past scans under other settings, without storing anything.
+//! Assesses a Thng's past scans again: under other settings, which stores nothing, or to apply the present rules.
 
 use serde_json::{Map, Value};
 use shared::{
@@ -10,9 +10,10 @@ use tracing::instrument;
 
 use super::{
     facts::{Gathered, of_thng},
-    history::History,
-    observe,
+    history::{History, MAX_REBUILT},
+    observe, recount,
     settings::effective,
+    standing,
 };
 use crate::{
     domain::{
@@ -29,7 +30,7 @@ use crate::{
             settings::{Overrides, Settings},
             spread::Trigger,
         },
-        grant::Grant,
+        grant::{Grant, Limit},
         listing::ListRequest,
         members::Members,
         page::PageRequest,
@@ -43,6 +44,7 @@ use crate::{
         App,
         access::{require, require_enterprise},
         named,
+        redirections::follow_thng,
     },
     store::{Conn, documents, item_standings, listing::Selection, scan_profiles},
 };
@@ -75,6 +77,8 @@ pub struct Replay {
     pub which: Which,
     /// What to set over their settings.
     pub settings: Overrides,
+    /// Whether verdicts and greatest points are replaced by what the stored scans say now.
+    pub is_applied: bool,
 }
 
 impl Replay {
@@ -101,8 +105,14 @@ impl Replay {
                 None
             }
         };
+        let is_applied = members.boolean("apply").unwrap_or_default();
+        if is_applied && members.raw("settings").is_some() {
+            members.fault(
+                "apply: settings are not applied by a replay; set them with PUT /authentication/settings first.",
+            );
+        }
         let which = thng.or(thngs.map(Which::Thngs)).or(product);
-        members.finish(which.zip(settings).map(|(which, settings)| Self { which, settings }))
+        members.finish(which.zip(settings).map(|(which, settings)| Self { which, settings, is_applied }))
     }
 }
 
@@ -176,30 +186,56 @@ pub enum Answer {
     },
 }
 
-/// Assesses the last scans of Thngs again, by their settings and by others.
+/// Assesses the last scans of Thngs again, by their settings and by others; with `apply`, each Thng gets the verdict and
+/// the greatest points of now first, in a transaction of its own.
 ///
 /// # Errors
 /// The account or the key lacks the permission, or a Thng or the product does not exist.
 #[instrument(skip_all)]
 pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, ServiceError> {
-    let grant = require(actor, Verb::Read, AssessmentSettings)?;
+    let verb = if asked.is_applied { Verb::Update } else { Verb::Read };
+    let grant = require(actor, verb, AssessmentSettings)?;
     require_enterprise(actor, "Assessment")?;
     let mut conn = app.db.read().await?;
-    let (mut found, mut more) = (Vec::new(), false);
-    match &asked.which {
+    let (found, more) = find(&mut conn, actor, &grant, &asked.which).await?;
+    drop(conn);
+    if asked.is_applied {
+        for thng in &found {
+            apply(app, actor, thng.id).await?;
+        }
+    }
+    let mut conn = app.db.read().await?;
+    let is_one = matches!(asked.which, Which::Thng(_));
+    let bounds = if is_one { (MAX_SCANS, MAX_JUDGED) } else { OF_MANY };
+    let mut thngs = Vec::with_capacity(found.len());
+    for thng in &found {
+        thngs.push(of_one(&mut conn, actor, &grant, thng, &asked.settings, bounds).await?);
+    }
+    Ok(match thngs.pop_if(|_| is_one) {
+        Some(one) => Answer::One(Box::new(one)),
+        None => Answer::Many { thngs, more },
+    })
+}
+
+/// The Thngs that a replay is about, and whether the product has more.
+async fn find(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    which: &Which,
+) -> Result<(Vec<Thng>, bool), ServiceError> {
+    let mut found = Vec::new();
+    match which {
         Which::Thng(reference) => {
-            let thng: Thng = named::find(&mut conn, actor, &grant, &reference.to_string()).await?;
-            let bounds = (MAX_SCANS, MAX_JUDGED);
-            let replayed = of_one(&mut conn, actor, &grant, &thng, &asked.settings, bounds).await?;
-            return Ok(Answer::One(Box::new(replayed)));
+            found.push(named::find::<Thng>(conn, actor, grant, &reference.to_string()).await?);
         }
         Which::Thngs(references) => {
             for reference in references {
-                found.push(named::find::<Thng>(&mut conn, actor, &grant, &reference.to_string()).await?);
+                found.push(named::find::<Thng>(conn, actor, grant, &reference.to_string()).await?);
             }
         }
         Which::Product(reference) => {
-            let product: Product = named::find(&mut conn, actor, &grant, &reference.to_string()).await?;
+            let product: Product = named::find(conn, actor, grant, &reference.to_string()).await?;
             let id = product.id.to_string();
             let page = PageRequest { per_page: MAX_THNGS as u32, ..PageRequest::default() };
             let request = ListRequest { page, ..ListRequest::default() };
@@ -210,15 +246,36 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, 
                 request: &request,
                 within: &within,
             };
-            let page = documents::list::<Thng>(&mut conn, &selection).await?;
-            (found, more) = (page.items, page.next.is_some());
+            let page = documents::list::<Thng>(conn, &selection).await?;
+            return Ok((page.items, page.next.is_some()));
         }
     }
-    let mut thngs = Vec::with_capacity(found.len());
-    for thng in &found {
-        thngs.push(of_one(&mut conn, actor, &grant, thng, &asked.settings, OF_MANY).await?);
+    Ok((found, false))
+}
+
+/// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
+async fn apply(app: &App, actor: &Actor, thng: ThngId) -> Result<(), ServiceError> {
+    let account = actor.account;
+    let mut tx = app.db.begin().await?;
+    let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
+    let Some(thng) = found else { return Ok(()) };
+    let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;
+    if scan_profiles::lock(&mut tx, thng.id).await?.is_some() {
+        let history = History::read(&mut tx, account, &Limit::Account, thng.id, MAX_REBUILT).await?;
+        if history.is_whole {
+            let settings = effective(&mut tx, account, &[], None).await?;
+            scan_profiles::put(&mut tx, thng.id, &history.profile(&settings)).await?;
+        }
+        recount::peak(&mut tx, account, thng.id, kept, history).await?;
     }
-    Ok(Answer::Many { thngs, more })
+    let now = app.clock.now();
+    let is_new = standing::judge_again(&mut tx, account, &thng, now).await?;
+    let is_followed = is_new && follow_thng(&mut tx, account, thng.id, thng.product, true, now).await?;
+    tx.commit().await?;
+    if is_followed {
+        app.hub.wake();
+    }
+    Ok(())
 }
 
 async fn of_one(
@@ -283,7 +340,7 @@ async fn of_one(
     })
 }
 
-fn trigger_of(scan: &Action) -> (Trigger, Vec<crate::domain::assessment::spot::CountryCode>) {
+pub(super) fn trigger_of(scan: &Action) -> (Trigger, Vec<crate::domain::assessment::spot::CountryCode>) {
     let spot = match Source::of_members(&scan.members) {
         Source::Edge | Source::Server => observe::place_of(&scan.members).1,
         Source::Public => observe::network_of_scan(&scan.members).1,

@@ -53,8 +53,9 @@ pub struct ByScan {
     pub at: UnixMillis,
 }
 
-/// The rules version since which points have their present meaning; peaks of older rules are ignored.
-const POINTS_SINCE: u32 = 5;
+/// The rules version since which points have their present meaning; peaks of older rules are ignored until they are
+/// counted again.
+pub const POINTS_SINCE: u32 = 5;
 
 /// The rules of the first release, whose peaks do not name their version.
 pub const FIRST_RULES: u32 = 5;

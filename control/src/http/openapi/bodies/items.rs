@@ -182,6 +182,7 @@ fn replay() -> Value {
         .may("thngs", many)
         .may("product", product)
         .may("settings", overrides(Body::new("")).schema())
+        .may("apply", boolean())
         .like("thng", AN_ID)
         .like("settings", json!({"duplicatePoints": 10}));
     let none = json!({"type": "null"});
