@@ -2,26 +2,30 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use shared::{
     client_address::TrustedProxies,
     geo::{GeoIp, NoGeoIp},
-    time::Clock,
+    id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
+    time::{Clock, UnixMillis},
 };
 
+use ::redirects::writer::{self, WriterTask};
+
 use crate::{
+    error::ServiceError,
     metrics::{JobMetrics, Metrics},
     publish::{
         egress::EgressClient,
         feed::{self, Feed},
         hub::Hub,
-        writer::{self, WriterTask},
     },
     service::{
-        App, Random, Secrets,
+        App, Catalog, Core, Dependents, Random, Readers, Redirects, Secrets, ThngTouched,
         access::KeyLookups,
-        assessment::groups::AssessmentGroups,
+        assessment::{groups::AssessmentGroups, standing},
         base_urls::{BaseUrls, UrlSettings},
-        capacity::{Capacity, CapacityLimits},
+        capacity::Capacity,
         connections::Connections,
         edge_keys::EdgeKeys,
         events::Streams,
@@ -30,11 +34,91 @@ use crate::{
         passwords::Passwords,
         property_group::PropertyGroups,
         reactions::Reactions,
+        redirections::follow_thng,
+        rules,
         webhooks::Webhooks,
         write_probe::WriteProbe,
     },
-    store::{Db, StoreError, blobs::Blobs},
+    store::{Conn, Db, StoreError, Tx, blobs::Blobs, jobs, tasks},
 };
+
+/// The readers of what is committed: the feed of events, and the change stream of edges.
+struct Woken {
+    feed: Feed,
+    hub: Hub,
+}
+
+impl Readers for Woken {
+    fn wake_events(&self) {
+        self.feed.wake();
+    }
+
+    fn wake_edges(&self) {
+        self.hub.wake();
+    }
+}
+
+/// What redirections, rules and assessments do in the transaction of a change.
+struct Touched;
+
+impl Dependents for Touched {
+    fn application_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        application: ApplicationId,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>> {
+        Box::pin(rules::forget(tx, account, application, now))
+    }
+
+    fn batch_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        batch: BatchId,
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(async move { Ok(tasks::delete_of_batch(tx, account, batch).await?) })
+    }
+
+    fn reads_blob<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        blob: &'a str,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>> {
+        Box::pin(async move { Ok(jobs::is_input(conn, blob).await?) })
+    }
+
+    fn thng_changed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        thng: ThngTouched,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>> {
+        Box::pin(async move {
+            let is_judged_anew = thng.is_marked && standing::marked(tx, account, thng.id, now).await?;
+            let is_told = thng.is_renamed || is_judged_anew;
+            Ok((is_told || thng.is_moved)
+                && follow_thng(tx, account, thng.id, thng.product, is_told, now).await?)
+        })
+    }
+
+    fn thng_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        thng: ThngId,
+        product: Option<ProductId>,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>> {
+        Box::pin(async move {
+            standing::forget(tx, account, thng).await?;
+            // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
+            follow_thng(tx, account, thng, product, true, now).await
+        })
+    }
+}
 
 /// The parts that a process chooses; the rest is derived.
 pub struct Parts {
@@ -57,7 +141,7 @@ pub struct Parts {
     /// How many requests keys and addresses may make.
     pub limits: Limits,
     /// How many connections and uploads there may be.
-    pub capacity: CapacityLimits,
+    pub capacity: Capacity,
     /// Sends requests to addresses that somebody gave.
     pub egress: EgressClient,
     /// How long jobs are kept once they have ended; `None` is for ever.
@@ -79,30 +163,36 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let (writer, writer_task) = writer::writer();
     // A pool of its own: a session that always does the same thing has its statements in its caches.
     let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone());
-    let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), feed.clone());
-    let assessment_groups =
-        AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), feed.clone(), hub.clone());
-    let app = App {
-        egress: parts.egress,
-        webhooks: Webhooks::default(),
-        reactions: Reactions::default(),
-        streams: Streams::default(),
+    let readers = Arc::new(Woken { feed: feed.clone(), hub: hub.clone() });
+    let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), readers.clone());
+    let assessment_groups = AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), readers.clone());
+    let core = Arc::new(Core {
         key_lookups: KeyLookups::new(parts.db.clone()),
-        property_groups,
-        assessment_groups,
-        feed,
-        connections: Connections::default(),
         db: parts.db,
         clock: parts.clock,
         random: parts.random,
         secrets: parts.secrets,
-        blobs: parts.blobs,
-        writer,
+        capacity: parts.capacity,
+        readers,
+        dependents: Arc::new(Touched),
+    });
+    let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
+    let redirects = Redirects { core: core.clone(), writer };
+    let app = App {
+        core,
+        catalog,
+        egress: parts.egress,
+        webhooks: Webhooks::default(),
+        reactions: Reactions::default(),
+        streams: Streams::default(),
+        assessment_groups,
+        feed,
+        connections: Connections::default(),
+        redirects,
         hub,
         geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
         trusted_proxies: parts.trusted_proxies,
         edge_keys: Arc::new(parts.edge_keys),
-        capacity: Capacity::new(parts.capacity),
         limiter: Limiter::new(&parts.limits, &parts.ticks),
         agents: woothee::parser::Parser::new(),
         metrics: Metrics::default(),

@@ -9,7 +9,11 @@ mod follow;
 pub mod geo;
 pub mod http;
 pub mod live;
-pub mod metrics;
+pub mod metrics {
+    //! Counters, shown by `http::admin`.
+    pub use ::jobs::metrics::JobMetrics;
+    pub use ::kernel::metrics::*;
+}
 pub mod publish;
 pub mod run;
 pub mod serve;

@@ -13,29 +13,29 @@ use crate::{
 };
 
 /// The writer and the background tasks of a process; they end in an order.
-pub struct Core {
+pub struct Tasks {
     app: Arc<App>,
     writer: Option<(JoinHandle<()>, CancellationToken)>,
     background: JoinSet<Result<(), Failure>>,
     stop_background: CancellationToken,
 }
 
-impl Core {
+impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the upkeep, the
     /// workers of jobs, webhooks and reactions, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
-        let (hub, feed) = (app.hub.clone(), app.feed.clone());
-        let writer = tokio::spawn(writer_task.run(app.db.clone(), hub, feed, stop_writer.clone()));
-        let mut core = Self {
+        let (db, readers) = (app.db.clone(), app.readers.clone());
+        let writer = tokio::spawn(writer_task.run(db, readers, stop_writer.clone()));
+        let mut tasks = Self {
             app: app.clone(),
             writer: Some((writer, stop_writer)),
             background: JoinSet::new(),
             stop_background: stop_background.clone(),
         };
         let stream = app.hub.clone().run(stop_background.clone());
-        core.background.spawn(async move {
+        tasks.background.spawn(async move {
             match stream.await {
                 Ended::Stopped => Ok(()),
                 // Revisions of this history may be used twice: only a start under a new epoch is safe.
@@ -45,15 +45,15 @@ impl Core {
                 )),
             }
         });
-        core.spawn(app.feed.clone().run(stop_background.clone()));
-        core.spawn(worker::connections::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::run_jobs::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::reactions::run(app.clone(), stop_background.clone()));
-        core.spawn(worker::write_probe::run(app.clone(), stop_background));
-        core
+        tasks.spawn(app.feed.clone().run(stop_background.clone()));
+        tasks.spawn(worker::connections::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::run_jobs::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::reactions::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::write_probe::run(app.clone(), stop_background));
+        tasks
     }
 
     /// Adds a task that runs until [`Self::stopping`] is cancelled.

@@ -25,10 +25,11 @@ use crate::{
         publisher_stats::PublisherStats,
         replica::Replica,
     },
-    run::Core,
+    run::Tasks,
     service::{
         self, App, Prepared,
         base_urls::{IsCertified, UrlSettings},
+        capacity,
         edge_keys::EdgeKeys,
     },
     store::{Db, SchemaError, StoreError, blobs::Blobs},
@@ -149,7 +150,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         egress: EgressClient::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
-        capacity: config.capacity.clone(),
+        capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
         docs_url: format!("{public}/docs"),
@@ -160,9 +161,9 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     let name = random_name().map_err(|error| Failure::failed("the name of this replica", error))?;
     let replica = Arc::new(Replica::new(&name));
     app.hub.join(replica.clone());
-    let mut core = Core::start(&app, writer_task);
-    core.spawn(replica.run(app.hub.clone(), core.stopping()));
-    core.spawn(app.edge_keys.clone().follow(app.db.clone(), core.stopping()));
+    let mut tasks = Tasks::start(&app, writer_task);
+    tasks.spawn(replica.run(app.hub.clone(), tasks.stopping()));
+    tasks.spawn(app.edge_keys.clone().follow(app.db.clone(), tasks.stopping()));
     let publisher = PublisherConfig {
         region: config.region.to_string(),
         owner: name,
@@ -172,15 +173,15 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     };
     let stats = PublisherStats::default();
     let publisher = Publisher::new(app.db.clone(), app.hub.clone(), publisher, stats.clone());
-    core.spawn(publisher.run(core.stopping()));
+    tasks.spawn(publisher.run(tasks.stopping()));
     if let Some(geo) = geo {
-        core.spawn(geo.follow(core.stopping()));
+        tasks.spawn(geo.follow(tasks.stopping()));
     }
     let servers = Servers::start(&app, &stats, sockets, certificates.as_ref())?;
     if let Some(certificates) = certificates {
-        core.spawn(certificates.follow(core.stopping()));
+        tasks.spawn(certificates.follow(tasks.stopping()));
     }
-    Ok(Running { addresses, supervisor: tokio::spawn(servers.supervise(core, shutdown)) })
+    Ok(Running { addresses, supervisor: tokio::spawn(servers.supervise(tasks, shutdown)) })
 }
 
 fn url_settings(config: &Config, addresses: &Addresses, certificates: Option<&Certificates>) -> UrlSettings {
@@ -265,7 +266,7 @@ impl Servers {
     ///
     /// Edges are sent to other replicas first, and open requests finished; then the writer stops, and the
     /// change stream and the database last.
-    async fn supervise(mut self, mut core: Core, shutdown: CancellationToken) -> Result<(), Failure> {
+    async fn supervise(mut self, mut tasks: Tasks, shutdown: CancellationToken) -> Result<(), Failure> {
         let mut result = Ok(());
         let mut ended = None;
         tokio::select! {
@@ -274,7 +275,7 @@ impl Servers {
             end = &mut self.api.0 => (ended, result) = (Some("api"), unasked("the API", end)),
             end = &mut self.broker.0 => (ended, result) = (Some("broker"), unasked("the broker", end)),
             end = &mut self.admin.0 => (ended, result) = (Some("admin"), unasked("the admin listener", end)),
-            failure = core.failed() => result = Err(failure),
+            failure = tasks.failed() => result = Err(failure),
         }
         // Without systemd there is no receiver.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
@@ -295,7 +296,7 @@ impl Servers {
         if ended != Some("admin") {
             result = result.and(joined("the admin listener", self.admin.0.await));
         }
-        result = result.and(core.stop().await);
+        result = result.and(tasks.stop().await);
         tracing::info!("stopped");
         result
     }

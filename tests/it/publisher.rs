@@ -78,7 +78,8 @@ async fn service(redirections: usize) -> Result<(TestApp, ResourceId)> {
 
 async fn delete(made: &TestApp, short_id: &str) -> Result<Rev> {
     let choice = DomainChoice::default();
-    let done = redirections::delete(&made.app, &made.actor(), choice, vec![short_id.to_owned()]).await;
+    let done =
+        redirections::delete(&made.app.redirects, &made.actor(), choice, vec![short_id.to_owned()]).await;
     Ok(done.map_err(|error| anyhow::anyhow!("{error}"))?.rev)
 }
 

@@ -19,7 +19,7 @@ use control::{
     service::{
         App, Random, RandomUnavailable,
         base_urls::UrlSettings,
-        capacity::CapacityLimits,
+        capacity::Capacity,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
         prepare,
@@ -174,15 +174,18 @@ impl TestApp {
     /// # Errors
     /// The engine does not run.
     pub async fn new(engine: Engine) -> anyhow::Result<Self> {
-        let mut made = Self::without_tasks(engine).await?;
+        Self::with_capacity(engine, Capacity::default()).await
+    }
+
+    /// [`Self::new`] with places of its own.
+    ///
+    /// # Errors
+    /// The engine does not run.
+    pub async fn with_capacity(engine: Engine, capacity: Capacity) -> anyhow::Result<Self> {
+        let mut made = Self::make(engine, capacity).await?;
         if let Some(task) = made.writer.take() {
             let shutdown = tokio_util::sync::CancellationToken::new();
-            tokio::spawn(task.run(
-                made.app.db.clone(),
-                made.app.hub.clone(),
-                made.app.feed.clone(),
-                shutdown.clone(),
-            ));
+            tokio::spawn(task.run(made.app.db.clone(), made.app.readers.clone(), shutdown.clone()));
             tokio::spawn(made.app.hub.clone().run(shutdown.clone()));
             tokio::spawn(made.app.feed.clone().run(shutdown));
         }
@@ -194,6 +197,10 @@ impl TestApp {
     /// # Errors
     /// The engine does not run.
     pub async fn without_tasks(engine: Engine) -> anyhow::Result<Self> {
+        Self::make(engine, Capacity::default()).await
+    }
+
+    async fn make(engine: Engine, capacity: Capacity) -> anyhow::Result<Self> {
         let db = TestDb::new(engine).await?;
         let clock = Arc::new(StepClock::default());
         let prepared = prepare(&db.db, &*clock, &SystemRandom, "history").await?;
@@ -217,7 +224,7 @@ impl TestApp {
             trusted_proxies: "192.0.2.0/24".parse()?,
             egress: egress()?,
             limits: Limits::default(),
-            capacity: CapacityLimits::default(),
+            capacity,
             jobs_kept: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),

@@ -4,6 +4,7 @@
 //! that ends it.
 
 pub mod domain;
+pub mod metrics;
 pub mod store;
 
 pub use ::kernel::error;

@@ -6,4 +6,6 @@
 
 pub mod domain;
 pub mod error;
+pub mod metrics;
+pub mod service;
 pub mod store;

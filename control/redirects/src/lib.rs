@@ -3,7 +3,10 @@
 //! Invariants: Revisions are gapless and in the order of commits: the row of the log is locked until the
 //! transaction ends.
 
+pub mod batch_size;
 pub mod domain;
+pub mod service;
 pub mod store;
+pub mod writer;
 
-pub use ::kernel::error;
+pub use ::kernel::{error, metrics};

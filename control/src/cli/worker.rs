@@ -23,7 +23,7 @@ use crate::{
     publish::egress::{EgressClient, SystemLookup},
     serve,
     service::{
-        capacity::CapacityLimits,
+        capacity::Capacity,
         edge_keys::EdgeKeys,
         limiter::{Limits, Ticks},
     },
@@ -97,7 +97,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         egress: EgressClient::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: Limits::default(),
-        capacity: CapacityLimits::default(),
+        capacity: Capacity::default(),
         // Replicas do the upkeep.
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),

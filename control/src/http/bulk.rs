@@ -43,7 +43,7 @@ use crate::{
         webhook::Webhook,
     },
     service::{
-        App,
+        App, Catalog, Core,
         bulk::{self as service, Bulk, CreateEach},
     },
 };
@@ -52,12 +52,13 @@ use crate::{
 ///
 /// The long form is for a kind that is not generally available, or whose body is read by a function of its own.
 macro_rules! bulk {
-    ($module:ident, $resource:ident, $change:ident, $document:ident, $path:literal, $tag:literal, $name:literal) => {
-        bulk!($module, $resource, $document, $path, $tag, $name, "General Availability", |_, body| {
+    ($state:ty, $module:ident, $resource:ident, $change:ident, $document:ident, $path:literal, $tag:literal, $name:literal) => {
+        bulk!($state, $module, $resource, $document, $path, $tag, $name, "General Availability", |_, body| {
             $change::parse(body, Purpose::Update).map_err(|faults| ApiError::faults(Code::Invalid, faults))
         });
     };
     (
+        $state:ty,
         $module:ident,
         $resource:ident,
         $document:ident,
@@ -84,9 +85,9 @@ macro_rules! bulk {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let ids = ids(&query)?;
-                let parse: fn(&App, &Value) -> Result<<$resource as Bulk>::Change, ApiError> = $parse;
+                let parse: fn(&App, &Value) -> Result<<$resource as Bulk<$state>>::Change, ApiError> = $parse;
                 let change = parse(&app, &body)?;
-                service::update::<$resource>(&app, &actor, &ids, change).await?;
+                service::update::<$state, $resource>((*app).as_ref(), &actor, &ids, change).await?;
                 Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
             }
 
@@ -102,17 +103,18 @@ macro_rules! bulk {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let ids = ids(&query)?;
-                service::delete::<$resource>(&app, &actor, &ids).await?;
+                service::delete::<$state, $resource>((*app).as_ref(), &actor, &ids).await?;
                 Ok([(RESULT_COUNT, ids.len())].into_response())
             }
         }
     };
 }
 
-bulk!(thngs, Thng, ThngChange, ThngDocument, "/thngs", "Thngs", "thngs");
-bulk!(products, Product, ProductChange, ProductDocument, "/products", "Products", "products");
-bulk!(places, Place, PlaceChange, PlaceDocument, "/places", "Places", "places");
+bulk!(Core, thngs, Thng, ThngChange, ThngDocument, "/thngs", "Thngs", "thngs");
+bulk!(Core, products, Product, ProductChange, ProductDocument, "/products", "Products", "products");
+bulk!(Core, places, Place, PlaceChange, PlaceDocument, "/places", "Places", "places");
 bulk!(
+    Core,
     collections,
     Collection,
     CollectionChange,
@@ -121,14 +123,14 @@ bulk!(
     "Collections",
     "collections"
 );
-bulk!(files, File, FileChange, FileDocument, "/files", "Files", "files");
-bulk!(projects, Project, ProjectChange, ProjectDocument, "/projects", "Projects", "projects");
-bulk!(batches, Batch, BatchChange, BatchDocument, "/batches", "Batches", "batches");
+bulk!(Catalog, files, File, FileChange, FileDocument, "/files", "Files", "files");
+bulk!(Core, projects, Project, ProjectChange, ProjectDocument, "/projects", "Projects", "projects");
+bulk!(Core, batches, Batch, BatchChange, BatchDocument, "/batches", "Batches", "batches");
 
-bulk!(webhooks, Webhook, WebhookDocument, "/webhooks", "Events", "webhooks", "Beta", |app, body| {
+bulk!(App, webhooks, Webhook, WebhookDocument, "/webhooks", "Events", "webhooks", "Beta", |app, body| {
     parse_webhook(app, body, Purpose::Update)
 });
-bulk!(reactions, Reaction, ReactionDocument, "/reactions", "Events", "reactions", "Beta", |_, body| {
+bulk!(App, reactions, Reaction, ReactionDocument, "/reactions", "Events", "reactions", "Beta", |_, body| {
     parse_reaction(body, Purpose::Update)
 });
 
@@ -141,8 +143,8 @@ pub(super) fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
 }
 
 /// Creates what an array holds: one result for each item, in its order.
-pub(super) async fn create_each<D: CreateEach>(
-    app: &App,
+pub(super) async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
+    state: &S,
     actor: &Actor,
     items: &[Value],
     project: Option<&str>,
@@ -153,5 +155,5 @@ pub(super) async fn create_each<D: CreateEach>(
         return Err(ApiError::refused(Code::Invalid, fault));
     }
     let items = items.iter().map(parse).collect();
-    Ok(Json(service::create_each::<D>(app, actor, items, project).await?).into_response())
+    Ok(Json(service::create_each::<S, D>(state, actor, items, project).await?).into_response())
 }

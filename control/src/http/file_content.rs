@@ -52,7 +52,7 @@ pub(super) async fn upload(
         size_bytes: text(CONTENT_LENGTH).and_then(|text| text.parse().ok()),
         client: parts.extensions.get::<RequestInfo>().and_then(|info| info.client),
     };
-    Ok(files::upload(&app, visitor, &id, head, body.into_data_stream()).await?)
+    Ok(files::upload(&app.catalog, visitor, &id, head, body.into_data_stream()).await?)
 }
 
 /// Downloads the content of a file.
@@ -70,7 +70,7 @@ pub(super) async fn download(
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
     let visitor = visitor(&app, &mut parts, &id, Purport::Download).await?;
-    let Download { file, content, bytes } = files::download(&app, visitor, &id).await?;
+    let Download { file, content, bytes } = files::download(&app.catalog, visitor, &id).await?;
     let etag = format!("\"{}\"", content.etag);
     let caching = if file.is_private() { "private, no-cache" } else { "no-cache" };
     let media_type = file.media_type();

@@ -96,7 +96,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(&app, &actor, info.clone(), &query, &FILES)?;
-    let page = files::list(&app, &actor, &listing.request).await?;
+    let page = files::list(&app.catalog, &actor, &listing.request).await?;
     let document = |file| FileDocument::new(&app, &actor, &info, file, listing.with_scopes);
     Ok(listing.answer(&app, page, document))
 }
@@ -116,7 +116,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let change = FileChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let file = files::create(&app, &actor, change, query.find("project")).await?;
+    let file = files::create(&app.catalog, &actor, change, query.find("project")).await?;
     let id = file.id;
     Ok(created(&info, id.as_str(), FileDocument::new(&app, &actor, &info, file, false)))
 }
@@ -139,7 +139,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let file = files::read(&app, &actor, &id).await?;
+    let file = files::read(&app.catalog, &actor, &id).await?;
     Ok(Json(FileDocument::new(&app, &actor, &info, file, with_scopes)))
 }
 
@@ -158,7 +158,7 @@ pub(super) async fn update(
 ) -> Result<Json<FileDocument>, ApiError> {
     let change = FileChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let file = files::update(&app, &actor, &id, change).await?;
+    let file = files::update(&app.catalog, &actor, &id, change).await?;
     Ok(Json(FileDocument::new(&app, &actor, &info, file, false)))
 }
 
@@ -172,5 +172,5 @@ pub(super) async fn delete(
     Caller(actor): Caller,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(files::delete(&app, &actor, &id).await?)
+    Ok(files::delete(&app.catalog, &actor, &id).await?)
 }

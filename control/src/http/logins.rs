@@ -159,7 +159,7 @@ pub(super) async fn create(
     } else {
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = users::register(&app, &actor, new).await?;
+        let made = users::register(&app, &app.passwords, &actor, new).await?;
         UserAccessDocument {
             evrythng_user: made.user.id.to_string(),
             status: made.user.status.as_str(),
@@ -200,7 +200,7 @@ pub(super) async fn login(
     JsonBody(body): JsonBody,
 ) -> Result<Json<LoginDocument>, ApiError> {
     let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(users::login(&app, &actor, credentials).await?.into()))
+    Ok(Json(users::login(&app, &app.passwords, &actor, credentials).await?.into()))
 }
 
 /// Logs a user in; an older name of `/users/login`.

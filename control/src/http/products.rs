@@ -109,7 +109,14 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
-        return create_each::<Product>(&app, &actor, items, query.find("project"), parse).await;
+        return create_each::<crate::service::Core, Product>(
+            &app,
+            &actor,
+            items,
+            query.find("project"),
+            parse,
+        )
+        .await;
     }
     let change = ProductChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;

@@ -155,7 +155,7 @@ macro_rules! properties {
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_many(&body).map_err(invalid)?;
-                Ok(written(service::write(&app, &actor, Verb::Create, ($owner, &id), points).await?))
+                Ok(written(service::write(&app.catalog, &actor, Verb::Create, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Writes properties of a ", $name, "; those that are not there are made.")]
@@ -174,7 +174,7 @@ macro_rules! properties {
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_many(&body).map_err(invalid)?;
-                Ok(written(service::write(&app, &actor, Verb::Update, ($owner, &id), points).await?))
+                Ok(written(service::write(&app.catalog, &actor, Verb::Update, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Removes every property of a ", $name, " but those of the system.")]
@@ -263,7 +263,7 @@ macro_rules! properties {
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_values(&parse_key(&key)?, &body).map_err(invalid)?;
-                Ok(written(service::write(&app, &actor, Verb::Update, ($owner, &id), points).await?))
+                Ok(written(service::write(&app.catalog, &actor, Verb::Update, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Removes a property of a ", $name, ", or its values before a time.")]

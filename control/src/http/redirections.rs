@@ -66,13 +66,14 @@ pub(super) async fn create(
     let key = idempotency_key("redirections", &headers, &query, &body)?;
     if let Value::Array(items) = &body {
         let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
-        let done = service::create_many(&app, &actor, drafts, choice, query.find("project"), key).await?;
+        let done =
+            service::create_many(&app.redirects, &actor, drafts, choice, query.find("project"), key).await?;
         let body = serde_json::to_value(&done.value).unwrap_or_default();
         return Ok(written(&app, wait, &done, StatusCode::OK, Some(body)).await);
     }
     let draft = Draft::parse(&body, None).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let request = image_request(&headers, &query)?;
-    let done = service::create(&app, &actor, draft, choice, query.find("project"), key).await?;
+    let done = service::create(&app.redirects, &actor, draft, choice, query.find("project"), key).await?;
     Ok(created(&app, &info, wait, &done, request.as_ref()).await)
 }
 
@@ -130,7 +131,7 @@ pub(super) async fn list(
         .transpose()?;
     let domain = query.find("domain").map(str::to_owned);
     let request = service::Listing { platform_id, domain, page: listing.request.page };
-    let page = service::list(&app, &actor, &request).await?;
+    let page = service::list(&app.redirects, &actor, &request).await?;
     Ok(listing.answer(&app, page, |item| RedirectionDocument::from(&item)))
 }
 
@@ -157,7 +158,7 @@ pub(super) async fn read(
         check_image(&query)?;
         None
     };
-    let found = service::find(&app, &actor, choice(&query, &headers), short_id).await?;
+    let found = service::find(&app.redirects, &actor, choice(&query, &headers), short_id).await?;
     match request {
         Some(request) => image(&found, &request),
         None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
@@ -185,7 +186,8 @@ pub(super) async fn replace(
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
-    let done = service::replace(&app, &actor, choice(&query, &headers), vec![short_id], writable).await?;
+    let done =
+        service::replace(&app.redirects, &actor, choice(&query, &headers), vec![short_id], writable).await?;
     let record = done.value.first().map(document);
     Ok(written(&app, wait, &done, StatusCode::OK, record).await)
 }
@@ -206,7 +208,7 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    let done = service::delete(&app, &actor, choice(&query, &headers), vec![short_id]).await?;
+    let done = service::delete(&app.redirects, &actor, choice(&query, &headers), vec![short_id]).await?;
     Ok(written(&app, wait, &done, StatusCode::OK, None).await)
 }
 
@@ -226,7 +228,8 @@ pub(super) async fn replace_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done = service::replace(&app, &actor, choice(&query, &headers), ids, writable(&body)?).await?;
+    let done =
+        service::replace(&app.redirects, &actor, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&app, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
@@ -246,7 +249,7 @@ pub(super) async fn delete_many(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done = service::delete(&app, &actor, choice(&query, &headers), ids).await?;
+    let done = service::delete(&app.redirects, &actor, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&app, wait, &done, StatusCode::OK, None).await).into_response())
 }
@@ -268,8 +271,8 @@ macro_rules! redirector {
                 Path(id): Path<String>,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let owner = service::owner(&app, &actor, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&app, &actor, owner, &named(&query)).await?;
+                let owner = service::owner(&app.redirects, &actor, Verb::Read, $kind, &id).await?;
+                let found = service::newest(&app.redirects, &actor, owner, &named(&query)).await?;
                 Ok(Json(RedirectionDocument::from(&found)).into_response())
             }
 
@@ -286,8 +289,8 @@ macro_rules! redirector {
                 headers: HeaderMap,
             ) -> Result<Response, ApiError> {
                 let request = image_request(&headers, &query)?;
-                let owner = service::owner(&app, &actor, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&app, &actor, owner, &named(&query)).await?;
+                let owner = service::owner(&app.redirects, &actor, Verb::Read, $kind, &id).await?;
+                let found = service::newest(&app.redirects, &actor, owner, &named(&query)).await?;
                 match request {
                     Some(request) => image(&found, &request),
                     None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
@@ -312,10 +315,10 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let (wait, request) = (Wait::parse(&query)?, named_image_request(&headers, &query)?);
                 let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
-                let owner = service::owner(&app, &actor, Verb::Create, $kind, &id).await?;
+                let owner = service::owner(&app.redirects, &actor, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let done = service::create(&app, &actor, draft, choice(&query, &headers), query.find("project"), key).await?;
+                let done = service::create(&app.redirects, &actor, draft, choice(&query, &headers), query.find("project"), key).await?;
                 Ok(created(&app, &info, wait, &done, request.as_ref()).await)
             }
 
@@ -333,9 +336,9 @@ macro_rules! redirector {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
-                let owner = service::owner(&app, &actor, Verb::Update, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&app, &actor, owner, &named(&query)).await?);
-                let done = service::replace(&app, &actor, choice, ids, writable).await?;
+                let owner = service::owner(&app.redirects, &actor, Verb::Update, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&app.redirects, &actor, owner, &named(&query)).await?);
+                let done = service::replace(&app.redirects, &actor, choice, ids, writable).await?;
                 let record = done.value.first().map(document);
                 Ok(written(&app, wait, &done, StatusCode::OK, record).await)
             }
@@ -355,9 +358,9 @@ macro_rules! redirector {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let owner = service::owner(&app, &actor, Verb::Delete, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&app, &actor, owner, &named(&query)).await?);
-                let done = service::delete(&app, &actor, choice, ids).await?;
+                let owner = service::owner(&app.redirects, &actor, Verb::Delete, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&app.redirects, &actor, owner, &named(&query)).await?);
+                let done = service::delete(&app.redirects, &actor, choice, ids).await?;
                 Ok(written(&app, wait, &done, StatusCode::OK, None).await)
             }
         }

@@ -99,7 +99,7 @@ macro_rules! redirector {
                 Caller(actor): Caller,
                 named: Named,
             ) -> Result<Json<RulesDocument>, ApiError> {
-                Ok(Json(service::read(&app, &actor, named.whose()).await?.into()))
+                Ok(Json(service::read(&app.redirects, &actor, named.whose()).await?.into()))
             }
 
             #[doc = concat!("Replaces the rules of ", $name, " as a whole.")]
@@ -123,7 +123,7 @@ macro_rules! redirector {
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, rules) = (Wait::parse(&query)?, rules(&body)?);
-                let done = service::replace(&app, &actor, named.whose(), rules).await?;
+                let done = service::replace(&app.redirects, &actor, named.whose(), rules).await?;
                 Ok(written(&app, wait, &done, StatusCode::OK, Some(document(&done.value))).await)
             }
 
@@ -143,7 +143,7 @@ macro_rules! redirector {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let done = service::delete(&app, &actor, named.whose()).await?;
+                let done = service::delete(&app.redirects, &actor, named.whose()).await?;
                 Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
             }
         }

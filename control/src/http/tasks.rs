@@ -132,7 +132,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(&app, &actor, info, &query, &TASKS)?;
-    let page = tasks::list(&app, &actor, &batch, &listing.request).await?;
+    let page = tasks::list(&app.redirects, &actor, &batch, &listing.request).await?;
     Ok(listing.answer(&app, page, TaskDocument::from))
 }
 
@@ -150,9 +150,9 @@ pub(super) async fn create(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (population, sent) = task::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let task = tasks::create(&app, &actor, &batch, &population, sent).await?;
+    let task = tasks::create(&app.redirects, &actor, &batch, &population, sent).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, task.id);
-    tokio::spawn(tasks::run(app, actor.account, task.id));
+    tokio::spawn(tasks::run(app.redirects.clone(), actor.account, task.id));
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
 }
 
@@ -167,7 +167,7 @@ pub(super) async fn read(
     Caller(actor): Caller,
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<TaskDocument>, ApiError> {
-    Ok(Json(tasks::read(&app, &actor, &batch, &id).await?.into()))
+    Ok(Json(tasks::read(&app.redirects, &actor, &batch, &id).await?.into()))
 }
 
 /// Reads what went wrong in a task: nothing, or the one error that ended it.
@@ -181,7 +181,7 @@ pub(super) async fn list_logs(
     Caller(actor): Caller,
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<Vec<TaskLogEntryDocument>>, ApiError> {
-    let Task { id, stamp, details, .. } = tasks::read(&app, &actor, &batch, &id).await?;
+    let Task { id, stamp, details, .. } = tasks::read(&app.redirects, &actor, &batch, &id).await?;
     let created_at = details.completed_at.unwrap_or(stamp.updated_at).0;
     let entry = details.message.map(|message| TaskLogEntryDocument {
         job_id: id.to_string(),

@@ -107,7 +107,8 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
-        return create_each::<Thng>(&app, &actor, items, query.find("project"), parse).await;
+        return create_each::<crate::service::Core, Thng>(&app, &actor, items, query.find("project"), parse)
+            .await;
     }
     let change = ThngChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;

@@ -1,6 +1,5 @@
 //! Distribution of committed changes: to edges by the writer and the change stream, to subscribers by the event feed.
 
-pub mod batch_size;
 pub mod channels;
 mod dispatch;
 pub mod egress;
@@ -19,4 +18,4 @@ mod session;
 mod spread;
 mod timing;
 mod view;
-pub mod writer;
+pub use ::redirects::{batch_size, writer};

@@ -94,7 +94,8 @@ pub async fn decide(
         after.join(left);
     }
     if standing::judge_again(&mut tx, actor.account, &thng, now).await? {
-        after.wakes_edges |= follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
+        let followed = follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
+        after = after.wake_edges(followed);
     }
     tx.commit().await?;
     after.run(app).await?;

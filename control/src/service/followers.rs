@@ -6,12 +6,12 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, access::require, bulk::AfterCommit, named, scopes::project_in_reach};
+use super::{App, Core, access::require, bulk::AfterCommit, named, scopes::project_in_reach};
 use crate::{
     domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page, permission::Verb},
     error::ServiceError,
     store::{
-        Tx, accounts, documents, event_log,
+        Db, Tx, accounts, documents, event_log,
         followers::{self, Follower, Follows},
     },
 };
@@ -92,13 +92,14 @@ pub async fn delete<F: Follower>(app: &App, actor: &Actor, reference: &str) -> R
     let grant = require(actor, Verb::Delete, F::SUBJECT)?;
     let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
-    let after = delete_in::<F>(&mut tx, actor, &grant, reference).await?;
+    let after = delete_in::<F>(app, &mut tx, actor, &grant, reference).await?;
     tx.commit().await?;
     after.run(app).await
 }
 
 /// Removes one within a transaction; what waits in its queue is left for after it.
 pub(super) async fn delete_in<F: Follower>(
+    core: &Core,
     tx: &mut Tx,
     actor: &Actor,
     grant: &Grant,
@@ -106,13 +107,16 @@ pub(super) async fn delete_in<F: Follower>(
 ) -> Result<AfterCommit, ServiceError> {
     let gone: F = named::find_locked(tx, actor, grant, reference).await?;
     documents::delete::<F>(tx, actor.account, gone.id()).await?;
-    Ok(AfterCommit { abandoned_queues: vec![(F::FOLLOWS, gone.stamp().seq)], ..AfterCommit::default() })
+    let (db, owner) = (core.db.clone(), gone.stamp().seq);
+    let name = format!("clear the queue of {} {owner}", F::KIND);
+    let task = async move { clear_queue(&db, F::FOLLOWS, owner).await };
+    Ok(AfterCommit::default().then(name, Box::new(move || Box::pin(task))))
 }
 
 /// Empties the queue of a deleted subscriber, in steps. What a crash leaves is skipped by the workers, and expires.
-pub(super) async fn clear_queue(app: &App, queue: &Follows, owner: i64) -> Result<(), ServiceError> {
+async fn clear_queue(db: &Db, queue: &Follows, owner: i64) -> Result<(), ServiceError> {
     loop {
-        let mut tx = app.db.begin().await?;
+        let mut tx = db.begin().await?;
         let cleared = followers::clear(&mut tx, queue, owner, STEP).await?;
         tx.commit().await?;
         if cleared == 0 {

@@ -74,12 +74,12 @@ async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> R
     match topic {
         Topic::Properties(owner, id) => {
             let points = property_body::parse_many(body).map_err(invalid)?;
-            properties::write(app, sender.actor, Verb::Update, (*owner, id), points).await?;
+            properties::write(&app.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Property(owner, id, key) => {
             let key = key.as_ref().ok_or_else(|| refused(TopicFault::Wildcard))?;
             let points = property_body::parse_values(key, body).map_err(invalid)?;
-            properties::write(app, sender.actor, Verb::Update, (*owner, id), points).await?;
+            properties::write(&app.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Actions(scope, kind) => {
             let drafts = match Drafts::parse(body).map_err(invalid)? {

@@ -2,117 +2,60 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
-pub mod access;
 pub mod action_creation;
 pub mod action_types;
 pub mod actions;
-pub mod applications;
 pub mod assessment;
 pub mod base_urls;
-mod batcher;
-pub mod batches;
-pub mod bulk;
-pub mod capacity;
 pub mod cases;
-pub mod collections;
 pub mod commissioning;
 pub mod connections;
 pub mod edge_keys;
 pub mod events;
 pub mod export;
 pub mod fan_out;
-pub mod files;
 pub mod followers;
-pub mod idempotency;
 pub mod intake;
 pub mod jobs;
 pub mod limiter;
 pub mod live;
-pub mod locations;
-mod named;
-pub mod passwords;
-pub mod places;
-pub mod products;
-pub mod projects;
-pub mod properties;
-pub mod property_group;
 pub mod reactions;
-pub mod redirections;
-pub mod references;
-pub mod remaining_capacity;
-pub mod rules;
-pub mod scopes;
 pub mod seed;
-pub mod tasks;
-pub mod tenants;
-pub mod thng_keys;
-pub mod thngs;
-mod user_rules;
-pub mod users;
 pub mod webhooks;
 pub mod write_probe;
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Clock};
 
-use self::{connections::Connections, intake::Counters, passwords::Passwords};
+pub use ::catalog::service::{
+    Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
+    thngs, user_rules,
+};
+pub use ::kernel::service::{
+    access, batcher, bulk, capacity,
+    core::{Core, Dependents, Random, RandomUnavailable, Readers, Secrets, ThngTouched, name_required},
+    idempotency, named, references, remaining_capacity,
+};
+pub use ::redirects::service::{Redirects, redirections, rules, tasks};
+pub use ::tenants::service::{applications, passwords, projects, scopes, tenants, users};
+
+use self::{connections::Connections, intake::Counters};
 use crate::{
     error::ServiceError,
     metrics::{JobMetrics, Metrics},
-    publish::{egress::EgressClient, feed::Feed, hub::Hub, writer::Writer},
-    store::{Db, blobs::Blobs, log, secrets},
+    publish::{egress::EgressClient, feed::Feed, hub::Hub},
+    store::{Db, log, secrets},
 };
-
-/// Where random bits come from; the system's source lives in the binaries.
-pub trait Random: Send + Sync + 'static {
-    /// Fills `out` with random bytes fit for keys.
-    ///
-    /// # Errors
-    /// The system has none to give.
-    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable>;
-}
-
-/// The system's source of random bits failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no random bits")]
-pub struct RandomUnavailable;
-
-impl From<RandomUnavailable> for ServiceError {
-    fn from(error: RandomUnavailable) -> Self {
-        Self::Internal(error.to_string())
-    }
-}
-
-/// Keys that all replicas share, from the store.
-#[derive(Clone)]
-pub struct Secrets {
-    /// Authenticates page tokens.
-    pub page_token: [u8; 32],
-    /// Key for the ids of scan actions, which must be unguessable and the same on a repeat.
-    pub scan_id: [u8; 32],
-    /// Signs the URLs of files.
-    pub file_url: [u8; 32],
-    /// Keys of applications and Thngs are derived from it, so that they can be read again.
-    pub api_key: [u8; 32],
-    /// What webhooks sign with is derived from it.
-    pub webhook: [u8; 32],
-}
 
 /// Everything an operation needs; one for each process, shared.
 pub struct App {
-    /// The store.
-    pub db: Db,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Random bits.
-    pub random: Arc<dyn Random>,
-    /// Shared keys.
-    pub secrets: Secrets,
-    /// The bytes of files.
-    pub blobs: Blobs,
-    /// Writes redirections.
-    pub writer: Writer,
+    /// What every operation needs.
+    pub core: Arc<Core>,
+    /// What the operations of the catalog need.
+    pub catalog: Catalog,
+    /// What the operations on redirections and rules need.
+    pub redirects: Redirects,
     /// The change stream.
     pub hub: Hub,
     /// The event feed for subscribers.
@@ -125,10 +68,6 @@ pub struct App {
     pub reactions: reactions::Reactions,
     /// Streams of events.
     pub streams: events::Streams,
-    /// Look-ups of keys.
-    pub key_lookups: access::KeyLookups,
-    /// Small writes of properties.
-    pub property_groups: property_group::PropertyGroups,
     /// Results of assessments, written with those that come at the same time.
     pub assessment_groups: assessment::groups::AssessmentGroups,
     /// Connections to the broker.
@@ -139,8 +78,6 @@ pub struct App {
     pub trusted_proxies: TrustedProxies,
     /// Keys of edges: they authenticate, and make what an edge says of the client count.
     pub edge_keys: Arc<edge_keys::EdgeKeys>,
-    /// Places that all share.
-    pub capacity: capacity::Capacity,
     /// How many requests keys and addresses may make.
     pub limiter: limiter::Limiter,
     /// Reads user agents.
@@ -158,22 +95,36 @@ pub struct App {
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// Hashes passwords.
-    pub passwords: Passwords,
+    pub passwords: passwords::Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
     /// Scheme and host of the URLs in answers.
     pub base_urls: base_urls::BaseUrls,
 }
 
-impl App {
-    /// 128 random bits.
-    ///
-    /// # Errors
-    /// The system has none to give.
-    pub fn random16(&self) -> Result<[u8; 16], RandomUnavailable> {
-        let mut out = [0; 16];
-        self.random.fill(&mut out)?;
-        Ok(out)
+impl Deref for App {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl AsRef<Core> for App {
+    fn as_ref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl AsRef<Catalog> for App {
+    fn as_ref(&self) -> &Catalog {
+        &self.catalog
+    }
+}
+
+impl AsRef<Self> for App {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 
@@ -219,9 +170,4 @@ pub async fn prepare(
     let first_account = crate::store::accounts::find_first(&mut tx).await?;
     tx.commit().await?;
     Ok(Prepared { secrets, first_account })
-}
-
-/// A create request without a name.
-fn name_required() -> ServiceError {
-    ServiceError::refused(shared::problem::Code::Invalid, "name is required.")
 }

@@ -105,7 +105,7 @@ pub async fn update(
     Ok(reaction)
 }
 
-impl Bulk for Reaction {
+impl Bulk<App> for Reaction {
     type Change = ReactionChange;
 
     async fn update_in(
@@ -127,13 +127,13 @@ impl Bulk for Reaction {
     }
 
     async fn delete_in(
-        _: &App,
+        app: &App,
         tx: &mut Tx,
         actor: &Actor,
         grant: &Grant,
         reference: &str,
     ) -> Result<AfterCommit, ServiceError> {
-        followers::delete_in::<Self>(tx, actor, grant, reference).await
+        followers::delete_in::<Self>(app, tx, actor, grant, reference).await
     }
 }
 

@@ -3,6 +3,8 @@
 pub mod deliver;
 pub mod queue;
 
+use std::sync::Arc;
+
 use serde_json::json;
 use shared::{id::WebhookId, problem::Code, time::UnixMillis};
 use tokio::sync::Notify;
@@ -34,7 +36,7 @@ use crate::{
     metrics::WebhookMetrics,
     publish::egress::Answer,
     store::{
-        Tx, documents,
+        Db, Tx, documents,
         listing::Selection,
         webhook_messages::{self as messages, Delivery, Range},
         webhooks as table,
@@ -45,7 +47,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Webhooks {
     /// Notified when something may be due.
-    pub wake: Notify,
+    pub wake: Arc<Notify>,
     /// Their counters.
     pub metrics: WebhookMetrics,
     pub(super) rooms: RemainingCapacity<i64>,
@@ -54,7 +56,7 @@ pub struct Webhooks {
 impl Default for Webhooks {
     fn default() -> Self {
         let (wake, metrics, rooms) =
-            (Notify::default(), WebhookMetrics::default(), RemainingCapacity::default());
+            (Arc::default(), WebhookMetrics::default(), RemainingCapacity::default());
         Self { wake, metrics, rooms }
     }
 }
@@ -113,7 +115,7 @@ pub async fn update(
     Ok(webhook)
 }
 
-impl Bulk for Webhook {
+impl Bulk<App> for Webhook {
     type Change = WebhookChange;
 
     async fn update_in(
@@ -129,30 +131,37 @@ impl Bulk for Webhook {
             (before.status == Status::Disabled, change.status == Some(Status::Active));
         let webhook = before.apply(change, app.clock.now());
         followers::save(tx, actor.account, was_disabled, &webhook).await?;
-        let mut after = AfterCommit { wakes_webhooks: true, ..AfterCommit::default() };
+        let mut after = AfterCommit::default();
         if is_resumed {
-            table::resume(tx, webhook.stamp.seq).await?;
-            after.resumed_webhooks.push(webhook.stamp.seq);
+            let (db, seq) = (app.db.clone(), webhook.stamp.seq);
+            table::resume(tx, seq).await?;
+            let task = async move { renew_messages(&db, seq).await };
+            after = after.then(format!("renew the messages of webhook {seq}"), Box::new(|| Box::pin(task)));
         }
-        Ok((webhook, after))
+        let wake = app.webhooks.wake.clone();
+        let task = async move {
+            wake.notify_one();
+            Ok(())
+        };
+        Ok((webhook, after.then("wake webhooks", Box::new(|| Box::pin(task)))))
     }
 
     async fn delete_in(
-        _: &App,
+        app: &App,
         tx: &mut Tx,
         actor: &Actor,
         grant: &Grant,
         reference: &str,
     ) -> Result<AfterCommit, ServiceError> {
-        followers::delete_in::<Self>(tx, actor, grant, reference).await
+        followers::delete_in::<Self>(app, tx, actor, grant, reference).await
     }
 }
 
 /// Makes the waiting messages of an activated webhook due again, in steps.
-pub(super) async fn renew_messages(app: &App, webhook: i64) -> Result<(), ServiceError> {
+async fn renew_messages(db: &Db, webhook: i64) -> Result<(), ServiceError> {
     let mut after = Some(0);
     while let Some(behind) = after {
-        let mut tx = app.db.begin().await?;
+        let mut tx = db.begin().await?;
         after = messages::renew(&mut tx, webhook, behind, STEP).await?;
         tx.commit().await?;
     }

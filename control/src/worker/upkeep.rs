@@ -34,7 +34,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(bytes) => app.metrics.database_is(bytes),
             Err(error) => tracing::warn!(%error, "the size of the database is not known"),
         }
-        match files::purge(&app).await {
+        match files::purge(&app.catalog).await {
             Ok(blobs) if blobs > 0 => tracing::info!(blobs, "deleted blobs without a file"),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "blobs were not deleted; retried later"),
@@ -62,7 +62,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(ended) => tracing::info!(ended, "deleted old jobs"),
             Err(error) => tracing::warn!(%error, "deleting old jobs is left for later"),
         }
-        match tasks::resume(&app).await {
+        match tasks::resume(&app.redirects).await {
             Ok(0) => {}
             Ok(tasks) => tracing::info!(tasks, "resumed tasks of batches"),
             Err(error) => tracing::warn!(%error, "resuming tasks of batches is left for later"),

@@ -10,10 +10,11 @@ use control::{
     app,
     domain::tenant::AccountChange,
     failure::Failure,
-    run::Core,
+    run::Tasks,
     service::{
         self, App,
         base_urls::{IsCertified, UrlSettings},
+        capacity,
         edge_keys::EdgeKeys,
         seed::{self, Seeded},
     },
@@ -160,7 +161,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         )
         .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
-        capacity: config.capacity.clone(),
+        capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         docs_url: docs_url.clone(),
@@ -168,8 +169,8 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     })
     .await
     .map_err(|error| Failure::failed("the change log", error))?;
-    let core = Core::start(&app, writer_task);
-    let parts = Parts::start(&config, &data_dir, &app, core, &edge_key, sockets, &addresses, files).await?;
+    let tasks = Tasks::start(&app, writer_task);
+    let parts = Parts::start(&config, &data_dir, &app, tasks, &edge_key, sockets, &addresses, files).await?;
     let supervisor = tokio::spawn(parts.supervise(data_dir, shutdown));
     let dev_ca = (config.tls == Tls::Dev).then(|| tls.map(|tls| tls.ca)).flatten();
     Ok(Running { addresses, api_url, docs_url, seeded, dev_ca, app, supervisor })
@@ -186,7 +187,7 @@ struct Parts {
     edge: (JoinHandle<Result<(), Failure>>, CancellationToken),
     api: (JoinHandle<Result<(), Failure>>, CancellationToken),
     broker: (JoinHandle<Result<(), Failure>>, CancellationToken),
-    core: Core,
+    tasks: Tasks,
 }
 
 impl Parts {
@@ -195,7 +196,7 @@ impl Parts {
         config: &Config,
         data_dir: &DataDir,
         app: &Arc<App>,
-        mut core: Core,
+        mut tasks: Tasks,
         edge_key: &str,
         sockets: Sockets,
         addresses: &Addresses,
@@ -203,7 +204,7 @@ impl Parts {
     ) -> Result<Self, Failure> {
         let [stop_edge, stop_api, stop_broker] = std::array::from_fn(|_| CancellationToken::new());
         if let Some(geo) = files.geo {
-            core.spawn(geo.follow(core.stopping()));
+            tasks.spawn(geo.follow(tasks.stopping()));
         }
         let certificates = files.certificates.as_ref();
         let Sockets { api, api_tls, mqtt, mqtt_tls, edge, edge_tls, admin } = sockets;
@@ -214,8 +215,8 @@ impl Parts {
         let (edge, handle) =
             serve::edge(config, data_dir, app, &upstream, listeners, certificates, stop_edge.clone())?;
         serve::ready(&handle).await?;
-        core.spawn(admin::run(app.clone(), handle, admin, core.stopping()));
-        Ok(Self { edge: (edge, stop_edge), api: (api, stop_api), broker: (broker, stop_broker), core })
+        tasks.spawn(admin::run(app.clone(), handle, admin, tasks.stopping()));
+        Ok(Self { edge: (edge, stop_edge), api: (api, stop_api), broker: (broker, stop_broker), tasks })
     }
 
     /// Waits for the stop, or for a part that ends by itself; then stops the rest in order.
@@ -239,7 +240,7 @@ impl Parts {
                 ended = Some("the broker");
                 result = unasked("the broker", end);
             }
-            failure = self.core.failed() => result = Err(failure),
+            failure = self.tasks.failed() => result = Err(failure),
         }
         tracing::info!("stopping: the edge drains");
         self.edge.1.cancel();
@@ -254,7 +255,7 @@ impl Parts {
         if ended != Some("the API") {
             result = result.and(joined("the API", self.api.0.await));
         }
-        result = result.and(self.core.stop().await);
+        result = result.and(self.tasks.stop().await);
         // The lock of the folder outlives the database.
         drop(data_dir);
         tracing::info!("stopped");

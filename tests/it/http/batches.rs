@@ -171,7 +171,7 @@ async fn a_task_continues_after_a_crash(engine: Engine) -> Result<()> {
     let mut tx = api.made.app.db.begin().await?;
     control::store::documents::insert(&mut tx, api.made.account, task).await?;
     tx.commit().await?;
-    ensure!(control::service::tasks::resume(&api.made.app).await? == 1);
+    ensure!(control::service::tasks::resume(&api.made.app.redirects).await? == 1);
     let begun = Instant::now();
     loop {
         let task = api.get(&format!("{tasks}/{caller}")).await?.json();
@@ -182,7 +182,7 @@ async fn a_task_continues_after_a_crash(engine: Engine) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     ensure!(api.get("/thngs").await?.json().as_array().map(Vec::len) == Some(3));
-    ensure!(control::service::tasks::resume(&api.made.app).await? == 0, "it has ended");
+    ensure!(control::service::tasks::resume(&api.made.app.redirects).await? == 0, "it has ended");
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 
 use std::{
     net::{SocketAddr, TcpListener},
-    sync::Arc,
     time::Duration,
 };
 
@@ -69,11 +68,10 @@ fn limits() -> CapacityLimits {
 impl Crowd {
     async fn new(engine: Engine, limits: CapacityLimits) -> Result<Self> {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut made = TestApp::new(engine).await?;
         let mut capacity = Capacity::new(limits);
         capacity.internal =
             Permits::new(Bounds { newcomers: Some(PERMITS / 2), ..Bounds::plain(PERMITS, PERMITS) });
-        Arc::get_mut(&mut made.app).context("shared")?.capacity = capacity;
+        let made = TestApp::with_capacity(engine, capacity).await?;
         let key = "K".repeat(80);
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         let mut tx = made.app.db.begin().await?;

@@ -238,14 +238,14 @@ pub(super) async fn leftovers_of_killed_processes_are_deleted(engine: Engine) ->
     assert_eq!(server.upload(&file, "text/plain", "kept").await?.status(), 200);
     // The blob was written and noted, and then the process was gone.
     let left = format!("{}/left", server.api.made.account);
-    app.blobs.write(&left, &mut stream::iter([Ok::<_, ()>("x".into())])).await?;
+    app.catalog.blobs.write(&left, &mut stream::iter([Ok::<_, ()>("x".into())])).await?;
     let mut tx = app.db.begin().await?;
     control::store::files::note_garbage(&mut tx, &left, UnixMillis(app.clock.now().0)).await?;
     control::store::files::note_garbage(&mut tx, "a/underway", UnixMillis(i64::MAX)).await?;
     tx.commit().await?;
     assert_eq!(server.blobs()?, 2);
-    assert_eq!((purge(app).await?, server.blobs()?), (1, 1));
-    assert_eq!(purge(app).await?, 0);
+    assert_eq!((purge(&app.catalog).await?, server.blobs()?), (1, 1));
+    assert_eq!(purge(&app.catalog).await?, 0);
     assert_eq!(server.get(&file["contentUrl"]).await?.text().await?, "kept");
     Ok(())
 }

@@ -64,7 +64,7 @@ async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
     ensure!(answer.status == 202, "{answer:?}");
     let record = location.split_once("8080").context("path")?.1.trim_end_matches("/content").to_owned();
     ensure!(api.call(Method::DELETE, &record, None).await?.status == 200);
-    let purged = async || control::service::files::purge(&api.made.app).await;
+    let purged = async || control::service::files::purge(&api.made.app.catalog).await;
     ensure!(purged().await? == 0, "a job may still want it");
     let working = work(&api);
     let job = super::jobs::ended(&api, &path).await?;

@@ -49,9 +49,13 @@ impl Limited {
     }
 
     async fn with(engine: Engine, adapt: impl FnOnce(&mut App)) -> Result<Self> {
+        Self::within(engine, Capacity::default(), adapt).await
+    }
+
+    async fn within(engine: Engine, capacity: Capacity, adapt: impl FnOnce(&mut App)) -> Result<Self> {
         // A second installation in one process is refused, and is no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut made = TestApp::new(engine).await?;
+        let mut made = TestApp::with_capacity(engine, capacity).await?;
         let clock = Arc::new(ManualClock::new(UnixMillis(0)));
         let ticks = clock.clone();
         let ticks = Ticks::new(move || Duration::from_millis(ticks.now().0.unsigned_abs()));
@@ -246,11 +250,8 @@ async fn requests_through_a_local_proxy_are_limited(engine: Engine) -> Result<()
 
 /// Each write of a request takes a share until it is committed; reads take none.
 async fn waiting_writes_are_bounded(engine: Engine) -> Result<()> {
-    let api = Limited::with(engine, |app| {
-        let limits = CapacityLimits { writes: 1, ..CapacityLimits::default() };
-        app.capacity = Capacity::new(limits);
-    })
-    .await?;
+    let limits = CapacityLimits { writes: 1, ..CapacityLimits::default() };
+    let api = Limited::within(engine, Capacity::new(limits), |_| {}).await?;
     let thng = format!("/thngs/{}", "U".repeat(24));
     for (method, path) in [
         (Method::POST, "/thngs".to_owned()),

@@ -34,14 +34,16 @@ async fn the_view_follows_every_change() {
     )
     .unwrap();
     let ids = vec![first.redirect.short_id.to_string()];
-    redirections::replace(&made.app, &made.actor(), DomainChoice::default(), ids, writable).await.unwrap();
+    redirections::replace(&made.app.redirects, &made.actor(), DomainChoice::default(), ids, writable)
+        .await
+        .unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     delete(&made, "AAAAAAAAAA").await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     let rule: Vec<shared::rules::Rule> =
         serde_json::from_value(json!([{"match": "true", "redirectUrl": "https://example.com/rule"}]))
             .unwrap();
-    rules::replace(&made.app, &made.actor(), Whose::Account, rule).await.unwrap();
+    rules::replace(&made.app.redirects, &made.actor(), Whose::Account, rule).await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     let domain = ShortDomain::new(Scheme::Https, "second.example").unwrap();
     let mut tx = made.app.db.begin().await.unwrap();
@@ -52,7 +54,7 @@ async fn the_view_follows_every_change() {
     tx.commit().await.unwrap();
     made.app.hub.wake();
     settled(&made, &[&redis], 1).await.unwrap();
-    rules::delete(&made.app, &made.actor(), Whose::Account).await.unwrap();
+    rules::delete(&made.app.redirects, &made.actor(), Whose::Account).await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     assert_eq!(working.stats.rebuilds.get(), 1, "only the first, of an empty view");
     working.stop().await.unwrap();
@@ -91,7 +93,7 @@ async fn an_existing_view_is_continued() {
             // Rules in between: the setup moves on with the shard it belongs to.
             let rule = json!([{"match": "true", "redirectUrl": format!("https://example.com/{n}")}]);
             let rule = serde_json::from_value(rule).unwrap();
-            rules::replace(&made.app, &made.actor(), Whose::Account, rule).await.unwrap();
+            rules::replace(&made.app.redirects, &made.actor(), Whose::Account, rule).await.unwrap();
         }
     }
     let second = publish(&made, "b", &redis.url(), 1).unwrap();

@@ -24,9 +24,9 @@ super::super::on_both_engines!(
 /// Has each step take the fewest items that one may.
 fn slow_down(made: &TestApp) -> usize {
     for _ in 0..40 {
-        made.app.writer.pace().took(1, Duration::from_secs(1));
+        made.app.redirects.writer.pace().took(1, Duration::from_secs(1));
     }
-    made.app.writer.pace().step()
+    made.app.redirects.writer.pace().step()
 }
 
 async fn head(made: &TestApp) -> Result<u64> {
@@ -47,7 +47,10 @@ async fn urgent_changes_run_between_import_steps(engine: Engine) -> Result<()> {
     let import = tokio::spawn({
         let (app, actor) = (made.app.clone(), made.actor());
         let items = (0..1_000).map(|_| Ok(draft(product, "https://example.com/", None))).collect();
-        async move { redirections::create_many(&app, &actor, items, DomainChoice::default(), None, None).await }
+        async move {
+            redirections::create_many(&app.redirects, &actor, items, DomainChoice::default(), None, None)
+                .await
+        }
     });
     until_begun(&made).await?;
     let urgent = create(&made, product, "https://example.com/now", Some("NOW")).await?;
@@ -75,7 +78,8 @@ async fn an_interrupted_import_resumes(engine: Engine) -> Result<()> {
             .collect();
         let key = IdempotencyKey { key: "import-1".to_owned(), request: [1; 32] };
         tokio::spawn(async move {
-            redirections::create_many(&app, &actor, items, DomainChoice::default(), None, Some(key)).await
+            redirections::create_many(&app.redirects, &actor, items, DomainChoice::default(), None, Some(key))
+                .await
         })
     };
     let first = run();
@@ -101,11 +105,11 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     let ids: Vec<String> = (0..500).map(|n| format!("LINK{n}")).collect();
     let items = ids.iter().map(|id| Ok(draft(product, "https://example.com/", Some(id)))).collect();
     let (app, actor, any) = (&made.app, made.actor(), DomainChoice::default);
-    redirections::create_many(app, &actor, items, any(), None, None).await?;
+    redirections::create_many(&app.redirects, &actor, items, any(), None, None).await?;
     let writable = super::redirections::writable("https://example.com/new");
     // Named twice and in small letters, it is one all the same.
     let twice: Vec<String> = ids.iter().cloned().chain(["link3".to_owned()]).collect();
-    let done = redirections::replace(app, &actor, any(), twice.clone(), writable.clone()).await?;
+    let done = redirections::replace(&app.redirects, &actor, any(), twice.clone(), writable.clone()).await?;
     assert_eq!((done.value.len(), done.rev), (500, 1_000));
     for (at, item) in done.value.iter().enumerate() {
         assert_eq!(
@@ -117,14 +121,14 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     let mut absent = twice.clone();
     absent.push("NONE1".to_owned());
     absent.insert(0, "no id!".to_owned());
-    let refused = redirections::delete(app, &actor, any(), absent).await.unwrap_err();
+    let refused = redirections::delete(&app.redirects, &actor, any(), absent).await.unwrap_err();
     let control::error::ServiceError::Refused { errors, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(errors, ["no id!", "NONE1"].map(|id| format!("The redirection {id} was not found.")));
     assert_eq!(head(&made).await?, 1_000, "none was deleted");
-    let done = redirections::delete(app, &actor, any(), twice).await?;
+    let done = redirections::delete(&app.redirects, &actor, any(), twice).await?;
     assert_eq!(done.rev, 1_500);
     for id in ["LINK0", "LINK499"] {
-        assert!(redirections::find(app, &actor, any(), id).await.is_err());
+        assert!(redirections::find(&app.redirects, &actor, any(), id).await.is_err());
     }
     let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), 1_000, 1_000).await?;
     assert_eq!(events.len(), 500);

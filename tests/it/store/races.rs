@@ -13,7 +13,7 @@ use control::{
     service::{
         App,
         base_urls::UrlSettings,
-        capacity::CapacityLimits,
+        capacity::Capacity,
         edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
         limiter::{Limits, Ticks},
@@ -89,19 +89,19 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         clock: made.app.clock.clone(),
         ticks: Ticks::new(Duration::default),
         random: Arc::new(SystemRandom),
-        blobs: made.app.blobs.clone(),
+        blobs: made.app.catalog.blobs.clone(),
         geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
         egress: tests::db::egress()?,
         limits: Limits::default(),
-        capacity: CapacityLimits::default(),
+        capacity: Capacity::default(),
         jobs_kept: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
         urls: UrlSettings::default(),
     })
     .await?;
-    tokio::spawn(task.run(app.db.clone(), app.hub.clone(), app.feed.clone(), CancellationToken::new()));
+    tokio::spawn(task.run(app.db.clone(), app.readers.clone(), CancellationToken::new()));
     Ok(app)
 }
 
@@ -128,7 +128,8 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
     tx.commit().await?;
     update.await??;
 
-    let found = redirections::find(&made.app, &made.actor(), DomainChoice::default(), "ONE").await?;
+    let found =
+        redirections::find(&made.app.redirects, &made.actor(), DomainChoice::default(), "ONE").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/new");
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
     Ok(())
@@ -143,7 +144,8 @@ async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> 
         let (actor, draft) = (made.actor(), draft(product, "https://example.com/", None));
         let key = IdempotencyKey { key: "order-1".to_owned(), request: [1; 32] };
         answers.spawn(async move {
-            redirections::create(&app, &actor, draft, DomainChoice::default(), None, Some(key)).await
+            redirections::create(&app.redirects, &actor, draft, DomainChoice::default(), None, Some(key))
+                .await
         });
     }
     until_behind(&made.db.location, pid, 2).await?;
@@ -153,7 +155,7 @@ async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> 
         ids.push(answer??.value.redirect.short_id);
     }
     assert_eq!(ids[0], ids[1]);
-    let listed = redirections::list(&made.app, &made.actor(), &Listing::default()).await?;
+    let listed = redirections::list(&made.app.redirects, &made.actor(), &Listing::default()).await?;
     assert_eq!(listed.items.len(), 1);
     Ok(())
 }
@@ -212,14 +214,9 @@ async fn requests_of_disconnected_callers_are_not_executed(engine: Engine) -> Re
     let left = create(&made, product, "https://example.com/", Some("LEFT"));
     ensure!(tokio::time::timeout(Duration::ZERO, left).await.is_err(), "nobody writes yet");
     let task = made.writer.take().unwrap();
-    tokio::spawn(task.run(
-        made.app.db.clone(),
-        made.app.hub.clone(),
-        made.app.feed.clone(),
-        CancellationToken::new(),
-    ));
+    tokio::spawn(task.run(made.app.db.clone(), made.app.readers.clone(), CancellationToken::new()));
     create(&made, product, "https://example.com/", Some("STAYED")).await?;
-    let listed = redirections::list(&made.app, &made.actor(), &Listing::default()).await?;
+    let listed = redirections::list(&made.app.redirects, &made.actor(), &Listing::default()).await?;
     let ids: Vec<&ShortId> = listed.items.iter().map(|item| &item.redirect.short_id).collect();
     assert_eq!(ids, [&"STAYED".parse::<ShortId>()?]);
     Ok(())

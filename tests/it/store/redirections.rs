@@ -75,7 +75,8 @@ pub(crate) async fn create(
 ) -> Result<Redirection, ServiceError> {
     let draft = draft(platform_id, target, short_id);
     let done =
-        redirections::create(&made.app, &made.actor(), draft, DomainChoice::default(), None, None).await?;
+        redirections::create(&made.app.redirects, &made.actor(), draft, DomainChoice::default(), None, None)
+            .await?;
     Ok(done.value)
 }
 
@@ -116,7 +117,7 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
 
     let id = one.redirect.short_id.to_string();
     let changed = redirections::replace(
-        app,
+        &app.redirects,
         &actor,
         DomainChoice::default(),
         vec![id.to_lowercase()],
@@ -124,18 +125,19 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
     )
     .await?;
     assert_eq!(changed.rev, 2);
-    let found = redirections::find(app, &actor, DomainChoice::default(), &id).await?;
+    let found = redirections::find(&app.redirects, &actor, DomainChoice::default(), &id).await?;
     assert_eq!(&*found.redirect.target, "https://example.com/b");
     assert!(found.redirect.updated_at > found.redirect.created_at);
     assert_eq!(found, changed.value[0]);
 
-    let gone = redirections::delete(app, &actor, DomainChoice::default(), vec![id.clone()]).await?;
+    let gone =
+        redirections::delete(&app.redirects, &actor, DomainChoice::default(), vec![id.clone()]).await?;
     assert_eq!(gone.rev, 3);
     assert_eq!(
-        refusal(redirections::find(app, &actor, DomainChoice::default(), &id).await).0,
+        refusal(redirections::find(&app.redirects, &actor, DomainChoice::default(), &id).await).0,
         Code::NotFound
     );
-    let again = redirections::delete(app, &actor, DomainChoice::default(), vec![id.clone()]).await;
+    let again = redirections::delete(&app.redirects, &actor, DomainChoice::default(), vec![id.clone()]).await;
     assert_eq!(refusal(again).0, Code::NotFound);
 
     let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), 0, 10).await?;
@@ -159,7 +161,7 @@ async fn short_ids_are_unique_ignoring_case_and_never_reused(engine: Engine) -> 
     let twin = create(&made, product, "https://example.com/", Some("SUMMER")).await;
     assert_eq!(refusal(twin).0, Code::ShortIdTaken);
     let id = vec!["summer".to_owned()];
-    redirections::delete(&made.app, &made.actor(), DomainChoice::default(), id).await?;
+    redirections::delete(&made.app.redirects, &made.actor(), DomainChoice::default(), id).await?;
     let reborn = create(&made, product, "https://example.com/", Some("summer")).await;
     assert_eq!(refusal(reborn).0, Code::ShortIdTaken, "a tombstone holds its short id");
     Ok(())
@@ -176,11 +178,14 @@ async fn a_case_sensitive_domain_distinguishes_letter_case(engine: Engine) -> Re
     let choice = DomainChoice { named: Some("OLD.example".to_owned()), host: None };
     for (id, target) in [("aBc", "https://example.com/1"), ("abc", "https://example.com/2")] {
         let draft = draft(product, target, Some(id));
-        redirections::create(&made.app, &made.actor(), draft, choice.clone(), None, None).await?;
+        redirections::create(&made.app.redirects, &made.actor(), draft, choice.clone(), None, None).await?;
     }
-    let found = redirections::find(&made.app, &made.actor(), choice.clone(), "aBc").await?;
+    let found = redirections::find(&made.app.redirects, &made.actor(), choice.clone(), "aBc").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
-    assert_eq!(refusal(redirections::find(&made.app, &made.actor(), choice, "ABC").await).0, Code::NotFound);
+    assert_eq!(
+        refusal(redirections::find(&made.app.redirects, &made.actor(), choice, "ABC").await).0,
+        Code::NotFound
+    );
     Ok(())
 }
 
@@ -196,7 +201,8 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
     assert!(refusal(by_tag).1.contains("leads back"), "what counts is the target with its tags expanded");
     create(&made, product, "https://example.com/", Some("fine")).await?;
     let (ids, target) = (vec!["fine".to_owned()], writable("https://tn.gg/{shortId}"));
-    let by_tag = redirections::replace(&made.app, &made.actor(), DomainChoice::default(), ids, target).await;
+    let by_tag =
+        redirections::replace(&made.app.redirects, &made.actor(), DomainChoice::default(), ids, target).await;
     assert!(refusal(by_tag).1.contains("leads back"));
     // A link to a short id that is not there yet is no loop, until somebody closes it.
     create(&made, product, "https://tn.gg/b", Some("a")).await?;
@@ -212,9 +218,15 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
         Ok(draft(product, "https://tn.gg/y", Some("x"))),
         Ok(draft(product, "https://tn.gg/x", Some("y"))),
     ];
-    let done =
-        redirections::create_many(&made.app, &made.actor(), items, DomainChoice::default(), None, None)
-            .await?;
+    let done = redirections::create_many(
+        &made.app.redirects,
+        &made.actor(),
+        items,
+        DomainChoice::default(),
+        None,
+        None,
+    )
+    .await?;
     assert!(
         done.value.iter().all(|item| matches!(item, ItemResult::Refused { status: 400, .. })),
         "{done:?}"
@@ -235,9 +247,15 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
         Ok(draft(product, "https://example.com/4", Some("ONE"))),
         Ok(draft(product, "https://example.com/5", None)),
     ];
-    let done =
-        redirections::create_many(&made.app, &made.actor(), items, DomainChoice::default(), None, None)
-            .await?;
+    let done = redirections::create_many(
+        &made.app.redirects,
+        &made.actor(),
+        items,
+        DomainChoice::default(),
+        None,
+        None,
+    )
+    .await?;
     let statuses: Vec<u16> = done
         .value
         .iter()
@@ -247,7 +265,8 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
         .collect();
     assert_eq!(statuses, [201, 400, 409, 400, 409, 201]);
     assert_eq!(done.rev, 3, "only what was created took a revision");
-    let found = redirections::find(&made.app, &made.actor(), DomainChoice::default(), "one").await?;
+    let found =
+        redirections::find(&made.app.redirects, &made.actor(), DomainChoice::default(), "one").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
     Ok(())
 }
@@ -258,8 +277,15 @@ async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> R
     let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
     let run = async |request| {
         let draft = draft(product, "https://example.com/", None);
-        redirections::create(&made.app, &made.actor(), draft, DomainChoice::default(), None, key(request))
-            .await
+        redirections::create(
+            &made.app.redirects,
+            &made.actor(),
+            draft,
+            DomainChoice::default(),
+            None,
+            key(request),
+        )
+        .await
     };
     let first = run(1).await?;
     let second = run(1).await?;
@@ -303,7 +329,7 @@ async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()
     let stranger = Actor { account: other, ..made.actor() };
     let own = resource_of(&made, other).await?;
     redirections::create(
-        &made.app,
+        &made.app.redirects,
         &stranger,
         draft(own, "https://example.com/own", Some("mine")),
         DomainChoice::default(),
@@ -315,27 +341,36 @@ async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()
     let hosted = DomainChoice { named: None, host: Some("tn.gg".to_owned()) };
     let ids = vec!["mine".to_owned()];
     assert_eq!(
-        refusal(redirections::find(&made.app, &stranger, named.clone(), "mine").await).0,
+        refusal(redirections::find(&made.app.redirects, &stranger, named.clone(), "mine").await).0,
         Code::Invalid
     );
     assert_eq!(
-        refusal(redirections::find(&made.app, &stranger, hosted.clone(), "mine").await).0,
+        refusal(redirections::find(&made.app.redirects, &stranger, hosted.clone(), "mine").await).0,
         Code::NotFound
     );
     let replaced = redirections::replace(
-        &made.app,
+        &made.app.redirects,
         &stranger,
         hosted.clone(),
         ids.clone(),
         writable("https://evil.example"),
     );
     assert_eq!(refusal(replaced.await).0, Code::NotFound);
-    assert_eq!(refusal(redirections::delete(&made.app, &stranger, hosted, ids).await).0, Code::NotFound);
-    let made_on_ours =
-        redirections::create(&made.app, &stranger, draft(product, "https://e.com", None), named, None, None)
-            .await;
+    assert_eq!(
+        refusal(redirections::delete(&made.app.redirects, &stranger, hosted, ids).await).0,
+        Code::NotFound
+    );
+    let made_on_ours = redirections::create(
+        &made.app.redirects,
+        &stranger,
+        draft(product, "https://e.com", None),
+        named,
+        None,
+        None,
+    )
+    .await;
     assert_eq!(refusal(made_on_ours).0, Code::Invalid);
-    let listed = redirections::list(&made.app, &stranger, &Listing::default()).await?;
+    let listed = redirections::list(&made.app.redirects, &stranger, &Listing::default()).await?;
     let targets: Vec<&str> = listed.items.iter().map(|item| &*item.redirect.target).collect();
     assert_eq!(targets, ["https://example.com/own"], "its own is neither deleted nor replaced");
     Ok(())
@@ -383,7 +418,7 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         let mut page = PageRequest { per_page: 3, sort, ..PageRequest::default() };
         loop {
             let listing = Listing { page, ..Listing::default() };
-            let rows = redirections::list(&made.app, &made.actor(), &listing).await?;
+            let rows = redirections::list(&made.app.redirects, &made.actor(), &listing).await?;
             assert!(rows.items.len() <= 3);
             seen.extend(names(&rows.items));
             page.after = rows.next;
@@ -398,7 +433,10 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         assert_eq!(seen, wanted);
     }
     let listing = Listing { platform_id: Some(other), ..Listing::default() };
-    assert_eq!(names(&redirections::list(&made.app, &made.actor(), &listing).await?.items), ["id3"]);
+    assert_eq!(
+        names(&redirections::list(&made.app.redirects, &made.actor(), &listing).await?.items),
+        ["id3"]
+    );
     Ok(())
 }
 
@@ -422,7 +460,7 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
     assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 1, "another member changes nothing");
     thngs::update(app, &actor, thng.id.as_str(), change(json!({"product": second}), Purpose::Update)?)
         .await?;
-    let found = redirections::find(app, &actor, DomainChoice::default(), "ONE").await?;
+    let found = redirections::find(&app.redirects, &actor, DomainChoice::default(), "ONE").await?;
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
     assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 2);
     // The name goes along for the rules, and with the Thng; the product stays.
@@ -440,7 +478,7 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
         };
         assert_eq!((*rev, told.thng_name.as_deref()), (step, expected));
         assert_eq!(told.product_id.map(Into::into), Some(second));
-        let found = redirections::find(app, &actor, DomainChoice::default(), "ONE").await?;
+        let found = redirections::find(&app.redirects, &actor, DomainChoice::default(), "ONE").await?;
         assert_eq!(found.redirect, **told, "what is read is what edges were told");
     }
     Ok(())

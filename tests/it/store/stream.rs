@@ -134,8 +134,15 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
     for start in (0..total).step_by(100) {
         let items = (start..start + 100)
             .map(|_| Ok(super::redirections::draft(product, "https://example.com/", None)));
-        redirections::create_many(&made.app, &made.actor(), items.collect(), Default::default(), None, None)
-            .await?;
+        redirections::create_many(
+            &made.app.redirects,
+            &made.actor(),
+            items.collect(),
+            Default::default(),
+            None,
+            None,
+        )
+        .await?;
     }
     follow(&mut session, 0, total).await
 }
@@ -259,7 +266,7 @@ async fn a_cut_log_ends_the_stream(engine: Engine) -> Result<()> {
 async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
-    let poison = made.app.writer.submit::<(), _>(Lane::Urgent, |tx| {
+    let poison = made.app.redirects.writer.submit::<(), _>(Lane::Urgent, |tx| {
         Box::pin(async move {
             log::take_revs(tx, 3).await?;
             panic!("poison")

@@ -1,6 +1,6 @@
 //! Statements and rows, for SQLite and Postgres.
 
-pub use ::kernel::store::*;
+pub use ::tenants::store::*;
 
 pub mod batches;
 pub mod blobs;

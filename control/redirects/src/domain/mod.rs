@@ -1,7 +1,6 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
 pub use ::catalog::domain::*;
-pub use ::tenants::domain::*;
 
 pub mod redirection;
 pub mod rules;

@@ -1,7 +1,6 @@
 //! Statements and rows, for SQLite and Postgres.
 
 pub use ::catalog::store::*;
-pub use ::tenants::store::*;
 
 pub mod log;
 pub mod redirection_writes;

@@ -19,7 +19,7 @@ use crate::{service::App, tls::Certificates};
 pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     register_worker(app, registry);
     app.metrics.register(registry);
-    app.writer.metrics().register(registry);
+    app.redirects.writer.metrics().register(registry);
     app.hub.metrics().register(registry);
     app.feed.metrics().register(registry);
     app.connections.metrics.register(registry);

@@ -28,8 +28,8 @@ use crate::{
         },
     },
     error::ServiceError,
-    publish::{feed::Feed, hub::Hub},
     service::{
+        Readers,
         action_creation::created,
         batcher::{Batcher, of_all},
         redirections::follow_thng,
@@ -81,21 +81,20 @@ impl fmt::Debug for AssessmentGroups {
 struct Groups {
     db: Db,
     clock: Arc<dyn Clock>,
-    feed: Feed,
-    hub: Hub,
+    readers: Arc<dyn Readers>,
     /// Contexts that are stored; they never go.
     known: Mutex<HashSet<(AccountId, String)>>,
 }
 
 impl AssessmentGroups {
-    /// A batcher for a database, which notifies the feed and the hub of its writes.
+    /// A batcher for a database, which tells the readers of its writes.
     #[must_use]
-    pub fn new(db: Db, clock: Arc<dyn Clock>, feed: Feed, hub: Hub) -> Self {
+    pub fn new(db: Db, clock: Arc<dyn Clock>, readers: Arc<dyn Readers>) -> Self {
         let most_lanes = match db {
             Db::Pg(_) => PG_MOST_LANES,
             Db::Sqlite { .. } => LANES,
         };
-        let groups = Arc::new(Groups { db, clock, feed, hub, known: Mutex::default() });
+        let groups = Arc::new(Groups { db, clock, readers, known: Mutex::default() });
         // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
         let work = groups.clone();
@@ -206,9 +205,9 @@ impl Groups {
             }
             known.extend(contexts);
         }
-        self.feed.wake();
+        self.readers.wake_events();
         if is_followed {
-            self.hub.wake();
+            self.readers.wake_edges();
         }
         Ok(results.into_iter().map(|(action, _)| created(action, now)).collect())
     }

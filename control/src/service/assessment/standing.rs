@@ -1,9 +1,13 @@
 //! The item status that edges use. It follows the newest scan, and people's decisions and tags.
 
-use shared::{id::AccountId, standing::Risk, time::UnixMillis};
+use shared::{
+    id::{AccountId, ThngId},
+    standing::Risk,
+    time::UnixMillis,
+};
 
 use super::{
-    Subject,
+    Subject, displays,
     facts::{Gathered, of_thng},
     groups::Waiting,
     replay::nothing,
@@ -16,16 +20,15 @@ use crate::{
             rules::Match,
             standing::JudgedScan,
         },
-        authority::AUTHORITY_TAGS,
         case::{Case, CaseKind, CaseState, Evidence},
-        common::Common,
         resource::Thng,
         scan_source::Source,
     },
     error::ServiceError,
     store::{
-        Tx, assessments, cases,
+        Tx, assessments, cases, display_places, documents,
         item_standings::{self, Kept},
+        scan_profiles,
     },
 };
 
@@ -155,10 +158,31 @@ fn reason(kind: CaseKind, found: &Assessment) -> String {
     told.join(" ")
 }
 
-/// Whether two states of a Thng differ in a tag that verdicts depend on.
-pub(crate) fn is_marked_anew(before: &Common, after: &Common) -> bool {
-    let holds = |common: &Common, tag: &str| common.tags.iter().flatten().any(|one| one == tag);
-    AUTHORITY_TAGS.iter().any(|tag| holds(before, tag) != holds(after, tag))
+/// Takes a change of tags into account: where display pieces are, and the verdict; returns whether it changed.
+///
+/// # Errors
+/// The database failed.
+pub(crate) async fn marked(
+    tx: &mut Tx,
+    account: AccountId,
+    thng: ThngId,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let found: Option<Thng> = documents::find(tx, account, thng).await?;
+    let Some(thng) = found else { return Ok(false) };
+    displays::learn(tx, account, &thng).await?;
+    judge_again(tx, account, &thng, now).await
+}
+
+/// Deletes what is kept of a Thng that is deleted.
+///
+/// # Errors
+/// The database failed.
+pub(crate) async fn forget(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), ServiceError> {
+    scan_profiles::delete(tx, thng).await?;
+    item_standings::delete(tx, account, thng).await?;
+    display_places::delete(tx, account, thng).await?;
+    Ok(cases::delete_of_thng(tx, account, thng).await?)
 }
 
 /// Assesses an item again by the scan that set its status, with its present members and cases; returns whether the

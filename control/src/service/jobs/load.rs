@@ -212,7 +212,7 @@ impl Reader<'_> {
     async fn open(&self) -> Result<Bytes, Stop> {
         let gone = || Stop::Unreadable("The file was removed before it was read.".to_owned());
         let blob = self.claimed.job.blob.as_deref().ok_or_else(gone)?;
-        self.app.blobs.read(blob).await?.ok_or_else(gone)
+        self.app.catalog.blobs.read(blob).await?.ok_or_else(gone)
     }
 
     /// Adds entries; writes full chunks.

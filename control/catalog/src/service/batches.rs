@@ -1,0 +1,136 @@
+//! Batches.
+
+use shared::id::BatchId;
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::require,
+    bulk::{AfterCommit, Bulk},
+    named,
+    scopes::scopes_for,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        batch::{Batch, BatchChange},
+        common::Stamp,
+        grant::Grant,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Batches, Verb},
+    },
+    error::ServiceError,
+    store::{Tx, documents},
+};
+
+/// Creates a batch, in a project if `project` names one.
+///
+/// # Errors
+/// The key lacks the permission, the name is missing, or there is no such project.
+#[instrument(skip_all)]
+pub async fn create(
+    core: &Core,
+    actor: &Actor,
+    mut change: BatchChange,
+    project: Option<&str>,
+) -> Result<Batch, ServiceError> {
+    let grant = require(actor, Verb::Create, Batches)?;
+    let now = core.clock.now();
+    let id = BatchId::new(now.0, core.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    let new = Batch { id, stamp: Stamp::new(now), name, details: change.details };
+    let batch = documents::insert(&mut tx, actor.account, new).await?;
+    tx.commit().await?;
+    Ok(batch)
+}
+
+/// Reads a batch by id or `<key>:<value>`.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Batch, ServiceError> {
+    named::read(core, actor, reference).await
+}
+
+/// Lists batches.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Batch>, ServiceError> {
+    named::list(core, actor, request).await
+}
+
+/// Merges the members given into a batch.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    actor: &Actor,
+    reference: &str,
+    change: BatchChange,
+) -> Result<Batch, ServiceError> {
+    let grant = require(actor, Verb::Update, Batches)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let (batch, after) = Batch::update_in(core, &mut tx, actor, &grant, reference, change).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(batch)
+}
+
+/// Deletes a batch with its tasks; what they created stays.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Batches)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let after = Batch::delete_in(core, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(())
+}
+
+impl Bulk<Core> for Batch {
+    type Change = BatchChange;
+
+    async fn update_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: BatchChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        let batch = stored.apply(change, core.clock.now());
+        documents::update(tx, actor.account, &batch).await?;
+        Ok((batch, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        core.dependents.batch_removed(tx, actor.account, id).await?;
+        Ok(AfterCommit::default())
+    }
+}

@@ -1,0 +1,152 @@
+//! Collections.
+
+use shared::{id::CollectionId, problem::Code};
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::require,
+    bulk::{AfterCommit, Bulk},
+    named,
+    scopes::scopes_for,
+    user_rules,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        collection::{Collection, CollectionChange},
+        common::Stamp,
+        grant::Grant,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Collections, Verb},
+    },
+    error::ServiceError,
+    store::{Tx, collection_members, documents},
+};
+
+pub mod members;
+
+/// Creates a collection, in a project if `project` names one.
+///
+/// # Errors
+/// The key lacks the permission, the name is missing, or there is no such project.
+#[instrument(skip_all)]
+pub async fn create(
+    core: &Core,
+    actor: &Actor,
+    mut change: CollectionChange,
+    project: Option<&str>,
+) -> Result<Collection, ServiceError> {
+    let grant = require(actor, Verb::Create, Collections)?;
+    let now = core.clock.now();
+    let id = CollectionId::new(now.0, core.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    user_rules::check_creation(&mut tx, actor).await?;
+    user_rules::check_write::<Collection>(&mut tx, actor, None, &mut change.details.common).await?;
+    let scopes = change.details.common.scopes.take();
+    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    let new = Collection { id, stamp: Stamp::new(now), name, details: change.details };
+    let collection = documents::insert(&mut tx, actor.account, new).await?;
+    tx.commit().await?;
+    Ok(collection)
+}
+
+/// Reads a collection by id or `<key>:<value>`.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Collection, ServiceError> {
+    named::read(core, actor, reference).await
+}
+
+/// Lists collections.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(
+    core: &Core,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<Collection>, ServiceError> {
+    named::list(core, actor, request).await
+}
+
+/// Merges the members given into a collection.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    actor: &Actor,
+    reference: &str,
+    change: CollectionChange,
+) -> Result<Collection, ServiceError> {
+    let grant = require(actor, Verb::Update, Collections)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let (collection, after) = Collection::update_in(core, &mut tx, actor, &grant, reference, change).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(collection)
+}
+
+/// Deletes a collection; its members stay, and so do references to it.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Collections)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let after = Collection::delete_in(core, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(())
+}
+
+impl Bulk<Core> for Collection {
+    type Change = CollectionChange;
+
+    async fn update_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: CollectionChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let scopes = change.details.common.scopes.take();
+        change.details.common.scopes = grant.scopes_of_change(scopes);
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        user_rules::check_write(tx, actor, Some(&stored), &mut change.details.common).await?;
+        let collection = stored.apply(change, core.clock.now());
+        documents::update(tx, actor.account, &collection).await?;
+        Ok((collection, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        _: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        collection_members::forget_collection(tx, actor.account, id).await?;
+        Ok(AfterCommit::default())
+    }
+}
+
+/// An error that names each absent id.
+fn unknown(kind: &str, ids: impl IntoIterator<Item = String>) -> ServiceError {
+    let errors = ids.into_iter().map(|id| format!("The {kind} {id} does not exist.")).collect();
+    ServiceError::Refused { code: Code::Invalid, errors }
+}

@@ -1,0 +1,54 @@
+//! Operations: one function each, called by HTTP handlers and workers alike.
+//!
+//! Functions fail when the database does; their docs list other errors only.
+
+pub use ::tenants::service::*;
+
+pub mod batches;
+pub mod collections;
+pub mod files;
+pub mod locations;
+pub mod places;
+pub mod products;
+pub mod properties;
+pub mod property_group;
+pub mod thng_keys;
+pub mod thngs;
+pub mod user_rules;
+mod with_properties;
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use self::property_group::PropertyGroups;
+use crate::store::blobs::Blobs;
+
+/// What the operations of the catalog need beside the core.
+#[derive(Clone)]
+pub struct Catalog {
+    /// What every operation needs.
+    pub core: Arc<Core>,
+    /// The bytes of files.
+    pub blobs: Blobs,
+    /// Small writes of properties.
+    pub property_groups: PropertyGroups,
+}
+
+impl fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Catalog")
+    }
+}
+
+impl Deref for Catalog {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl AsRef<Core> for Catalog {
+    fn as_ref(&self) -> &Core {
+        &self.core
+    }
+}

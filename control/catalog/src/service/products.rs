@@ -1,0 +1,187 @@
+//! Products.
+
+use std::collections::BTreeMap;
+
+use shared::{id::ProductId, problem::Code};
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::require,
+    bulk::{AfterCommit, Bulk, CreateEach},
+    named, properties,
+    scopes::scopes_for,
+    user_rules, with_properties,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        common::{Common, Stamp},
+        grant::Grant,
+        gtin,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Products, Verb},
+        resource::{Product, ProductChange},
+    },
+    error::ServiceError,
+    store::{self, Tx, documents},
+};
+
+/// Creates a product; `project` is what `?project=` names.
+///
+/// # Errors
+/// The key lacks the permission, the name is missing, or the GTIN is wrong or another product's.
+#[instrument(skip_all)]
+pub async fn create(
+    core: &Core,
+    actor: &Actor,
+    change: ProductChange,
+    project: Option<&str>,
+) -> Result<Product, ServiceError> {
+    let _ = require(actor, Verb::Create, Products)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let product = Product::create_in(core, &mut tx, actor, change, project).await?;
+    tx.commit().await?;
+    Ok(product)
+}
+
+impl CreateEach<Core> for Product {
+    type Change = ProductChange;
+
+    async fn create_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        mut change: ProductChange,
+        project: Option<&str>,
+    ) -> Result<Self, ServiceError> {
+        let grant = require(actor, Verb::Create, Products)?;
+        let now = core.clock.now();
+        let id = ProductId::new(now.0, core.random16()?);
+        let name = change.name.take().ok_or_else(super::name_required)?;
+        keep_gtin(None, &mut change.details.common)?;
+        user_rules::check_write::<Self>(tx, actor, None, &mut change.details.common).await?;
+        let asked = change.details.common.scopes.take();
+        change.details.common.scopes = scopes_for(tx, actor, &grant, asked, project).await?;
+        let new = Product {
+            id,
+            stamp: Stamp::new(now),
+            name,
+            details: change.details,
+            properties: BTreeMap::new(),
+        };
+        let mut product = documents::insert(tx, actor.account, new).await?;
+        properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
+        product.properties = properties::shown(tx, actor, id.as_str()).await?;
+        Ok(product)
+    }
+}
+
+/// Reads a product by id or `<key>:<value>`.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Product, ServiceError> {
+    with_properties::read(core, actor, reference).await
+}
+
+/// Lists products.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Product>, ServiceError> {
+    with_properties::list(core, actor, request).await
+}
+
+/// Merges the members given into a product.
+///
+/// # Errors
+/// It does not exist, the identifier is ambiguous, or another product has its GTIN.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    actor: &Actor,
+    reference: &str,
+    change: ProductChange,
+) -> Result<Product, ServiceError> {
+    let grant = require(actor, Verb::Update, Products)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let (product, after) = Product::update_in(core, &mut tx, actor, &grant, reference, change).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(product)
+}
+
+/// Removes a product; what points at it stays.
+///
+/// # Errors
+/// It does not exist or the identifier is ambiguous.
+#[instrument(skip_all)]
+pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Products)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let after = Product::delete_in(core, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(())
+}
+
+impl Bulk<Core> for Product {
+    type Change = ProductChange;
+
+    async fn update_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        mut change: ProductChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        change.details.common.scopes = grant.scopes_of_change(change.details.common.scopes.take());
+        let stored: Self = named::find_locked(tx, actor, grant, reference).await?;
+        keep_gtin(Some(&stored), &mut change.details.common)?;
+        user_rules::check_write(tx, actor, Some(&stored), &mut change.details.common).await?;
+        let mut product = stored.apply(change, core.clock.now());
+        documents::update(tx, actor.account, &product).await?;
+        product.properties = properties::shown(tx, actor, product.id.as_str()).await?;
+        Ok((product, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = named::find_locked::<Self>(tx, actor, grant, reference).await?.id;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        store::properties::remove_all(tx, actor.account, id.as_str()).await?;
+        Ok(properties::sweep_after(core, AfterCommit::default()))
+    }
+}
+
+/// Normalises a new `gs1:01` and refuses an invalid GTIN; a stored value stays.
+fn keep_gtin(stored: Option<&Product>, change: &mut Common) -> Result<(), ServiceError> {
+    let known = stored.and_then(|stored| stored.details.common.identifiers.as_ref()?.get("gs1:01"));
+    let Some(given) = change.identifiers.as_mut().and_then(|all| all.get_mut("gs1:01")) else {
+        return Ok(());
+    };
+    if gtin::is_valid(given) {
+        *given = gtin::canonical(given);
+    } else if known != Some(&*given) {
+        let fault = format!(
+            "identifiers.gs1:01 must be a GTIN of 8, 12, 13 or 14 digits with its check digit, not {:?}.",
+            shorten(given)
+        );
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
+    Ok(())
+}

@@ -1,0 +1,401 @@
+//! Properties of Thngs and products.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use shared::{
+    id::{AccountId, is_valid},
+    problem::Code,
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{
+    Catalog, Core,
+    access::require,
+    bulk::AfterCommit,
+    property_group::{self, Request},
+    references::{resolve_product, resolve_thng},
+};
+use crate::{
+    domain::{
+        access::Actor,
+        event::Event,
+        grant::Grant,
+        limits,
+        listing::ListRequest,
+        page::{Page, PageRequest},
+        permission::{Subject::Properties, Verb, reach},
+        property::{NewPoint, Owner, Point, PropertyKey, settle},
+        series::{Series, Span},
+    },
+    error::ServiceError,
+    store::{
+        self, Conn, Db, StoreError, Tx, events,
+        properties::{self, Removal, Values},
+        property_owners::{self, Hold},
+    },
+};
+
+/// Points that one transaction removes: about 50 ms of the one writer of SQLite.
+const REMOVAL_STEP: u32 = 5_000;
+
+/// Writes values of one or several properties; returns what was written, in order.
+///
+/// `verb` is the name of the operation: both create absent values and replace existing ones.
+///
+/// # Errors
+/// The key lacks the permission, a property is the system's own, or the owner does not exist.
+#[instrument(skip_all)]
+pub async fn write(
+    catalog: &Catalog,
+    actor: &Actor,
+    verb: Verb,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<Vec<Point>, ServiceError> {
+    let grant = require(actor, verb, Properties)?;
+    refuse_system(points.iter().map(|point| &point.key))?;
+    if points.len() <= property_group::MAX_POINTS && is_valid(owner.1) {
+        let _place = catalog.capacity.property_write(actor)?;
+        let (account, resource, origin) = (actor.account, owner.1.to_owned(), events::origin());
+        let request = Request { account, grant, owner: owner.0, resource, points, origin };
+        return catalog.property_groups.submit(request).await;
+    }
+    // Boxed, so that the future of the many small writes stays small.
+    Box::pin(write_many(catalog, actor, &grant, owner, points)).await
+}
+
+async fn write_many(
+    core: &Core,
+    actor: &Actor,
+    grant: &Grant,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<Vec<Point>, ServiceError> {
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let kept = write_held(core, &mut tx, actor, grant, owner, points).await?;
+    tx.commit().await?;
+    core.readers.wake_events();
+    Ok(kept)
+}
+
+/// Writes values as [`write`] does, inside of a transaction that does more.
+///
+/// # Errors
+/// As [`write`].
+pub async fn write_within(
+    core: &Core,
+    tx: &mut Tx,
+    actor: &Actor,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Update, Properties)?;
+    refuse_system(points.iter().map(|point| &point.key))?;
+    write_held(core, tx, actor, &grant, owner, points).await.map(|_| ())
+}
+
+async fn write_held(
+    core: &Core,
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    owner: (Owner, &str),
+    points: Vec<NewPoint>,
+) -> Result<Vec<Point>, ServiceError> {
+    let id = held(tx, actor, grant, owner, Hold::Shared).await?;
+    // After the owner is held, so that the later of two writes also has the later time.
+    let points = settle(points, core.clock.now());
+    let now = points.first().map_or_else(|| core.clock.now(), |point| point.created_at);
+    let values = Values { account: actor.account, resource: &id, points: &points };
+    properties::write(tx, &[values], now).await?;
+    Ok(record(tx, actor.account, (owner.0, id), points).await?)
+}
+
+/// The id of a Thng or product whose properties the caller may write.
+///
+/// # Errors
+/// The key lacks the permission or the owner does not exist.
+pub async fn find_writable(
+    conn: &mut Conn,
+    actor: &Actor,
+    owner: (Owner, &str),
+) -> Result<String, ServiceError> {
+    let grant = require(actor, Verb::Update, Properties)?;
+    resolved(conn, actor, &grant, owner).await
+}
+
+/// Writes the initial properties of a new Thng or product.
+///
+/// # Errors
+/// The key lacks the permission or a property is the system's own.
+pub async fn write_initial(
+    tx: &mut Tx,
+    actor: &Actor,
+    resource: &str,
+    points: Vec<NewPoint>,
+    now: UnixMillis,
+) -> Result<(), ServiceError> {
+    if points.is_empty() {
+        return Ok(());
+    }
+    let _ = require(actor, Verb::Create, Properties)?;
+    refuse_system(points.iter().map(|point| &point.key))?;
+    let points = settle(points, now);
+    properties::write(tx, &[Values { account: actor.account, resource, points: &points }], now).await?;
+    Ok(())
+}
+
+/// Records the written values as an event, and returns them.
+async fn record(
+    tx: &mut Tx,
+    account: AccountId,
+    (owner, resource): (Owner, String),
+    points: Vec<Point>,
+) -> Result<Vec<Point>, StoreError> {
+    let Some(now) = points.first().map(|point| point.created_at) else { return Ok(points) };
+    let event = Event::Properties { owner, resource, points: points.clone() };
+    events::record(tx, now, &[(account, event)]).await?;
+    Ok(points)
+}
+
+/// The id of a Thng or product whose properties the caller may read.
+///
+/// # Errors
+/// The key lacks the permission or the owner does not exist.
+pub async fn find_owner(core: &Core, actor: &Actor, owner: (Owner, &str)) -> Result<String, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    resolved(&mut core.db.read().await?, actor, &grant, owner).await
+}
+
+/// The properties in the document of a Thng or product; none if the caller may not read them.
+pub async fn shown(
+    conn: &mut Conn,
+    actor: &Actor,
+    resource: &str,
+) -> Result<BTreeMap<String, Value>, StoreError> {
+    let resources = [resource.to_owned()];
+    Ok(shown_of(conn, actor, &resources).await?.remove(resource).unwrap_or_default())
+}
+
+/// [`shown`] of many resources, by their ids.
+pub async fn shown_of(
+    conn: &mut Conn,
+    actor: &Actor,
+    resources: &[String],
+) -> Result<std::collections::HashMap<String, BTreeMap<String, Value>>, StoreError> {
+    if reach(actor.kind, actor.user_rights, Verb::Read, Properties).is_none() {
+        return Ok(std::collections::HashMap::new());
+    }
+    properties::list_shown(conn, actor.account, resources).await
+}
+
+/// The latest value of every property.
+///
+/// # Errors
+/// The key lacks the permission or the owner does not exist.
+#[instrument(skip_all)]
+pub async fn list(
+    core: &Core,
+    actor: &Actor,
+    owner: (Owner, &str),
+    page: PageRequest,
+) -> Result<Page<Point>, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    let mut conn = core.db.read().await?;
+    let id = resolved(&mut conn, actor, &grant, owner).await?;
+    let rows = properties::list_latest(&mut conn, actor.account, &id, page).await?;
+    let page = Page::cut(rows, page, |(position, _)| *position);
+    Ok(Page { items: page.items.into_iter().map(|(_, point)| point).collect(), next: page.next, total: None })
+}
+
+/// The history of a property; empty when there is no such property.
+///
+/// # Errors
+/// The key lacks the permission or the owner does not exist.
+#[instrument(skip_all)]
+pub async fn history(
+    core: &Core,
+    actor: &Actor,
+    owner: (Owner, &str),
+    key: &PropertyKey,
+    request: &ListRequest,
+) -> Result<Page<Point>, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    let mut conn = core.db.read().await?;
+    let id = resolved(&mut conn, actor, &grant, owner).await?;
+    Ok(properties::list_history(&mut conn, actor.account, &id, key, request).await?)
+}
+
+/// The numbers of a property's history for a plot; nothing when there are none.
+///
+/// Without `from` and `to` it covers all of them.
+///
+/// # Errors
+/// The key lacks the permission or the owner does not exist.
+#[instrument(skip_all)]
+pub async fn series(
+    core: &Core,
+    actor: &Actor,
+    owner: (Owner, &str),
+    key: &PropertyKey,
+    (from, to): (Option<UnixMillis>, Option<UnixMillis>),
+    points: u32,
+) -> Result<Series, ServiceError> {
+    let grant = require(actor, Verb::Read, Properties)?;
+    let mut conn = core.db.read().await?;
+    let id = resolved(&mut conn, actor, &grant, owner).await?;
+    let ends = match (from, to) {
+        (Some(from), Some(to)) => Some((from, to)),
+        (from, to) => store::series::find_ends(&mut conn, actor.account, &id, key)
+            .await?
+            .map(|(first, last)| (from.unwrap_or(first), to.unwrap_or(last))),
+    };
+    let Some(span) = ends.and_then(|(from, to)| Span::cut(from, to, points)) else {
+        return Ok(Series { span: None, buckets: Vec::new() });
+    };
+    let buckets = store::series::list_buckets(&mut conn, actor.account, &id, key, span).await?;
+    Ok(Series { span: Some(span), buckets })
+}
+
+/// Removes a property, or its values before a time; no such property is no error.
+///
+/// # Errors
+/// The key lacks the permission, the property is the system's own, the owner does not exist, or the database
+/// failed; a long history goes oldest first in steps, and a failure leaves the later steps undone.
+#[instrument(skip_all)]
+pub async fn delete(
+    core: &Core,
+    actor: &Actor,
+    owner: (Owner, &str),
+    key: &PropertyKey,
+    before: Option<UnixMillis>,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Properties)?;
+    refuse_system([key].into_iter())?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
+    let removal = properties::remove(&mut tx, actor.account, &id, key, before).await?;
+    tx.commit().await?;
+    match removal {
+        Removal::Done => sweep_once(&core.db).await,
+        Removal::Before(property, before) => loop {
+            let _place = core.capacity.write(actor)?;
+            let mut tx = core.db.begin().await?;
+            let gone = properties::remove_before(&mut tx, property, before, REMOVAL_STEP).await?;
+            tx.commit().await?;
+            if gone < u64::from(REMOVAL_STEP) {
+                break;
+            }
+        },
+    }
+    Ok(())
+}
+
+/// Removes every property but the system's own.
+///
+/// # Errors
+/// The key lacks the permission or the owner does not exist.
+#[instrument(skip_all)]
+pub async fn delete_all(core: &Core, actor: &Actor, owner: (Owner, &str)) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Properties)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
+    properties::remove_own(&mut tx, actor.account, &id).await?;
+    tx.commit().await?;
+    sweep_once(&core.db).await;
+    Ok(())
+}
+
+/// Deletes the points of deleted properties, step by step; returns how many.
+///
+/// # Errors
+/// The database failed; what was removed stays removed.
+pub async fn sweep(core: &Core) -> Result<u64, StoreError> {
+    let mut all = 0;
+    loop {
+        let gone = sweep_step(&core.db).await?;
+        all += gone;
+        if gone < u64::from(REMOVAL_STEP) {
+            return Ok(all);
+        }
+    }
+}
+
+/// One step of [`sweep`] after a deletion, so that most are complete at once; the upkeep deletes the rest.
+async fn sweep_once(db: &Db) {
+    if let Err(error) = sweep_step(db).await {
+        tracing::warn!(%error, "points of deleted properties are left for the upkeep");
+    }
+}
+
+/// [`sweep_once`] after a commit.
+pub fn sweep_after(core: &Core, after: AfterCommit) -> AfterCommit {
+    let db = core.db.clone();
+    let task = async move {
+        sweep_once(&db).await;
+        Ok(())
+    };
+    after.then("sweep properties", Box::new(|| Box::pin(task)))
+}
+
+async fn sweep_step(db: &Db) -> Result<u64, StoreError> {
+    let mut tx = db.begin().await?;
+    let gone = properties::sweep(&mut tx, REMOVAL_STEP).await?;
+    tx.commit().await?;
+    Ok(gone)
+}
+
+fn refuse_system<'a>(mut keys: impl Iterator<Item = &'a PropertyKey>) -> Result<(), ServiceError> {
+    match keys.find(|key| key.is_system()) {
+        Some(key) => {
+            let key = limits::shorten(key.as_str());
+            Err(ServiceError::refused(Code::Forbidden, format!("The property {key} is read-only.")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The id of an owner that the caller sees.
+async fn resolved(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    (owner, reference): (Owner, &str),
+) -> Result<String, ServiceError> {
+    let id = match owner {
+        Owner::Thng => resolve_thng(conn, actor.account, reference).await?.to_string(),
+        Owner::Product => resolve_product(conn, actor.account, reference).await?.to_string(),
+    };
+    let found = property_owners::find_scopes(conn, actor.account, owner, &id).await?;
+    match found {
+        Some(scopes) if grant.admits(&id, scopes.as_ref()) => Ok(id),
+        Some(_) | None => Err(not_found(owner, reference)),
+    }
+}
+
+/// [`resolved`], and held until the transaction ends.
+async fn held(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    (owner, reference): (Owner, &str),
+    hold: Hold,
+) -> Result<String, ServiceError> {
+    let id = resolved(tx, actor, grant, (owner, reference)).await?;
+    if property_owners::hold(tx, actor.account, owner, &id, hold).await? {
+        Ok(id)
+    } else {
+        Err(not_found(owner, reference))
+    }
+}
+
+/// The error of an owner that is absent, or in another account.
+#[must_use]
+pub fn not_found(owner: Owner, reference: &str) -> ServiceError {
+    ServiceError::not_found(owner.as_str(), limits::shorten(reference))
+}

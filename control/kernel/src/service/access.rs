@@ -1,0 +1,224 @@
+//! Authenticates keys and checks permissions.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use shared::problem::Code;
+
+use super::{
+    batcher::{Batcher, of_all},
+    core::Core,
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind, derive_key, hash_key, is_key},
+        grant::Grant,
+        permission::{Subject, Verb, reach},
+    },
+    error::ServiceError,
+    store::{Db, StoreError, keys},
+};
+
+/// Concurrent look-up batches: while one is in flight the next is sent.
+const LOOKUP_LANES: usize = 2;
+
+/// Authenticates a key.
+///
+/// Keys are looked up by SHA-256, so timing reveals nothing about a stored key.
+///
+/// # Errors
+/// [`Code::KeyUnknown`].
+pub async fn identify(core: &Core, key: &str) -> Result<Actor, ServiceError> {
+    let unknown = || ServiceError::refused(Code::KeyUnknown, "The API key is not known.");
+    if !is_key(key) {
+        return Err(unknown());
+    }
+    core.key_lookups.find(hash_key(key)).await?.ok_or_else(unknown)
+}
+
+/// How long a looked-up key is cached: a key that another process revokes is accepted here for at most this long.
+pub const KNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// Most keys in the cache.
+const MOST_KNOWN: usize = 10_000;
+
+/// Looks up keys in batches, with a short-lived cache; cheap to clone.
+///
+/// Unknown keys are not cached: a new key is valid at once.
+#[derive(Clone)]
+pub struct KeyLookups {
+    rounds: Batcher<[u8; 32], Result<Option<Actor>, StoreError>>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// Keys that were looked up a moment ago.
+#[derive(Default)]
+struct Known {
+    actors: HashMap<[u8; 32], (Instant, Actor)>,
+    /// Number of revocations in this process: results of look-ups that began before one are discarded.
+    revocations: u64,
+    /// When those that are no longer known were last removed.
+    swept: Option<Instant>,
+}
+
+impl Known {
+    fn find(&self, hash: &[u8; 32]) -> Option<Actor> {
+        let (at, actor) = self.actors.get(hash)?;
+        (at.elapsed() < KNOWN_FOR).then(|| actor.clone())
+    }
+
+    fn insert(&mut self, hash: [u8; 32], at: Instant, actor: Actor) {
+        if self.actors.len() >= MOST_KNOWN && self.swept.is_none_or(|swept| swept.elapsed() >= KNOWN_FOR) {
+            self.actors.retain(|_, (at, _)| at.elapsed() < KNOWN_FOR);
+            self.swept = Some(Instant::now());
+        }
+        // While as many keys are at work in one second, the others are looked up each time.
+        if self.actors.len() < MOST_KNOWN {
+            self.actors.insert(hash, (at, actor));
+        }
+    }
+}
+
+impl fmt::Debug for KeyLookups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyLookups")
+    }
+}
+
+impl KeyLookups {
+    /// Key look-ups in a database.
+    #[must_use]
+    pub fn new(db: Db) -> Self {
+        let look_up = move |hashes: Vec<[u8; 32]>| {
+            let db = db.clone();
+            async move {
+                let found = async { keys::find_many(&mut db.read().await?, &hashes).await };
+                match found.await {
+                    Ok(found) => hashes.iter().map(|hash| Ok(found.get(hash).cloned())).collect(),
+                    Err(error) => hashes.iter().map(|_| Err(of_all(&error))).collect(),
+                }
+            }
+        };
+        Self {
+            rounds: Batcher::new(
+                LOOKUP_LANES,
+                LOOKUP_LANES,
+                |_| None,
+                Box::new(move |hashes| Box::pin(look_up(hashes))),
+            ),
+            known: Arc::default(),
+        }
+    }
+
+    async fn find(&self, hash: [u8; 32]) -> Result<Option<Actor>, StoreError> {
+        let (begun, revocations) = {
+            let known = self.known();
+            if let Some(actor) = known.find(&hash) {
+                return Ok(Some(actor));
+            }
+            (Instant::now(), known.revocations)
+        };
+        let found = self.rounds.submit(hash).await??;
+        if let Some(actor) = &found {
+            let mut known = self.known();
+            // A key that was revoked during the look-up must not be cached as valid.
+            if known.revocations == revocations {
+                known.insert(hash, begun, actor.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Clears the cache after keys were revoked; called after the commit.
+    pub fn revoked(&self) {
+        let mut known = self.known();
+        known.revocations += 1;
+        known.actors.clear();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The key of an application or Thng, which can be read again.
+///
+/// # Errors
+/// One case in 10^30.
+pub fn derived_key(
+    core: &Core,
+    kind: ActorKind,
+    actor_id: &str,
+    generation: u32,
+) -> Result<String, ServiceError> {
+    derive_key(&core.secrets.api_key, kind, actor_id, generation)
+        .ok_or_else(|| ServiceError::Internal("no key can be derived".to_owned()))
+}
+
+/// The caller's grant for an operation; refuses a kind of key that has no permission for it.
+///
+/// # Errors
+/// [`Code::Forbidden`].
+pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, ServiceError> {
+    let grant =
+        reach(actor.kind, actor.user_rights, verb, subject).and_then(|reach| Grant::new(actor, reach));
+    grant.ok_or_else(|| {
+        let kind = actor.kind.as_str();
+        ServiceError::refused(Code::Forbidden, format!("A key of the kind {kind} may not do this."))
+    })
+}
+
+/// Refuses an account that has no enterprise features; `what` is the feature.
+///
+/// # Errors
+/// [`Code::Forbidden`].
+pub fn require_enterprise(actor: &Actor, what: &str) -> Result<(), ServiceError> {
+    if actor.enterprise {
+        return Ok(());
+    }
+    let fault = format!("{what} is for enterprise accounts only.");
+    Err(ServiceError::refused(Code::Forbidden, fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::id::AccountId;
+
+    use super::*;
+    use crate::domain::access::UserRights;
+
+    fn key(n: usize) -> [u8; 32] {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&n.to_le_bytes());
+        hash
+    }
+
+    #[test]
+    fn cached_keys_expire_and_the_cache_is_bounded() {
+        let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
+        let actor = Actor {
+            account,
+            kind: ActorKind::Operator,
+            id: "o".to_owned(),
+            project: None,
+            app: None,
+            enterprise: false,
+            user_rights: UserRights::default(),
+        };
+        let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
+        let mut known = Known::default();
+        known.insert(key(0), before, actor.clone());
+        assert_eq!(known.find(&key(0)), None, "too long ago");
+        for n in 1..=MOST_KNOWN {
+            known.insert(key(n), now, actor.clone());
+        }
+        assert_eq!(known.actors.len(), MOST_KNOWN, "the old one made room");
+        known.insert(key(MOST_KNOWN + 1), now, actor.clone());
+        assert_eq!(known.find(&key(MOST_KNOWN + 1)), None, "there is no room");
+        assert_eq!(known.find(&key(1)), Some(actor));
+    }
+}

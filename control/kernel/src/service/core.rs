@@ -1,0 +1,173 @@
+//! What every operation needs.
+
+use std::{fmt, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use shared::{
+    id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
+    problem::Code,
+    time::{Clock, UnixMillis},
+};
+
+use super::{access::KeyLookups, capacity::Capacity};
+use crate::{
+    error::ServiceError,
+    store::{Conn, Db, Tx},
+};
+
+/// Where random bits come from; the system's source lives in the binaries.
+pub trait Random: Send + Sync + 'static {
+    /// Fills `out` with random bytes fit for keys.
+    ///
+    /// # Errors
+    /// The system has none to give.
+    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable>;
+}
+
+/// The system's source of random bits failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no random bits")]
+pub struct RandomUnavailable;
+
+impl From<RandomUnavailable> for ServiceError {
+    fn from(error: RandomUnavailable) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+/// Keys that all replicas share, from the store.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Authenticates page tokens.
+    pub page_token: [u8; 32],
+    /// Key for the ids of scan actions, which must be unguessable and the same on a repeat.
+    pub scan_id: [u8; 32],
+    /// Signs the URLs of files.
+    pub file_url: [u8; 32],
+    /// Keys of applications and Thngs are derived from it, so that they can be read again.
+    pub api_key: [u8; 32],
+    /// What webhooks sign with is derived from it.
+    pub webhook: [u8; 32],
+}
+
+/// Tells the readers of this process, after a commit, that there is something to read. A reader that is not told
+/// finds it a little later.
+pub trait Readers: Send + Sync + 'static {
+    /// Events were committed.
+    fn wake_events(&self);
+    /// Redirections, rules or domains were committed.
+    fn wake_edges(&self);
+}
+
+/// What a change of a Thng touches elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThngTouched {
+    /// The Thng.
+    pub id: ThngId,
+    /// What it is an instance of, after the change.
+    pub product: Option<ProductId>,
+    /// Whether its name changed.
+    pub is_renamed: bool,
+    /// Whether it is an instance of something else now.
+    pub is_moved: bool,
+    /// Whether a tag changed that verdicts depend on.
+    pub is_marked: bool,
+}
+
+/// What other subjects do in the transaction of a change; `true`: edges must learn of it.
+///
+/// The subject that is changed knows none of them: the composition names them.
+pub trait Dependents: Send + Sync + 'static {
+    /// An application was removed.
+    fn application_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        application: ApplicationId,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+
+    /// A batch was removed.
+    fn batch_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        batch: BatchId,
+    ) -> BoxFuture<'a, Result<(), ServiceError>>;
+
+    /// Whether work that was accepted still reads the bytes of a file that was removed or replaced.
+    fn reads_blob<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        blob: &'a str,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+
+    /// A Thng was created or changed.
+    fn thng_changed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        thng: ThngTouched,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+
+    /// A Thng was removed.
+    fn thng_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        thng: ThngId,
+        product: Option<ProductId>,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+}
+
+/// What every operation needs; one for each process, shared.
+pub struct Core {
+    /// The store.
+    pub db: Db,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Random bits.
+    pub random: Arc<dyn Random>,
+    /// Shared keys.
+    pub secrets: Secrets,
+    /// Places that all share.
+    pub capacity: Capacity,
+    /// Look-ups of keys.
+    pub key_lookups: KeyLookups,
+    /// Who reads what is committed.
+    pub readers: Arc<dyn Readers>,
+    /// Who acts in the transaction of a change.
+    pub dependents: Arc<dyn Dependents>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Core")
+    }
+}
+
+impl AsRef<Self> for Core {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl Core {
+    /// 128 random bits.
+    ///
+    /// # Errors
+    /// The system has none to give.
+    pub fn random16(&self) -> Result<[u8; 16], RandomUnavailable> {
+        let mut out = [0; 16];
+        self.random.fill(&mut out)?;
+        Ok(out)
+    }
+}
+
+/// A create request without a name.
+#[must_use]
+pub fn name_required() -> ServiceError {
+    ServiceError::refused(Code::Invalid, "name is required.")
+}

@@ -1,0 +1,17 @@
+//! Operations of every subject: who may do what, places that all share, resources by name, many at once.
+//!
+//! Functions fail when the database does; their docs list other errors only.
+
+pub mod access;
+pub mod batcher;
+pub mod bulk;
+pub mod capacity;
+pub mod core;
+pub mod idempotency;
+pub mod named;
+pub mod references;
+pub mod remaining_capacity;
+
+pub use self::core::{
+    Core, Dependents, Random, RandomUnavailable, Readers, Secrets, ThngTouched, name_required,
+};

@@ -1,0 +1,68 @@
+//! Operations that all named resources share, addressed by id or `<key>:<value>`.
+
+use super::{access::require, core::Core, references::resolve};
+use crate::{
+    domain::{
+        access::Actor, grant::Grant, limits::shorten, listing::ListRequest, named::Named, page::Page,
+        permission::Verb,
+    },
+    error::ServiceError,
+    store::{
+        Conn, Tx,
+        documents::{self, Document},
+        listing::Selection,
+    },
+};
+
+/// Reads a resource, without its properties.
+pub async fn read<D: Document>(core: &Core, actor: &Actor, reference: &str) -> Result<D, ServiceError> {
+    let grant = require(actor, Verb::Read, D::SUBJECT)?;
+    let mut conn = core.db.read().await?;
+    find(&mut conn, actor, &grant, reference).await
+}
+
+/// Lists resources, without their properties.
+pub async fn list<D: Document>(
+    core: &Core,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<D>, ServiceError> {
+    let grant = require(actor, Verb::List, D::SUBJECT)?;
+    let mut conn = core.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(documents::list(&mut conn, &selection).await?)
+}
+
+/// The resource that a path names, as far as it exists for the caller.
+pub async fn find<D: Document>(
+    conn: &mut Conn,
+    actor: &Actor,
+    grant: &Grant,
+    reference: &str,
+) -> Result<D, ServiceError> {
+    let id = resolve(conn, actor.account, D::KIND, reference).await?;
+    admitted(documents::find(conn, actor.account, id).await?, grant, reference)
+}
+
+/// [`find`], with a lock until the transaction ends.
+pub async fn find_locked<D: Document>(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    reference: &str,
+) -> Result<D, ServiceError> {
+    let id = resolve(tx, actor.account, D::KIND, reference).await?;
+    admitted(documents::find_locked(tx, actor.account, id).await?, grant, reference)
+}
+
+/// The resource, if it is visible to the caller.
+pub fn admitted<D: Named>(found: Option<D>, grant: &Grant, reference: &str) -> Result<D, ServiceError> {
+    found
+        .filter(|found| is_seen(found, grant))
+        .ok_or_else(|| ServiceError::not_found(D::KIND, shorten(reference)))
+}
+
+/// Whether a resource exists for the caller.
+pub fn is_seen<D: Named>(found: &D, grant: &Grant) -> bool {
+    grant.admits(&found.id().to_string(), found.scopes().as_deref())
+}

@@ -1,0 +1,464 @@
+//! Redirections: create, read, list, replace, delete, one or many.
+
+mod by_resource;
+mod follow;
+mod import;
+mod plan;
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::FutureExt;
+use shared::{
+    id::{AccountId, ResourceId},
+    problem::Code,
+    redirect::RedirectKey,
+    short_id::ShortId,
+    short_url::ShortDomain,
+    time::UnixMillis,
+    wire::stream::{Change, Event, Rev},
+};
+
+pub use self::by_resource::{newest, owner};
+pub use self::follow::follow_thng;
+pub use self::import::create_in;
+pub use self::import::{ItemResult, create_many};
+use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
+use super::{
+    Core, Redirects,
+    access::require,
+    capacity::Place,
+    idempotency::{IdempotencyKey, keep, replay},
+    scopes::project_in_reach,
+    user_links,
+    user_rules::UserRules,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        event::{Event as Happened, RedirectionChange, RedirectionEvent},
+        grant::Grant,
+        page::{Page, PageRequest, Position},
+        permission::{Subject::Redirections, Verb},
+        redirection::{Draft, Redirection, Writable},
+    },
+    error::ServiceError,
+    store::{Conn, Tx, accounts, events, log, redirections as table, tenants},
+    writer::Lane,
+};
+
+/// Most redirections that one urgent request changes: some 10 ms.
+const MAX_URGENT: usize = 20;
+
+/// A value with the revision that wrote it, which edges acknowledge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written<T> {
+    /// The written value.
+    pub value: T,
+    /// The newest revision of the write.
+    pub rev: Rev,
+}
+
+/// The short domain that a request means.
+#[derive(Debug, Clone, Default)]
+pub struct DomainChoice {
+    /// `?domain=` or the body's `shortDomain`: must be the account's.
+    pub named: Option<String>,
+    /// The `Host` of the request: taken when it is one of the account's short domains; it must not be
+    /// another account's.
+    pub host: Option<String>,
+}
+
+/// Creates one redirection, which belongs to `project` where a request names one.
+///
+/// # Errors
+/// 400 for a domain or resource that is not the account's and for loops, 409 when the short id is taken or
+/// the idempotency key belongs to another request.
+pub async fn create(
+    state: &Redirects,
+    actor: &Actor,
+    mut draft: Draft,
+    choice: DomainChoice,
+    project: Option<&str>,
+    idempotency: Option<IdempotencyKey>,
+) -> Result<Written<Redirection>, ServiceError> {
+    let grant = require(actor, Verb::Create, Redirections)?;
+    let _place = state.capacity.change(actor)?;
+    let (actor, project) = (actor.clone(), project.map(str::to_owned));
+    let candidates = vec![state.random16()?, state.random16()?];
+    let (account, at) = (actor.account, state.clock.now());
+    let idempotency = idempotency.map(|key| key.of(&actor));
+    state
+        .writer
+        .submit(Lane::Urgent, move |tx| {
+            async move {
+                if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
+                    return Ok(Written { rev: kept.rev, value: kept });
+                }
+                if let Some(rules) = UserRules::load(tx, &actor).await? {
+                    user_links::check_drafts(&rules, [(String::new(), &draft)].into_iter())?;
+                }
+                let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
+                if let Some(text) = &project {
+                    let project = project_in_reach(tx, &actor, &grant, text).await?;
+                    draft.writable.scopes.add_project(project);
+                }
+                let items = vec![Ok(draft)];
+                let mut planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
+                let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
+                let ready = ready.map_err(|(code, errors)| ServiceError::Refused { code, errors })?;
+                let rev = insert(tx, account, &domain, &[&ready], at).await?;
+                let value = table::find(tx, domain.host.as_str(), &ready.folded, account)
+                    .await?
+                    .ok_or_else(|| ServiceError::Internal("a created redirection is gone".to_owned()))?;
+                keep(tx, account, idempotency.as_ref(), &value, at).await?;
+                Ok(Written { value, rev })
+            }
+            .boxed()
+        })
+        .await
+}
+
+/// A redirection of the account.
+///
+/// # Errors
+/// 404 when it is absent, deleted, or another account's.
+pub async fn find(
+    state: &Redirects,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_id: &str,
+) -> Result<Redirection, ServiceError> {
+    let grant = require(actor, Verb::Read, Redirections)?;
+    let mut conn = state.db.read().await?;
+    let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
+    load(&mut conn, actor.account, &grant, &domain, short_id).await
+}
+
+/// Which redirections to list.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Only those of a resource.
+    pub platform_id: Option<ResourceId>,
+    /// Only those of a short domain of the account.
+    pub domain: Option<String>,
+    /// Which part of the list.
+    pub page: PageRequest,
+}
+
+/// Redirections of the account in order of creation.
+///
+/// # Errors
+/// 400 for a domain that is not the account's.
+pub async fn list(
+    state: &Redirects,
+    actor: &Actor,
+    listing: &Listing,
+) -> Result<Page<Redirection>, ServiceError> {
+    let grant = require(actor, Verb::List, Redirections)?;
+    let mut conn = state.db.read().await?;
+    let domain = match &listing.domain {
+        None => None,
+        Some(named) => {
+            let choice = DomainChoice { named: Some(named.clone()), host: None };
+            Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
+        }
+    };
+    let platform_id = listing.platform_id.map(|id| id.to_string());
+    let selection = table::Selection {
+        account: actor.account,
+        platform_id: platform_id.as_deref(),
+        domain: domain.as_ref().map(|domain| domain.host.as_str()),
+        limit: grant.limit(),
+        page: listing.page,
+    };
+    let rows = table::list(&mut conn, selection).await?;
+    let position = |row: &Redirection| Position { at: row.redirect.created_at, seq: row.seq };
+    let mut page = Page::cut(rows, listing.page, position);
+    page.items.retain(|item| is_seen(&grant, item));
+    Ok(page)
+}
+
+/// Replaces what redirections lead to; all of them or none.
+///
+/// # Errors
+/// 404 that names every absent one, 400 for loops.
+pub async fn replace(
+    state: &Redirects,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_ids: Vec<String>,
+    writable: Writable,
+) -> Result<Written<Vec<Redirection>>, ServiceError> {
+    let grant = require(actor, Verb::Update, Redirections)?;
+    let _place = place(state, actor, &short_ids)?;
+    let (account, at, actor) = (actor.account, state.clock.now(), actor.clone());
+    state
+        .writer
+        .submit(lane(&short_ids), move |tx| {
+            async move {
+                let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                if let Some(rules) = UserRules::load(tx, &actor).await? {
+                    user_links::check_target(&rules, &writable)?;
+                }
+                let hosts = tenants::find_target_hosts(tx, account).await?;
+                let domains = accounts::list_all_domains(tx).await?;
+                let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
+                let owners = owners(tx, account, &ids).await?;
+                let mut changed = Vec::with_capacity(found.len());
+                for mut item in found {
+                    let key = key_of(&domain, &item.redirect.short_id);
+                    item.redirect.target = writable.target.as_str().into();
+                    item.redirect.forward_query = writable.forward_query;
+                    if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
+                        item.scopes = scopes;
+                    }
+                    item.redirect.projects = item.scopes.project_ids();
+                    item.redirect.updated_at = at;
+                    if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
+                        item.redirect.product_id = owner.product;
+                    }
+                    let next = next_of(&item.redirect);
+                    if let Some(fault) = target_fault(&hosts, &domains, &writable.target, &next) {
+                        return Err(ServiceError::refused(Code::Invalid, fault));
+                    }
+                    check_chain(tx, &domains, &HashMap::new(), &key, next).await?;
+                    changed.push((key, item));
+                }
+                let rev = write_changed(tx, &mut changed, at).await?;
+                Ok(Written { rev, value: changed.into_iter().map(|(_, item)| item).collect() })
+            }
+            .boxed()
+        })
+        .await
+}
+
+// Spec gap: what a deleted short id answers, and whether it comes back, is not shown: 404, and never.
+/// Deletes redirections, all of them or none; their short ids are never given out again.
+///
+/// # Errors
+/// 404 that names every absent one.
+pub async fn delete(
+    state: &Redirects,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_ids: Vec<String>,
+) -> Result<Written<usize>, ServiceError> {
+    let grant = require(actor, Verb::Delete, Redirections)?;
+    let _place = place(state, actor, &short_ids)?;
+    let (account, at) = (actor.account, state.clock.now());
+    state
+        .writer
+        .submit(lane(&short_ids), move |tx| {
+            async move {
+                let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                let first = log::take_revs(tx, found.len() as u64).await?;
+                let keys: Vec<RedirectKey> =
+                    found.iter().map(|item| key_of(&domain, &item.redirect.short_id)).collect();
+                let buried: Vec<(&str, Rev)> = keys.iter().map(|key| &*key.folded).zip(first..).collect();
+                if table::delete(tx, domain.host.as_str(), &buried, at).await? != found.len() as u64 {
+                    return Err(gone());
+                }
+                let changes: Vec<Event> = (first..)
+                    .zip(keys)
+                    .map(|(rev, key)| Event { rev, change: Change::Redirect(key, None) })
+                    .collect();
+                log::append(tx, at.0, &changes).await?;
+                record(tx, account, RedirectionChange::Deleted, found.iter().map(event_of), at).await?;
+                Ok(Written { value: found.len(), rev: first + found.len() as u64 - 1 })
+            }
+            .boxed()
+        })
+        .await
+}
+
+/// A few changes are somebody's press; many hold up the others for as long as a chunk of an import.
+fn lane(short_ids: &[String]) -> Lane {
+    if short_ids.len() <= MAX_URGENT { Lane::Urgent } else { Lane::Bulk }
+}
+
+/// The place of such a change.
+fn place(core: &Core, actor: &Actor, short_ids: &[String]) -> Result<Place, ServiceError> {
+    match lane(short_ids) {
+        Lane::Urgent => core.capacity.change(actor),
+        Lane::Bulk | Lane::Begun => core.capacity.import(actor),
+    }
+}
+
+/// The short domain that a request means: the named one, else the host's, else the account's first.
+async fn resolve_domain(
+    conn: &mut Conn,
+    account: AccountId,
+    choice: &DomainChoice,
+    in_body: Option<&str>,
+) -> Result<ShortDomain, ServiceError> {
+    let is_called = |domain: &ShortDomain, name: &str| {
+        ShortDomain::new(domain.scheme, name).is_ok_and(|wanted| wanted.host == domain.host)
+    };
+    let domains = accounts::list_domains(conn, account).await?;
+    let by_name = |name: &str| domains.iter().find(|domain| is_called(domain, name));
+    if let Some(name) = in_body.or(choice.named.as_deref()) {
+        return by_name(name).cloned().ok_or_else(|| {
+            let text = format!("shortDomain: {name} is not a short domain of this account.");
+            ServiceError::refused(Code::Invalid, text)
+        });
+    }
+    if let Some(host) = choice.host.as_deref() {
+        if let Some(domain) = by_name(host) {
+            return Ok(domain.clone());
+        }
+        // On another account's short domain nothing of this one is meant, least of all by a DELETE.
+        if accounts::list_all_domains(conn).await?.iter().any(|domain| is_called(domain, host)) {
+            return Err(ServiceError::not_found("short domain", host));
+        }
+    }
+    domains
+        .first()
+        .cloned()
+        .ok_or_else(|| ServiceError::refused(Code::Conflict, "The account has no short domain."))
+}
+
+async fn load(
+    conn: &mut Conn,
+    account: AccountId,
+    grant: &Grant,
+    domain: &ShortDomain,
+    short_id: &str,
+) -> Result<Redirection, ServiceError> {
+    let absent = || ServiceError::not_found("redirection", short_id);
+    let parsed: ShortId = short_id.parse().map_err(|_| absent())?;
+    let found = table::find(conn, domain.host.as_str(), &domain.fold(&parsed), account).await?;
+    found.filter(|item| is_seen(grant, item)).ok_or_else(absent)
+}
+
+/// Whether a redirection is visible to a caller. A short id may be any text, so it never counts as the caller's own
+/// id.
+fn is_seen(grant: &Grant, item: &Redirection) -> bool {
+    grant.admits("", Some(&item.scopes))
+}
+
+/// Loads each of some redirections once; every absent one is named.
+async fn load_many(
+    conn: &mut Conn,
+    account: AccountId,
+    grant: &Grant,
+    choice: &DomainChoice,
+    short_ids: &[String],
+) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
+    let domain = resolve_domain(conn, account, choice, None).await?;
+    let fold = |text: &String| text.parse::<ShortId>().ok().map(|id| domain.fold(&id).into_string());
+    let wanted: Vec<Option<String>> = short_ids.iter().map(fold).collect();
+    let folded: Vec<String> = wanted.iter().flatten().cloned().collect();
+    let stored = table::find_many(conn, domain.host.as_str(), &folded, account).await?;
+    let mut stored: HashMap<Box<str>, Redirection> = stored
+        .into_iter()
+        .filter(|item| is_seen(grant, item))
+        .map(|item| (domain.fold(&item.redirect.short_id), item))
+        .collect();
+    let (mut found, mut absent, mut seen) = (Vec::with_capacity(stored.len()), Vec::new(), HashSet::new());
+    for (short_id, folded) in short_ids.iter().zip(wanted) {
+        match folded.as_deref().and_then(|folded| stored.remove(folded)) {
+            Some(item) => found.push(item),
+            None if folded.as_ref().is_some_and(|folded| seen.contains(folded)) => continue,
+            None => absent.push(short_id),
+        }
+        seen.extend(folded);
+    }
+    if absent.is_empty() {
+        Ok((domain, found))
+    } else {
+        let fault = |short_id: &&String| format!("The redirection {short_id} was not found.");
+        Err(ServiceError::Refused { code: Code::NotFound, errors: absent.iter().map(fault).collect() })
+    }
+}
+
+/// Writes new rows and their log entries; returns the newest revision.
+async fn insert(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: &ShortDomain,
+    ready: &[&Ready],
+    at: UnixMillis,
+) -> Result<Rev, ServiceError> {
+    if ready.is_empty() {
+        return Ok(log::load_head(tx).await?.head);
+    }
+    let first = log::take_revs(tx, ready.len() as u64).await?;
+    let rows: Vec<table::NewRow<'_>> = (first..)
+        .zip(ready)
+        .map(|(rev, item)| table::NewRow {
+            folded: &item.folded,
+            redirect: &item.redirect,
+            scopes: &item.scopes,
+            rev,
+        })
+        .collect();
+    table::insert(tx, &domain.host, account, at, &rows).await?;
+    let events: Vec<Event> = (first..)
+        .zip(ready)
+        .map(|(rev, item)| {
+            let key = RedirectKey::new(domain.host.as_str(), &item.folded);
+            Event { rev, change: Change::Redirect(key, Some(item.redirect.clone().into())) }
+        })
+        .collect();
+    log::append(tx, at.0, &events).await?;
+    let created = ready.iter().map(|item| RedirectionEvent {
+        domain: domain.host.to_string(),
+        short_id: item.redirect.short_id.to_string(),
+        platform_id: item.redirect.platform_id.to_string(),
+        target: Some(item.redirect.target.to_string()),
+        scopes: item.scopes.clone(),
+    });
+    record(tx, account, RedirectionChange::Created, created, at).await?;
+    Ok(first + ready.len() as u64 - 1)
+}
+
+/// Records the changes as an event.
+async fn record(
+    tx: &mut Tx,
+    account: AccountId,
+    change: RedirectionChange,
+    items: impl Iterator<Item = RedirectionEvent>,
+    at: UnixMillis,
+) -> Result<(), ServiceError> {
+    let event = Happened::Redirections { change, items: items.collect() };
+    Ok(events::record(tx, at, &[(account, event)]).await?)
+}
+
+fn event_of(item: &Redirection) -> RedirectionEvent {
+    RedirectionEvent {
+        domain: item.domain.host.to_string(),
+        short_id: item.redirect.short_id.to_string(),
+        platform_id: item.redirect.platform_id.to_string(),
+        target: Some(item.redirect.target.to_string()),
+        scopes: item.scopes.clone(),
+    }
+}
+
+/// Writes changed rows and their log entries; returns the newest revision.
+async fn write_changed(
+    tx: &mut Tx,
+    changed: &mut [(RedirectKey, Redirection)],
+    at: UnixMillis,
+) -> Result<Rev, ServiceError> {
+    let first = log::take_revs(tx, changed.len() as u64).await?;
+    let mut events = Vec::with_capacity(changed.len());
+    for (rev, (key, item)) in (first..).zip(changed.iter_mut()) {
+        item.rev = rev;
+        let change = Change::Redirect(key.clone(), Some(item.redirect.clone().into()));
+        events.push(Event { rev, change });
+    }
+    if table::update(tx, changed).await? != changed.len() as u64 {
+        return Err(gone());
+    }
+    log::append(tx, at.0, &events).await?;
+    if let Some((_, first)) = changed.first() {
+        let items = changed.iter().map(|(_, item)| event_of(item));
+        record(tx, first.account, RedirectionChange::Updated, items, at).await?;
+    }
+    Ok(first + changed.len() as u64 - 1)
+}
+
+/// A row that was read in the same transaction, under the lock that protects it, is missing.
+fn gone() -> ServiceError {
+    ServiceError::Internal("a redirection that was found is gone".to_owned())
+}

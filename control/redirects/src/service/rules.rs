@@ -1,0 +1,186 @@
+//! Redirect rules of the account and of applications: read, replace, delete.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use shared::{
+    id::{AccountId, ApplicationId},
+    problem::Code,
+    rules::{AccountRules, MAX_ACCOUNT_BYTES, Owner, Rule},
+    time::UnixMillis,
+    wire::stream::{Change, Event, Rev},
+};
+use tracing::instrument;
+
+use super::{Redirects, access::require, applications::ids, redirections::Written};
+use crate::{
+    domain::{
+        access::Actor,
+        permission::{Subject::Rules, Verb},
+        rules::{StoredRules, leading_back, leading_elsewhere},
+        scopes::Scopes,
+    },
+    error::ServiceError,
+    store::{Conn, Tx, accounts, applications, log, rules as table, tenants},
+    writer::Lane,
+};
+
+/// Whose rules a path names.
+#[derive(Debug, Clone, Copy)]
+pub enum Whose<'a> {
+    /// The account's own.
+    Account,
+    /// Those of an application, by the ids in the path.
+    Application {
+        /// Id of the project.
+        project: &'a str,
+        /// Id of the application.
+        id: &'a str,
+    },
+}
+
+/// The rules of the account or of an application; empty when there are none.
+///
+/// # Errors
+/// The key lacks the permission or the application does not exist.
+#[instrument(skip_all)]
+pub async fn read(state: &Redirects, actor: &Actor, whose: Whose<'_>) -> Result<StoredRules, ServiceError> {
+    let owner = admit(actor, Verb::Read, whose)?;
+    let mut conn = state.db.read().await?;
+    check(&mut conn, actor.account, owner.as_ref()).await?;
+    let application = owner.as_ref().map(|owner| &owner.application);
+    Ok(table::find(&mut conn, actor.account, application).await?.unwrap_or_default())
+}
+
+/// Replaces the rules of the account or of an application: all of them at one revision, which edges
+/// acknowledge.
+///
+/// # Errors
+/// The key lacks the permission, the application does not exist, a rule leads to a short URL, or the account's
+/// rules are too large.
+#[instrument(skip_all)]
+pub async fn replace(
+    state: &Redirects,
+    actor: &Actor,
+    whose: Whose<'_>,
+    rules: Vec<Rule>,
+) -> Result<Written<StoredRules>, ServiceError> {
+    let owner = admit(actor, Verb::Update, whose)?;
+    let _place = state.capacity.change(actor)?;
+    let (account, now) = (actor.account, state.clock.now());
+    state.writer.submit(Lane::Urgent, move |tx| put(tx, account, owner, rules, now).boxed()).await
+}
+
+/// Removes the rules of the account or of an application; none is no fault.
+///
+/// # Errors
+/// The key lacks the permission or the application does not exist.
+#[instrument(skip_all)]
+pub async fn delete(state: &Redirects, actor: &Actor, whose: Whose<'_>) -> Result<Written<()>, ServiceError> {
+    let owner = admit(actor, Verb::Delete, whose)?;
+    let _place = state.capacity.change(actor)?;
+    let (account, now) = (actor.account, state.clock.now());
+    state.writer.submit(Lane::Urgent, move |tx| remove(tx, account, owner, now).boxed()).await
+}
+
+/// Deletes the rules of an application that is being deleted; `true` when edges must learn of it.
+///
+/// Runs in the transaction of the delete, which holds the order of changes from here on: a list that is concurrently
+/// written for the application is either seen here, or finds the application gone.
+pub async fn forget(
+    tx: &mut Tx,
+    account: AccountId,
+    application: ApplicationId,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    log::lock(tx).await?;
+    let is_there = table::delete(tx, account, Some(&application)).await?;
+    if is_there {
+        let rev = log::take_revs(tx, 1).await?;
+        publish(tx, account, rev, now).await?;
+    }
+    Ok(is_there)
+}
+
+/// Whose rules these are, if the caller may do this to them; `None` is the account.
+///
+/// The account's list belongs to the account as a whole: no key that is confined to a project reaches it.
+fn admit(actor: &Actor, verb: Verb, whose: Whose<'_>) -> Result<Option<Owner>, ServiceError> {
+    let grant = require(actor, verb, Rules)?;
+    match whose {
+        Whose::Account if grant.admits(actor.account.as_str(), None) => Ok(None),
+        Whose::Account => Err(ServiceError::not_found("redirector", "of the account")),
+        Whose::Application { project, id } => {
+            let (project, application) = ids(project, id)?;
+            let scopes = Scopes { users: Vec::new(), projects: vec![project.to_string()] };
+            if grant.admits(application.as_str(), Some(&scopes)) {
+                Ok(Some(Owner { application, project }))
+            } else {
+                Err(ServiceError::not_found("application", application))
+            }
+        }
+    }
+}
+
+/// The application must be there, in its project.
+async fn check(conn: &mut Conn, account: AccountId, owner: Option<&Owner>) -> Result<(), ServiceError> {
+    let Some(owner) = owner else { return Ok(()) };
+    match applications::find(conn, account, owner.project, owner.application).await? {
+        Some(_) => Ok(()),
+        None => Err(ServiceError::not_found("application", owner.application)),
+    }
+}
+
+async fn put(
+    tx: &mut Tx,
+    account: AccountId,
+    owner: Option<Owner>,
+    rules: Vec<Rule>,
+    now: UnixMillis,
+) -> Result<Written<StoredRules>, ServiceError> {
+    check(tx, account, owner.as_ref()).await?;
+    let domains = accounts::list_all_domains(tx).await?;
+    let mut faults = leading_back(&rules, |host| domains.iter().any(|domain| domain.host.as_str() == host));
+    faults.extend(leading_elsewhere(&rules, &tenants::find_target_hosts(tx, account).await?));
+    if !faults.is_empty() {
+        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
+    }
+    let before = table::find(tx, account, owner.as_ref().map(|owner| &owner.application)).await?;
+    let (created_at, updated_at) = match before {
+        None => (now, now),
+        Some(before) => (before.created_at, now.max(UnixMillis(before.updated_at.0 + 1))),
+    };
+    let value = StoredRules { rules, created_at, updated_at };
+    let rev = log::take_revs(tx, 1).await?;
+    table::put(tx, account, owner.as_ref(), &value, rev).await?;
+    publish(tx, account, rev, now).await?;
+    Ok(Written { value, rev })
+}
+
+async fn remove(
+    tx: &mut Tx,
+    account: AccountId,
+    owner: Option<Owner>,
+    now: UnixMillis,
+) -> Result<Written<()>, ServiceError> {
+    check(tx, account, owner.as_ref()).await?;
+    let application = owner.as_ref().map(|owner| &owner.application);
+    if !table::delete(tx, account, application).await? {
+        return Ok(Written { value: (), rev: log::load_head(tx).await?.head });
+    }
+    let rev = log::take_revs(tx, 1).await?;
+    publish(tx, account, rev, now).await?;
+    Ok(Written { value: (), rev })
+}
+
+/// Appends the present rules of the account: one event holds all of them.
+async fn publish(tx: &mut Tx, account: AccountId, rev: Rev, now: UnixMillis) -> Result<(), ServiceError> {
+    let sets: AccountRules = table::load(tx, account).await?;
+    let bytes = sets.bytes();
+    if bytes > MAX_ACCOUNT_BYTES {
+        let text =
+            format!("rules: all rules of the account take at most {MAX_ACCOUNT_BYTES} bytes, not {bytes}.");
+        return Err(ServiceError::refused(Code::Invalid, text));
+    }
+    Ok(log::append(tx, now.0, &[Event { rev, change: Change::Rules(Arc::new(sets)) }]).await?)
+}

@@ -1,0 +1,245 @@
+//! The single task that writes redirections: many requests share a transaction and its fsync.
+//!
+//! Commits are serial, because each holds the row lock of the log's head to its end (`control/README.md`, "Change
+//! log"). A group takes urgent single changes first, then steps of imports, until its time is used up. Each request has
+//! its own savepoint, so a refused one does not affect the others.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    batch_size::AdaptiveBatchSize,
+    error::ServiceError,
+    metrics::WriterMetrics,
+    service::{Readers, capacity::WAITING_CHANGES},
+    store::{Db, StoreError, Tx, claim::Claim, log},
+};
+
+/// Longest run of one transaction before it commits, but for its last request: an urgent change waits for at
+/// most one such group.
+const GROUP_TIME: Duration = Duration::from_millis(20);
+
+/// Most requests in one transaction.
+const GROUP_SIZE: usize = 256;
+
+/// Which requests go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// A change that somebody waits for.
+    Urgent,
+    /// The first step of an import, or a long list of changes.
+    Bulk,
+    /// A further step of an import, which waits for room: an import is not abandoned half way because of later
+    /// requests.
+    Begun,
+}
+
+type Work = Box<dyn for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Finish> + Send>;
+
+/// The completion of a request: `keep` says whether its savepoint is kept.
+struct Finish {
+    keep: bool,
+    settle: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+/// Handle of the writer task.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    urgent: mpsc::Sender<Work>,
+    bulk: mpsc::Sender<Work>,
+    metrics: WriterMetrics,
+    pace: Arc<AdaptiveBatchSize>,
+}
+
+/// The other end of a [`Writer`], to be run once.
+pub struct WriterTask {
+    urgent: mpsc::Receiver<Work>,
+    bulk: mpsc::Receiver<Work>,
+    metrics: WriterMetrics,
+}
+
+/// Creates a writer and its task.
+#[must_use]
+pub fn writer() -> (Writer, WriterTask) {
+    let (urgent, urgent_in) = mpsc::channel(WAITING_CHANGES.0);
+    let (bulk, bulk_in) = mpsc::channel(WAITING_CHANGES.1);
+    let metrics = WriterMetrics::default();
+    let task = WriterTask { urgent: urgent_in, bulk: bulk_in, metrics: metrics.clone() };
+    (Writer { urgent, bulk, metrics, pace: Arc::default() }, task)
+}
+
+impl Writer {
+    /// Counters of the writer.
+    #[must_use]
+    pub fn metrics(&self) -> &WriterMetrics {
+        &self.metrics
+    }
+
+    /// How much of an import one step takes.
+    #[must_use]
+    pub fn pace(&self) -> &Arc<AdaptiveBatchSize> {
+        &self.pace
+    }
+
+    /// Runs `work` inside a shared transaction; returns after its commit.
+    ///
+    /// The transaction holds the order of changes from before `work`: what it reads of redirections does not change
+    /// until the commit, whatever other replicas do. A request whose caller has left before it starts is skipped, so
+    /// that an abandoned request is not executed after its repeat.
+    ///
+    /// # Errors
+    /// The error of `work` (then nothing of it stays), or that the commit failed or the lane is full.
+    pub async fn submit<T, F>(&self, lane: Lane, work: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, ServiceError>> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let claim = Claim::current();
+        let work: Work = Box::new(move |tx| {
+            Box::pin(async move {
+                if answer.is_closed() {
+                    return Finish { keep: false, settle: Box::new(|_| ()) };
+                }
+                // A panic is one request's fault: without this it would end the writer, and the process.
+                let result = AssertUnwindSafe(work(tx))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|_| Err(ServiceError::Internal("a write panicked".to_owned())));
+                let result = match (result, claim) {
+                    (Ok(value), Some(claim)) => {
+                        claim.write(tx).await.map(|()| value).map_err(ServiceError::from)
+                    }
+                    (result, _) => result,
+                };
+                let keep = result.is_ok();
+                // A caller that left gets no answer; the change stays.
+                let settle = Box::new(move |committed: Result<(), StoreError>| {
+                    let _ = answer.send(match committed {
+                        Ok(()) => result,
+                        Err(error) => result.and(Err(error.into())),
+                    });
+                });
+                Finish { keep, settle }
+            })
+        });
+        let queue = match lane {
+            Lane::Urgent => &self.urgent,
+            Lane::Bulk | Lane::Begun => &self.bulk,
+        };
+        if lane == Lane::Begun {
+            queue.send(work).await.map_err(|_| StoreError::Stopped)?;
+        } else {
+            queue.try_send(work).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => {
+                    self.metrics.refused.inc();
+                    StoreError::Busy
+                }
+                mpsc::error::TrySendError::Closed(_) => StoreError::Stopped,
+            })?;
+        }
+        answered.await.unwrap_or(Err(StoreError::Stopped.into()))
+    }
+}
+
+impl WriterTask {
+    /// Writes until `shutdown` and the queues are empty.
+    pub async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
+        loop {
+            let first = tokio::select! {
+                biased;
+                Some(work) = self.urgent.recv() => work,
+                Some(work) = self.bulk.recv() => work,
+                () = shutdown.cancelled() => {
+                    self.urgent.close();
+                    self.bulk.close();
+                    match self.urgent.recv().await {
+                        Some(work) => work,
+                        None => match self.bulk.recv().await {
+                            Some(work) => work,
+                            None => return,
+                        },
+                    }
+                }
+                else => return,
+            };
+            self.write_group(&db, first).await;
+            readers.wake_edges();
+            readers.wake_events();
+        }
+    }
+
+    async fn write_group(&mut self, db: &Db, first: Work) {
+        let begun = Instant::now();
+        let mut tx = match begin(db).await {
+            Ok(tx) => tx,
+            Err(error) => {
+                tracing::error!(%error, "cannot begin a write transaction");
+                self.metrics.failed_groups.inc();
+                // The request is dropped, and its caller gets 503.
+                drop(first);
+                return;
+            }
+        };
+        let mut finished = Vec::new();
+        let mut next = Some(first);
+        let mut broken = None;
+        while let Some(work) = next.take() {
+            match run_one(&mut tx, work).await {
+                Ok(finish) => finished.push(finish),
+                Err((finish, error)) => {
+                    finished.extend(finish);
+                    broken = Some(error);
+                    break;
+                }
+            }
+            if finished.len() < GROUP_SIZE && begun.elapsed() < GROUP_TIME {
+                next = self.urgent.try_recv().or_else(|_| self.bulk.try_recv()).ok();
+            }
+        }
+        let committed = match broken {
+            None => tx.commit().await,
+            Some(error) => Err(error),
+        };
+        self.metrics.group_size.observe(finished.len() as f64);
+        self.metrics.group_seconds.observe(begun.elapsed().as_secs_f64());
+        if let Err(error) = &committed {
+            self.metrics.failed_groups.inc();
+            tracing::error!(%error, requests = finished.len(), "a group of changes was not written");
+        }
+        for finish in finished {
+            (finish.settle)(match &committed {
+                Ok(()) => Ok(()),
+                Err(StoreError::Timeout) => Err(StoreError::Timeout),
+                Err(_) => Err(StoreError::Busy),
+            });
+        }
+    }
+}
+
+/// A transaction that holds the order of changes.
+async fn begin(db: &Db) -> Result<Tx, StoreError> {
+    let mut tx = db.begin().await?;
+    log::lock(&mut tx).await?;
+    Ok(tx)
+}
+
+/// Runs one request in a savepoint; an error means that the whole transaction is unusable.
+async fn run_one(tx: &mut Tx, work: Work) -> Result<Finish, (Option<Finish>, StoreError)> {
+    if let Err(error) = tx.savepoint().await {
+        return Err((None, error));
+    }
+    let finish = work(tx).await;
+    let closed = if finish.keep { tx.release_savepoint().await } else { tx.rollback_to_savepoint().await };
+    match closed {
+        Ok(()) => Ok(finish),
+        Err(error) => Err((Some(finish), error)),
+    }
+}

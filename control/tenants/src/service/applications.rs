@@ -1,0 +1,293 @@
+//! Applications of projects, and their keys.
+
+use shared::{
+    id::{AccountId, ApplicationId, ProjectId},
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{
+    Core, Dependents,
+    access::{derived_key, require},
+    bulk::{self, AfterCommit},
+    projects::{self, project_id},
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind, hash_key},
+        common::Stamp,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{
+            Subject::{Access, Applications, Keys},
+            Verb,
+        },
+        project::{Application, ApplicationChange, Project},
+    },
+    error::ServiceError,
+    store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},
+};
+
+/// An application has one pair of keys for its lifetime; for another pair, create another application.
+const GENERATION: u32 = 0;
+
+/// Creates an application and its two keys.
+///
+/// # Errors
+/// The key lacks the permission, the project does not exist, or the name is missing.
+#[instrument(skip_all)]
+pub async fn create(
+    core: &Core,
+    actor: &Actor,
+    project: &str,
+    change: ApplicationChange,
+) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Create, Applications)?;
+    let now = core.clock.now();
+    let id = ApplicationId::new(now.0, core.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let parsed = project_id(project)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    if !project_rows::hold(&mut tx, actor.account, parsed).await? {
+        return Err(projects::not_found(project));
+    }
+    let new = Application { id, project: parsed, stamp: Stamp::new(now), name, details: change.details };
+    let made = documents::insert(&mut tx, actor.account, new).await?;
+    for kind in [ActorKind::App, ActorKind::TrustedApp] {
+        let key = derived_key(core, kind, id.as_str(), GENERATION)?;
+        let owner = Actor {
+            account: actor.account,
+            kind,
+            id: id.to_string(),
+            project: Some(parsed),
+            app: Some(id),
+            enterprise: actor.enterprise,
+            user_rights: actor.user_rights,
+        };
+        keys::insert_of(&mut tx, &hash_key(&key), &owner, now.0).await?;
+    }
+    tx.commit().await?;
+    Ok(made)
+}
+
+/// Reads an application of a project.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Read, Applications)?;
+    load(core, actor, project, id).await
+}
+
+/// Reads the application that the key belongs to.
+///
+/// # Errors
+/// The key is not of an application.
+#[instrument(skip_all)]
+pub async fn read_own(core: &Core, actor: &Actor) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Read, Access)?;
+    let (Some(project), Some(id)) = (actor.project, actor.app) else {
+        return Err(ServiceError::not_found("application", "me"));
+    };
+    let mut conn = core.db.read().await?;
+    applications::find(&mut conn, actor.account, project, id)
+        .await?
+        .ok_or_else(|| ServiceError::not_found("application", id))
+}
+
+/// Lists the applications of a project.
+///
+/// # Errors
+/// The key lacks the permission or the project does not exist.
+#[instrument(skip_all)]
+pub async fn list(
+    core: &Core,
+    actor: &Actor,
+    project: &str,
+    request: &ListRequest,
+) -> Result<Page<Application>, ServiceError> {
+    let grant = require(actor, Verb::Read, Applications)?;
+    let parsed = project_id(project)?;
+    let mut conn = core.db.read().await?;
+    if documents::find::<Project>(&mut conn, actor.account, parsed).await?.is_none() {
+        return Err(projects::not_found(project));
+    }
+    let within = [("project", parsed.as_str())];
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
+    Ok(documents::list(&mut conn, &selection).await?)
+}
+
+/// Merges the members given into an application.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+    change: ApplicationChange,
+) -> Result<Application, ServiceError> {
+    let _ = require(actor, Verb::Update, Applications)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let application = update_in(core, &mut tx, actor, project, id, change).await?;
+    tx.commit().await?;
+    Ok(application)
+}
+
+/// Merges the members given into each of some applications of a project: into all of them, or none.
+///
+/// # Errors
+/// 404 that names the project or every absent application.
+#[instrument(skip_all)]
+pub async fn update_many(
+    core: &Core,
+    actor: &Actor,
+    project: &str,
+    ids: &[String],
+    change: ApplicationChange,
+) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Update, Applications)?;
+    project_id(project)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let mut absent = Vec::new();
+    for id in bulk::in_order(ids) {
+        if let Err(error) = update_in(core, &mut tx, actor, project, id, change.clone()).await {
+            absent.extend(bulk::absence(error)?);
+        }
+    }
+    bulk::finish(core, tx, absent, AfterCommit::default()).await
+}
+
+async fn update_in(
+    core: &Core,
+    tx: &mut Tx,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+    change: ApplicationChange,
+) -> Result<Application, ServiceError> {
+    let (parsed_project, parsed) = ids(project, id)?;
+    let stored = applications::find_locked(tx, actor.account, parsed_project, parsed).await?;
+    let application = stored.ok_or_else(|| not_found(id))?.apply(change, core.clock.now());
+    documents::update(tx, actor.account, &application).await?;
+    Ok(application)
+}
+
+/// Removes an application with its users; none of their keys is valid from then on.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn delete(core: &Core, actor: &Actor, project: &str, id: &str) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Delete, Applications)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let after = delete_in(core, &mut tx, actor, project, id).await?;
+    tx.commit().await?;
+    after.run(core).await
+}
+
+/// Removes each of some applications of a project with its users: all of them, or none.
+///
+/// # Errors
+/// 404 that names the project or every absent application.
+#[instrument(skip_all)]
+pub async fn delete_many(
+    core: &Core,
+    actor: &Actor,
+    project: &str,
+    ids: &[String],
+) -> Result<(), ServiceError> {
+    let _ = require(actor, Verb::Delete, Applications)?;
+    project_id(project)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
+    for id in bulk::in_order(ids) {
+        match delete_in(core, &mut tx, actor, project, id).await {
+            Ok(left) => after.join(left),
+            Err(error) => absent.extend(bulk::absence(error)?),
+        }
+    }
+    bulk::finish(core, tx, absent, after).await
+}
+
+async fn delete_in(
+    core: &Core,
+    tx: &mut Tx,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+) -> Result<AfterCommit, ServiceError> {
+    let (parsed_project, parsed) = ids(project, id)?;
+    applications::find_locked(tx, actor.account, parsed_project, parsed)
+        .await?
+        .ok_or_else(|| not_found(id))?;
+    let wakes_edges = remove(&*core.dependents, tx, actor.account, parsed, core.clock.now()).await?;
+    Ok(AfterCommit::default().wake_edges(wakes_edges).revoke_keys())
+}
+
+/// Deletes an application of the account with everything that belongs to it; `true` when edges must learn of its
+/// rules.
+pub async fn remove(
+    dependents: &dyn Dependents,
+    tx: &mut Tx,
+    account: AccountId,
+    id: ApplicationId,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    documents::delete::<Application>(tx, account, id).await?;
+    app_users::delete_of_app(tx, id).await?;
+    keys::delete_of_app(tx, id).await?;
+    dependents.application_removed(tx, account, id, now).await
+}
+
+/// The public key of an application.
+///
+/// # Errors
+/// One case in 10^30.
+pub fn public_key(core: &Core, id: ApplicationId) -> Result<String, ServiceError> {
+    derived_key(core, ActorKind::App, id.as_str(), GENERATION)
+}
+
+/// The secret key of an application, by which it is trusted.
+///
+/// # Errors
+/// The key lacks the permission or the application does not exist.
+#[instrument(skip_all)]
+pub async fn read_secret_key(
+    core: &Core,
+    actor: &Actor,
+    project: &str,
+    id: &str,
+) -> Result<String, ServiceError> {
+    let _ = require(actor, Verb::Read, Keys)?;
+    let found = load(core, actor, project, id).await?;
+    derived_key(core, ActorKind::TrustedApp, found.id.as_str(), GENERATION)
+}
+
+async fn load(core: &Core, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {
+    let (parsed_project, parsed) = ids(project, id)?;
+    let mut conn = core.db.read().await?;
+    applications::find(&mut conn, actor.account, parsed_project, parsed).await?.ok_or_else(|| not_found(id))
+}
+
+/// The project and application that a path names; a text that is no id names none.
+pub fn ids(project: &str, id: &str) -> Result<(ProjectId, ApplicationId), ServiceError> {
+    match (project.parse(), id.parse()) {
+        (Ok(project), Ok(id)) => Ok((project, id)),
+        (Err(_), _) => Err(projects::not_found(project)),
+        (Ok(_), Err(_)) => Err(not_found(id)),
+    }
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("application", shorten(id))
+}

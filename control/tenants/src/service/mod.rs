@@ -1,0 +1,12 @@
+//! Operations: one function each, called by HTTP handlers and workers alike.
+//!
+//! Functions fail when the database does; their docs list other errors only.
+
+pub use ::kernel::service::*;
+
+pub mod applications;
+pub mod passwords;
+pub mod projects;
+pub mod scopes;
+pub mod tenants;
+pub mod users;

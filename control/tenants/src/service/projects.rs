@@ -1,0 +1,149 @@
+//! Projects.
+
+use shared::id::ProjectId;
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::require,
+    applications::remove,
+    bulk::{AfterCommit, Bulk},
+    named::{self, admitted},
+};
+use crate::{
+    domain::{
+        access::Actor,
+        common::Stamp,
+        grant::Grant,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Projects, Verb},
+        project::{Project, ProjectChange},
+    },
+    error::ServiceError,
+    store::{Tx, applications, documents},
+};
+
+/// Creates a project.
+///
+/// # Errors
+/// The key lacks the permission or the name is missing.
+#[instrument(skip_all)]
+pub async fn create(core: &Core, actor: &Actor, change: ProjectChange) -> Result<Project, ServiceError> {
+    let _ = require(actor, Verb::Create, Projects)?;
+    let now = core.clock.now();
+    let id = ProjectId::new(now.0, core.random16()?);
+    let name = change.name.ok_or_else(super::name_required)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let new = Project { id, stamp: Stamp::new(now), name, details: change.details };
+    let project = documents::insert(&mut tx, actor.account, new).await?;
+    tx.commit().await?;
+    Ok(project)
+}
+
+/// Reads a project.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<Project, ServiceError> {
+    let _ = require(actor, Verb::Read, Projects)?;
+    let parsed = project_id(id)?;
+    let mut conn = core.db.read().await?;
+    documents::find(&mut conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))
+}
+
+/// Lists projects.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Project>, ServiceError> {
+    named::list(core, actor, request).await
+}
+
+/// Merges the members given into a project.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    actor: &Actor,
+    id: &str,
+    change: ProjectChange,
+) -> Result<Project, ServiceError> {
+    let grant = require(actor, Verb::Update, Projects)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let (project, after) = Project::update_in(core, &mut tx, actor, &grant, id, change).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(project)
+}
+
+// Spec gap: what becomes of the applications of a deleted project is not shown: they go with it.
+/// Deletes a project with its applications, their users and keys; resources scoped to it stay.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn delete(core: &Core, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, Projects)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let after = Project::delete_in(core, &mut tx, actor, &grant, id).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(())
+}
+
+impl Bulk<Core> for Project {
+    type Change = ProjectChange;
+
+    async fn update_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+        change: ProjectChange,
+    ) -> Result<(Self, AfterCommit), ServiceError> {
+        let id = project_id(reference)?;
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        let project = admitted(found, grant, reference)?.apply(change, core.clock.now());
+        documents::update(tx, actor.account, &project).await?;
+        Ok((project, AfterCommit::default()))
+    }
+
+    async fn delete_in(
+        core: &Core,
+        tx: &mut Tx,
+        actor: &Actor,
+        grant: &Grant,
+        reference: &str,
+    ) -> Result<AfterCommit, ServiceError> {
+        let id = project_id(reference)?;
+        let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
+        admitted(found, grant, reference)?;
+        documents::delete::<Self>(tx, actor.account, id).await?;
+        let mut had_rules = false;
+        for application in applications::list_ids(tx, actor.account, id).await? {
+            had_rules |= remove(&*core.dependents, tx, actor.account, application, core.clock.now()).await?;
+        }
+        Ok(AfterCommit::default().wake_edges(had_rules).revoke_keys())
+    }
+}
+
+/// The project that a path names; a text that is no id names none.
+pub fn project_id(text: &str) -> Result<ProjectId, ServiceError> {
+    text.parse().map_err(|_| not_found(text))
+}
+
+/// The error of a project that is absent, or in another account.
+#[must_use]
+pub fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("project", shorten(id))
+}

@@ -1,0 +1,60 @@
+//! The scopes of a new resource.
+
+use shared::{id::ProjectId, problem::Code};
+
+use crate::{
+    domain::{
+        access::Actor,
+        grant::{Grant, Limit},
+        limits::shorten,
+        scopes::Scopes,
+    },
+    error::ServiceError,
+    store::{Tx, projects},
+};
+
+/// The scopes of a new resource: those that the body asks for as far as the key may, and the project that
+/// `?project=` names, which must exist and be within the key's reach.
+///
+/// # Errors
+/// [`Code::InvalidParameter`] for another project.
+pub async fn scopes_for(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    asked: Option<Scopes>,
+    project: Option<&str>,
+) -> Result<Option<Scopes>, ServiceError> {
+    let scopes = grant.scopes_of_new(asked);
+    let Some(text) = project else { return Ok(scopes) };
+    let id = project_in_reach(tx, actor, grant, text).await?;
+    let mut scopes = scopes.unwrap_or_default();
+    scopes.add_project(id);
+    Ok(Some(scopes))
+}
+
+/// The project that `?project=` names.
+///
+/// # Errors
+/// [`Code::InvalidParameter`] unless it exists and is within the key's reach.
+pub async fn project_in_reach(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    text: &str,
+) -> Result<ProjectId, ServiceError> {
+    let unknown = || {
+        let fault = format!("project: {} was not found in this account.", shorten(text));
+        ServiceError::refused(Code::InvalidParameter, fault)
+    };
+    let id: ProjectId = text.parse().map_err(|_| unknown())?;
+    let is_in_reach = match grant.limit() {
+        Limit::Account => true,
+        Limit::Project(own) => *own == id,
+        Limit::User(_) | Limit::Itself(_) => actor.project == Some(id),
+    };
+    if !is_in_reach || !projects::hold(tx, actor.account, id).await? {
+        return Err(unknown());
+    }
+    Ok(id)
+}
