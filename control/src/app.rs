@@ -21,7 +21,7 @@ use crate::{
         hub::Hub,
     },
     service::{
-        App, Catalog, Core, Dependents, Random, Readers, Redirects, Secrets, ThngTouched,
+        App, Catalog, ChangedThng, Core, Dependents, Random, Readers, Redirects, Secrets,
         access::KeyLookups,
         assessment::{groups::AssessmentGroups, standing},
         base_urls::{BaseUrls, UrlSettings},
@@ -43,12 +43,12 @@ use crate::{
 };
 
 /// The readers of what is committed: the feed of events, and the change stream of edges.
-struct Woken {
+struct ProcessReaders {
     feed: Feed,
     hub: Hub,
 }
 
-impl Readers for Woken {
+impl Readers for ProcessReaders {
     fn wake_events(&self) {
         self.feed.wake();
     }
@@ -59,9 +59,9 @@ impl Readers for Woken {
 }
 
 /// What redirections, rules and assessments do in the transaction of a change.
-struct Touched;
+struct LaterSubjects;
 
-impl Dependents for Touched {
+impl Dependents for LaterSubjects {
     fn application_removed<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -93,7 +93,7 @@ impl Dependents for Touched {
         &'a self,
         tx: &'a mut Tx,
         account: AccountId,
-        thng: ThngTouched,
+        thng: ChangedThng,
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
         Box::pin(async move {
@@ -163,7 +163,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let (writer, writer_task) = writer::writer();
     // A pool of its own: a session that always does the same thing has its statements in its caches.
     let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone());
-    let readers = Arc::new(Woken { feed: feed.clone(), hub: hub.clone() });
+    let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
     let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), readers.clone());
     let assessment_groups = AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), readers.clone());
     let core = Arc::new(Core {
@@ -174,7 +174,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         secrets: parts.secrets,
         capacity: parts.capacity,
         readers,
-        dependents: Arc::new(Touched),
+        dependents: Arc::new(LaterSubjects),
     });
     let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
     let redirects = Redirects { core: core.clone(), writer };

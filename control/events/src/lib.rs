@@ -3,7 +3,9 @@
 //! Invariants: A delivery is planned in the transaction of the event that it tells of. A subscriber sees only what
 //! its key may read.
 
+pub mod channels;
 pub mod domain;
+pub mod egress;
 pub mod store;
 
 pub use ::kernel::error;

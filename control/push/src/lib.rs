@@ -1,7 +1,21 @@
-//! What control keeps of its fleet: keys of edges, their leases, publishers and snapshots.
+//! The way of committed changes to edges: the change stream, the fleet that follows it, and the view in Redis.
 //!
 //! Invariants: Leases go by the clock of the database. A publisher that lost its lease is fenced off by its term.
 
+pub mod edge_keys;
+pub mod hub;
+mod link;
+mod members;
+pub mod publisher;
+pub mod publisher_stats;
+mod rebuild;
+pub mod replica;
+pub mod ring;
+mod scripts;
+mod session;
+mod spread;
 pub mod store;
+mod timing;
+mod view;
 
-pub use ::kernel::error;
+pub use ::kernel::{error, metrics};

@@ -10,7 +10,6 @@ pub mod base_urls;
 pub mod cases;
 pub mod commissioning;
 pub mod connections;
-pub mod edge_keys;
 pub mod events;
 pub mod export;
 pub mod fan_out;
@@ -33,10 +32,10 @@ pub use ::catalog::service::{
     thngs, user_rules,
 };
 pub use ::kernel::service::{
-    access, batcher, bulk, capacity,
-    core::{Core, Dependents, Random, RandomUnavailable, Readers, Secrets, ThngTouched, name_required},
-    idempotency, named, references, remaining_capacity,
+    access, batcher, bulk, capacity, idempotency, named, references, remaining_capacity,
+    state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets, name_required},
 };
+pub use ::push::edge_keys;
 pub use ::redirects::service::{Redirects, redirections, rules, tasks};
 pub use ::tenants::service::{applications, passwords, projects, scopes, tenants, users};
 

@@ -7,7 +7,7 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    Core, ThngTouched,
+    ChangedThng, Core,
     access::require,
     bulk::{AfterCommit, Bulk, CreateEach},
     collections::members::set_collections_of,
@@ -87,10 +87,10 @@ pub async fn create_in(
     properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
     thng.properties = properties::shown(tx, actor, id.as_str()).await?;
     if is_marked_anew(&Common::default(), &thng.details.common) {
-        let touched =
-            ThngTouched { id, product: thng.product, is_renamed: false, is_moved: false, is_marked: true };
+        let changed =
+            ChangedThng { id, product: thng.product, is_renamed: false, is_moved: false, is_marked: true };
         // Nothing points at it yet.
-        let _ = core.dependents.thng_changed(tx, actor.account, touched, now).await?;
+        let _ = core.dependents.thng_changed(tx, actor.account, changed, now).await?;
     }
     Ok(thng)
 }
@@ -197,14 +197,14 @@ impl Bulk<Core> for Thng {
         thng.properties = properties::shown(tx, actor, id.as_str()).await?;
         // Tags such as `display` decide what its scans say.
         let is_marked = is_marked_anew(&common, &thng.details.common);
-        let touched = ThngTouched {
+        let changed = ChangedThng {
             id,
             product: thng.product,
             is_renamed: thng.name != name,
             is_moved: thng.product != product,
             is_marked,
         };
-        let followed = core.dependents.thng_changed(tx, actor.account, touched, now).await?;
+        let followed = core.dependents.thng_changed(tx, actor.account, changed, now).await?;
         Ok((thng, AfterCommit::default().wake_edges(followed)))
     }
 

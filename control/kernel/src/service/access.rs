@@ -11,7 +11,7 @@ use shared::problem::Code;
 
 use super::{
     batcher::{Batcher, of_all},
-    core::Core,
+    state::Core,
 };
 use crate::{
     domain::{

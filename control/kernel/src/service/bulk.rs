@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::problem::Code;
 use tracing::instrument;
 
-use super::{access::require, core::Core};
+use super::{access::require, state::Core};
 use crate::{
     domain::{access::Actor, grant::Grant, permission::Verb},
     error::ServiceError,

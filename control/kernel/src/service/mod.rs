@@ -6,12 +6,12 @@ pub mod access;
 pub mod batcher;
 pub mod bulk;
 pub mod capacity;
-pub mod core;
 pub mod idempotency;
 pub mod named;
 pub mod references;
 pub mod remaining_capacity;
+pub mod state;
 
-pub use self::core::{
-    Core, Dependents, Random, RandomUnavailable, Readers, Secrets, ThngTouched, name_required,
+pub use self::state::{
+    ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets, name_required,
 };

@@ -1,6 +1,6 @@
 //! Operations that all named resources share, addressed by id or `<key>:<value>`.
 
-use super::{access::require, core::Core, references::resolve};
+use super::{access::require, references::resolve, state::Core};
 use crate::{
     domain::{
         access::Actor, grant::Grant, limits::shorten, listing::ListRequest, named::Named, page::Page,

@@ -9,11 +9,13 @@ use std::{
 use shared::time::Clock;
 use tokio_util::sync::CancellationToken;
 
-use super::{Random, RandomUnavailable};
 use crate::{
-    domain::access::{KEY_LEN, hash_key, is_key, key_from_random},
     error::ServiceError,
     store::{Db, StoreError, edge_keys},
+};
+use kernel::{
+    domain::access::{KEY_LEN, hash_key, is_key, key_from_random},
+    service::{Random, RandomUnavailable},
 };
 
 /// Poll interval: a revoked key is refused within a second.

@@ -61,7 +61,7 @@ pub trait Readers: Send + Sync + 'static {
 
 /// What a change of a Thng touches elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThngTouched {
+pub struct ChangedThng {
     /// The Thng.
     pub id: ThngId,
     /// What it is an instance of, after the change.
@@ -107,7 +107,7 @@ pub trait Dependents: Send + Sync + 'static {
         &'a self,
         tx: &'a mut Tx,
         account: AccountId,
-        thng: ThngTouched,
+        thng: ChangedThng,
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
 
