@@ -13,6 +13,7 @@ use shared::{
 use ::redirects::writer::{self, WriterTask};
 
 use crate::{
+    domain::action::Action,
     error::ServiceError,
     metrics::{JobMetrics, Metrics},
     publish::{
@@ -21,9 +22,10 @@ use crate::{
         hub::Hub,
     },
     service::{
-        App, Catalog, ChangedThng, Core, Dependents, Random, Readers, Redirects, Secrets,
+        ActionState, App, Catalog, ChangedThng, Core, Dependents, Observers, Random, Readers, Redirects,
+        Secrets,
         access::KeyLookups,
-        assessment::{groups::AssessmentGroups, standing},
+        assessment::{groups::AssessmentGroups, history, observe, standing},
         base_urls::{BaseUrls, UrlSettings},
         capacity::Capacity,
         connections::Connections,
@@ -39,7 +41,10 @@ use crate::{
         webhooks::Webhooks,
         write_probe::WriteProbe,
     },
-    store::{Conn, Db, StoreError, Tx, blobs::Blobs, jobs, tasks},
+    store::{
+        Conn, Db, StoreError, Tx, actions::NewAction, assessment_contexts, blobs::Blobs, commissions, jobs,
+        tasks,
+    },
 };
 
 /// The readers of what is committed: the feed of events, and the change stream of edges.
@@ -120,6 +125,54 @@ impl Dependents for LaterSubjects {
     }
 }
 
+/// What assessments do with actions.
+#[must_use]
+pub fn observers() -> Arc<dyn Observers> {
+    Arc::new(Assessments)
+}
+
+struct Assessments;
+
+impl Observers for Assessments {
+    fn recorded<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        created_at: UnixMillis,
+        actions: &'a [NewAction],
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(observe::record(tx, account, created_at, actions))
+    }
+
+    fn removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        action: &'a Action,
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(history::forget(tx, account, action))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        account: AccountId,
+        actions: &'a mut [Action],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(assessment_contexts::complete(conn, account, actions))
+    }
+
+    fn find_of_product<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        account: AccountId,
+        identifier: (&'a str, &'a str),
+        product: ProductId,
+    ) -> BoxFuture<'a, Result<Option<ThngId>, ServiceError>> {
+        Box::pin(async move { Ok(commissions::find_of_product(conn, account, identifier, product).await?) })
+    }
+}
+
 /// The parts that a process chooses; the rest is derived.
 pub struct Parts {
     /// The store, prepared.
@@ -161,8 +214,9 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
+    let observers = observers();
     // A pool of its own: a session that always does the same thing has its statements in its caches.
-    let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone());
+    let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone(), observers.clone());
     let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
     let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), readers.clone());
     let assessment_groups = AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), readers.clone());
@@ -178,7 +232,14 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     });
     let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
     let redirects = Redirects { core: core.clone(), writer };
+    let actions = ActionState {
+        core: core.clone(),
+        geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
+        agents: Arc::new(woothee::parser::Parser::new()),
+        observers,
+    };
     let app = App {
+        actions,
         core,
         catalog,
         egress: parts.egress,
@@ -190,11 +251,9 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         connections: Connections::default(),
         redirects,
         hub,
-        geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
         trusted_proxies: parts.trusted_proxies,
         edge_keys: Arc::new(parts.edge_keys),
         limiter: Limiter::new(&parts.limits, &parts.ticks),
-        agents: woothee::parser::Parser::new(),
         metrics: Metrics::default(),
         write_probe: WriteProbe::default(),
         intake: Counters::default(),

@@ -13,6 +13,8 @@ use shared::id::AccountId;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use actions::store::action_lists::About as Found;
+
 use crate::domain::{grant::Limit, property::Owner, scopes::Scopes};
 
 /// The topic of a subscription in an account; ids are those of resources that the subscriber can see.
@@ -43,6 +45,17 @@ pub enum About {
     Product(String),
     /// A collection.
     Collection(String),
+}
+
+impl From<Found> for About {
+    fn from(about: Found) -> Self {
+        match about {
+            Found::Anything => Self::Anything,
+            Found::Thng(id) => Self::Thng(id.to_string()),
+            Found::Product(id) => Self::Product(id.to_string()),
+            Found::Collection(id) => Self::Collection(id.to_string()),
+        }
+    }
 }
 
 /// The content of one event for one channel.

@@ -2,7 +2,6 @@
 
 pub use ::actions::domain::*;
 pub use ::assessment::domain::*;
-pub use ::catalog::domain::*;
 pub use ::events::domain::*;
 pub use ::jobs::domain::*;
 pub use ::redirects::domain::*;

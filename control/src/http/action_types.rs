@@ -69,7 +69,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(&app, &actor, info, &query, &ACTION_TYPES)?;
-    let page = action_types::list(&app, &actor, &listing.request).await?;
+    let page = action_types::list(&app.actions, &actor, &listing.request).await?;
     Ok(listing.answer(&app, page, |known| ActionTypeDocument::new(known, listing.with_scopes)))
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn create(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let new = NewType::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let made = action_types::create(&app, &actor, new).await?;
+    let made = action_types::create(&app.actions, &actor, new).await?;
     let name = made.name.clone();
     Ok(created(&info, &name, ActionTypeDocument::from(made)))
 }
@@ -104,7 +104,7 @@ pub(super) async fn update(
 ) -> Result<Json<ActionTypeDocument>, ApiError> {
     let change =
         action_type::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(action_types::update(&app, &actor, &name, change).await?.into()))
+    Ok(Json(action_types::update(&app.actions, &actor, &name, change).await?.into()))
 }
 
 /// Removes a type that the account made; its actions stay.
@@ -117,5 +117,5 @@ pub(super) async fn delete(
     Caller(actor): Caller,
     Path(name): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(action_types::delete(&app, &actor, &name).await?)
+    Ok(action_types::delete(&app.actions, &actor, &name).await?)
 }

@@ -247,7 +247,7 @@ pub(super) async fn list_in(
     kind: &str,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(app, actor, info, query, &ACTIONS)?;
-    let page = actions::list(app, actor, scope, kind, &listing.request).await?;
+    let page = actions::list(&app.actions, actor, scope, kind, &listing.request).await?;
     let shown = Shown { context: listing.with_context, scopes: listing.with_scopes };
     Ok(listing.answer(app, page, |action| ActionDocument::new(action, shown)))
 }
@@ -268,6 +268,6 @@ async fn read_in(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let action = actions::read(app, actor, scope, kind, id).await?;
+    let action = actions::read(&app.actions, actor, scope, kind, id).await?;
     Ok(Json(ActionDocument::new(action, shown)))
 }

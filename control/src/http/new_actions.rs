@@ -200,7 +200,7 @@ async fn create_in(
         Drafts::One(draft) => (vec![*draft], false),
         Drafts::Many(drafts) => (drafts, true),
     };
-    let made = action_creation::create(app, actor, scope, kind, &drafts, around).await?;
+    let made = action_creation::create(&app.actions, actor, scope, kind, &drafts, around).await?;
     let mut documents: Vec<ActionDocument> = made
         .into_iter()
         .map(|action| ActionDocument::new(action, Shown { context: true, scopes: false }))
@@ -228,7 +228,7 @@ pub(super) async fn delete(
     Caller(actor): Caller,
     Path((kind, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app, &actor, Scope::Account, &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &actor, Scope::Account, &kind, &id).await?)
 }
 
 /// Removes an action of a Thng.
@@ -244,7 +244,7 @@ pub(super) async fn delete_of_thng(
     Caller(actor): Caller,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app, &actor, Scope::Thng(&reference), &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &actor, Scope::Thng(&reference), &kind, &id).await?)
 }
 
 /// Removes an action of a product.
@@ -260,7 +260,7 @@ pub(super) async fn delete_of_product(
     Caller(actor): Caller,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app, &actor, Scope::Product(&reference), &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &actor, Scope::Product(&reference), &kind, &id).await?)
 }
 
 /// Removes an action of a collection.
@@ -276,5 +276,5 @@ pub(super) async fn delete_of_collection(
     Caller(actor): Caller,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app, &actor, Scope::Collection(&reference), &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &actor, Scope::Collection(&reference), &kind, &id).await?)
 }

@@ -23,7 +23,8 @@ use crate::{
         topic::fold,
     },
     metrics::FeedMetrics,
-    store::{Conn, Db, StoreError, action_lists},
+    service::{Observers, lists},
+    store::{Conn, Db, StoreError},
 };
 
 /// Actions of a job that are read together and delivered once every queue has room for all of them: fewer than fit
@@ -41,6 +42,7 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(super) struct Dispatcher<'a> {
     pub(super) channels: &'a Channels,
     pub(super) metrics: &'a FeedMetrics,
+    pub(super) observers: &'a dyn Observers,
 }
 
 impl Dispatcher<'_> {
@@ -75,7 +77,7 @@ impl Dispatcher<'_> {
     ) -> Result<(), StoreError> {
         let channels = action_channels(event);
         if self.channels.has_any(recorded.account, &channels)
-            && let Some(action) = action_lists::find(conn, recorded.account, event.id).await?
+            && let Some(action) = lists::find(self.observers, conn, recorded.account, event.id).await?
         {
             self.hand_out(recorded, event, channels, &action);
         }
@@ -160,7 +162,7 @@ impl Dispatcher<'_> {
     }
 
     async fn read(&self, db: &Db, account: AccountId, ids: &[ActionId]) -> Result<Vec<Action>, StoreError> {
-        action_lists::find_many(&mut db.read().await?, account, ids).await
+        lists::find_many(self.observers, &mut db.read().await?, account, ids).await
     }
 
     fn hand_out(&self, recorded: &Recorded, event: &ActionEvent, channels: Vec<Channel>, action: &Action) {

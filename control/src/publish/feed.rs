@@ -13,6 +13,7 @@ use super::{channels::Channels, dispatch::Dispatcher};
 use crate::{
     domain::event::{Event, Position, Recorded},
     metrics::FeedMetrics,
+    service::Observers,
     store::{
         Db, StoreError,
         event_log::{self, Keep},
@@ -71,6 +72,7 @@ struct Inner {
     name: String,
     db: Db,
     clock: Arc<dyn Clock>,
+    observers: Arc<dyn Observers>,
     wake: Notify,
     news: Notify,
     written: Notify,
@@ -92,13 +94,14 @@ struct Place {
 impl Feed {
     /// A feed of a database.
     #[must_use]
-    pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(db: Db, clock: Arc<dyn Clock>, observers: Arc<dyn Observers>) -> Self {
         // Without randomness it also receives its own wake-ups, which is harmless.
         let name = getrandom::u64().map(|name| format!("{name:x}")).unwrap_or_default();
         Self(Arc::new(Inner {
             name,
             db,
             clock,
+            observers,
             wake: Notify::new(),
             news: Notify::new(),
             written: Notify::new(),
@@ -209,7 +212,7 @@ impl Feed {
     }
 
     fn teller(&self) -> Dispatcher<'_> {
-        Dispatcher { channels: &self.0.channels, metrics: &self.0.metrics }
+        Dispatcher { channels: &self.0.channels, metrics: &self.0.metrics, observers: &*self.0.observers }
     }
 
     /// Delivers actions of jobs and changes of redirections, in chunks.

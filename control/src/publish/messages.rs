@@ -16,7 +16,8 @@ use crate::{
         property::Owner,
         scopes::Scopes,
     },
-    store::{Conn, StoreError, action_lists, property_owners},
+    service::{Observers, lists},
+    store::{Conn, StoreError, property_owners},
 };
 
 /// Items of a row per read.
@@ -78,6 +79,7 @@ impl Message {
 /// Expands a row into events, starting at an item, up to [`SLICE`] items; also returns the next item if there are
 /// more. Actions that were deleted meanwhile are omitted.
 pub async fn expand(
+    observers: &dyn Observers,
     conn: &mut Conn,
     place: Position,
     recorded: &Recorded,
@@ -97,7 +99,7 @@ pub async fn expand(
     let numbered = |item: usize| format!("evt_{}_{}_{item}", place.xid, place.seq);
     Ok(match &recorded.event {
         Event::Action(event) => {
-            let found = action_lists::find(conn, recorded.account, event.id).await?;
+            let found = lists::find(observers, conn, recorded.account, event.id).await?;
             let found = found.map(|action| {
                 let (id, kind) = (action.id.to_string(), format!("action.{}", action.kind));
                 let reach = reach(&action);
@@ -109,7 +111,7 @@ pub async fn expand(
             let wanted: Vec<ActionId> = ids.iter().copied().skip(from).take(SLICE).collect();
             let items: HashMap<ActionId, usize> = wanted.iter().copied().zip(from..).collect();
             let end = from + wanted.len();
-            let found = action_lists::find_many(conn, recorded.account, &wanted).await?;
+            let found = lists::find_many(observers, conn, recorded.account, &wanted).await?;
             let mut found: Vec<Message> = found
                 .iter()
                 .filter_map(|action| {

@@ -310,8 +310,8 @@ impl Making<'_> {
             }
         }
         let source = if draft.location.coordinates.is_some() { "sensor" } else { "place" };
-        let locality = origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
-        let agent = context::read_agent(&app.agents, origin.user_agent);
+        let locality = origin.ip.map(|ip| app.actions.geo_ip.find(ip)).unwrap_or_default();
+        let agent = context::read_agent(&app.actions.agents, origin.user_agent);
         let mut doc = json!({
             "customFields": custom,
             "locationSource": source,

@@ -241,7 +241,7 @@ impl Stream {
             while let (Some(recorded), Some(from)) = (&recorded, next) {
                 let read = async {
                     let mut conn = self.place.app.db.read().await?;
-                    expand(&mut conn, place, recorded, from).await
+                    expand(&*self.place.app.actions.observers, &mut conn, place, recorded, from).await
                 };
                 let (messages, more) = read.await.map_err(|error| self.failed(&error))?;
                 for message in messages.iter().filter(|message| self.is_wanted(message)) {

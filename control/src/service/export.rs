@@ -15,10 +15,11 @@ use tokio::{sync::mpsc, time::timeout};
 use tracing::instrument;
 
 use super::{
-    App,
+    App, Observers,
     access::require,
     actions,
     events::{PATIENCE, Place},
+    lists,
 };
 use crate::{
     domain::{
@@ -31,7 +32,7 @@ use crate::{
         permission::{Subject::Events, Verb},
     },
     error::ServiceError,
-    store::{Db, StoreError, action_lists, listing::Selection},
+    store::{Db, StoreError, listing::Selection},
 };
 
 /// Lines per read: with a kilobyte each, half a megabyte.
@@ -91,12 +92,12 @@ impl Reader {
     }
 
     /// The next lines; none of them may be for the caller. `None` at the end.
-    pub async fn next(&mut self, db: &Db) -> Result<Option<Bytes>, StoreError> {
+    pub async fn next(&mut self, observers: &dyn Observers, db: &Db) -> Result<Option<Bytes>, StoreError> {
         for _ in 0..SILENT_PAGES {
             if self.is_done {
                 return Ok(None);
             }
-            let lines = self.page(db).await?;
+            let lines = self.page(observers, db).await?;
             if !lines.is_empty() {
                 return Ok(Some(lines));
             }
@@ -104,7 +105,7 @@ impl Reader {
         Ok(Some(Bytes::new()))
     }
 
-    async fn page(&mut self, db: &Db) -> Result<Bytes, StoreError> {
+    async fn page(&mut self, observers: &dyn Observers, db: &Db) -> Result<Bytes, StoreError> {
         let page =
             PageRequest { per_page: LINES, sort: SortOrder::Ascending, after: Some(self.after), number: 1 };
         let request = ListRequest { page, ..ListRequest::default() };
@@ -112,7 +113,7 @@ impl Reader {
         // Reads the whole account: with a condition on scopes one page might read millions of rows without result.
         let selection =
             Selection { account: self.account, limit: &Limit::Account, request: &request, within: &within };
-        let page = action_lists::list(&mut db.read().await?, &selection).await?;
+        let page = lists::list(observers, &mut db.read().await?, &selection).await?;
         self.is_done = page.next.is_none();
         let mut lines = Vec::new();
         for action in page.items {
@@ -166,7 +167,7 @@ pub async fn open(
     let kind = actions::action_type(&mut conn, actor, kind).await?.name().map(str::to_owned);
     let mut after = Position { at: UnixMillis(request.from), seq: 0 };
     if let Some(id) = request.after {
-        let found = action_lists::find(&mut conn, actor.account, id).await?;
+        let found = lists::find(&*app.actions.observers, &mut conn, actor.account, id).await?;
         let fault = || {
             let fault = "after names no action (was it removed?): go on with from=, its createdAt.";
             ServiceError::refused(Code::Conflict, fault)
@@ -197,7 +198,7 @@ pub async fn open(
 /// Reads when it has a permit.
 async fn read(app: &App, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
     let _turn = app.streams.turn(reader.account).await.ok_or(StoreError::Stopped)?;
-    reader.next(&app.db).await
+    reader.next(&*app.actions.observers, &app.db).await
 }
 
 async fn run(

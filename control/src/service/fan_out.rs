@@ -62,7 +62,7 @@ pub async fn step(app: &App) -> Result<bool, ServiceError> {
         let is_begun = (at.xid, at.seq) == (after.xid, after.seq);
         let mut next = if is_begun { usize::try_from(after.item.saturating_add(1)).ok() } else { Some(0) };
         while let Some(from) = next {
-            let (messages, more) = expand(&mut tx, at, &recorded, from).await?;
+            let (messages, more) = expand(&*app.actions.observers, &mut tx, at, &recorded, from).await?;
             for message in &messages {
                 wanted.share(message, &mut shares);
             }

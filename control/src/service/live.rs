@@ -25,7 +25,7 @@ use crate::{
         topic::{ActionScope, Topic, TopicFault},
     },
     error::ServiceError,
-    publish::channels::{About, Channel},
+    publish::channels::Channel,
     store::events,
 };
 
@@ -87,7 +87,7 @@ async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> R
                 Drafts::Many(drafts) => drafts,
             };
             let around = Circumstances { origin: sender.origin, project: None };
-            action_creation::create(app, sender.actor, of(scope), kind, &drafts, around).await?;
+            action_creation::create(&app.actions, sender.actor, of(scope), kind, &drafts, around).await?;
         }
         Topic::Redirections(_) | Topic::Jobs(_) => {
             let fault = "Nothing can be published to this topic: it is there to be heard.";
@@ -118,7 +118,7 @@ pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel
         }
         Topic::Actions(scope, kind) => {
             let grant = require(actor, Verb::Read, Actions)?;
-            let (about, kind) = actions::find_channel(app, actor, &grant, of(scope), kind).await?;
+            let (about, kind) = actions::find_channel(&app.actions, actor, &grant, of(scope), kind).await?;
             Ok((Channel::Actions(about.into(), kind), grant.limit().clone()))
         }
         // Withheld events reveal no more than absent ones.
@@ -161,17 +161,5 @@ fn of(scope: &ActionScope) -> Scope<'_> {
         ActionScope::Thng(id) => Scope::Thng(id),
         ActionScope::Product(id) => Scope::Product(id),
         ActionScope::Collection(id) => Scope::Collection(id),
-    }
-}
-
-impl From<crate::store::action_lists::About> for About {
-    fn from(about: crate::store::action_lists::About) -> Self {
-        use crate::store::action_lists::About as Found;
-        match about {
-            Found::Anything => Self::Anything,
-            Found::Thng(id) => Self::Thng(id.to_string()),
-            Found::Product(id) => Self::Product(id.to_string()),
-            Found::Collection(id) => Self::Collection(id.to_string()),
-        }
     }
 }

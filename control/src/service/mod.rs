@@ -2,9 +2,6 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
-pub mod action_creation;
-pub mod action_types;
-pub mod actions;
 pub mod assessment;
 pub mod base_urls;
 pub mod cases;
@@ -25,8 +22,9 @@ pub mod write_probe;
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use shared::{client_address::TrustedProxies, geo::GeoIp, id::AccountId, time::Clock};
+use shared::{client_address::TrustedProxies, id::AccountId, time::Clock};
 
+pub use ::actions::service::{ActionState, Observers, action_creation, action_types, actions, lists};
 pub use ::catalog::service::{
     Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
     thngs, user_rules,
@@ -71,16 +69,14 @@ pub struct App {
     pub assessment_groups: assessment::groups::AssessmentGroups,
     /// Connections to the broker.
     pub connections: Connections,
-    /// Geography of addresses.
-    pub geo_ip: Arc<dyn GeoIp>,
+    /// What the operations on actions need.
+    pub actions: ActionState,
     /// Proxies before the API that may name the client of a request.
     pub trusted_proxies: TrustedProxies,
     /// Keys of edges: they authenticate, and make what an edge says of the client count.
     pub edge_keys: Arc<edge_keys::EdgeKeys>,
     /// How many requests keys and addresses may make.
     pub limiter: limiter::Limiter,
-    /// Reads user agents.
-    pub agents: woothee::parser::Parser,
     /// What requests of the API counted.
     pub metrics: Metrics,
     /// Whether the database takes writes.

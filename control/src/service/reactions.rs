@@ -177,7 +177,7 @@ async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Re
         Effect::Action { action } => {
             let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
             let draft = ResolvedEffect::draft(action).map_err(invalid)?;
-            let faults = alone::check(app, tx, &by, &draft).await?;
+            let faults = alone::check(&app.actions, tx, &by, &draft).await?;
             if faults.is_empty() {
                 return Ok(());
             }

@@ -6,9 +6,6 @@
 
 pub use ::actions::store::*;
 pub use ::assessment::store::*;
-pub use ::catalog::store::*;
 pub use ::events::store::*;
 pub use ::jobs::store::*;
 pub use ::push::store::*;
-
-pub mod action_lists;

@@ -106,7 +106,7 @@ struct Scan<'a> {
 async fn read<'a>(app: &App, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceError> {
     let known = list_known(app, part.records).await?;
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
-        let agent = read_agent(&app.agents, record.user_agent.as_deref());
+        let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
         // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
         let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
@@ -121,7 +121,7 @@ async fn read<'a>(app: &App, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceErr
                 item.redirect.short_id.as_str(),
                 &item.scopes,
                 agent,
-                &app.geo_ip.find(record.ip),
+                &app.actions.geo_ip.find(record.ip),
             ),
         });
         let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));

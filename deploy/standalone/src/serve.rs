@@ -101,7 +101,7 @@ pub(crate) fn edge(
         &format!("http://{}", reachable(upstream.api)),
         &app.docs_url,
     );
-    settings.geo = app.geo_ip.clone();
+    settings.geo = app.actions.geo_ip.clone();
     settings.trusted_proxies = app.trusted_proxies.clone();
     settings.is_replica = config.is_replica;
     // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.

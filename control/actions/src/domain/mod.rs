@@ -1,6 +1,6 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
-pub use ::kernel::domain::*;
+pub use ::catalog::domain::*;
 
 pub mod action_draft;
 pub mod action_type;

@@ -1,7 +1,8 @@
 //! Statements and rows, for SQLite and Postgres.
 
-pub use ::kernel::store::*;
+pub use ::catalog::store::*;
 
+pub mod action_lists;
 pub mod action_types;
 pub mod actions;
 pub mod scans;

@@ -1,7 +1,6 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
 pub use ::actions::domain::*;
-pub use ::catalog::domain::*;
 
 pub mod event_filter;
 pub mod reaction;

@@ -1,7 +1,6 @@
 //! Statements and rows, for SQLite and Postgres.
 
 pub use ::actions::store::*;
-pub use ::catalog::store::*;
 
 pub mod connections;
 pub mod followers;

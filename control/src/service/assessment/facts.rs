@@ -235,8 +235,8 @@ fn evidence(custom: &Map<String, Value>) -> Evidence {
 }
 
 fn of_origin(app: &App, origin: Origin<'_>) -> (Context, Spot) {
-    let locality = origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
-    let agent = context::read_agent(&app.agents, origin.user_agent);
+    let locality = origin.ip.map(|ip| app.actions.geo_ip.find(ip)).unwrap_or_default();
+    let agent = context::read_agent(&app.actions.agents, origin.user_agent);
     let mut members = Map::new();
     members.insert("context".to_owned(), Value::Object(context::context(origin, agent, &locality)));
     if let Some(location) = context::location(&locality) {

@@ -22,6 +22,7 @@ use self::{facts::gather, groups::Waiting};
 use super::{
     App,
     access::{require, require_enterprise},
+    lists,
 };
 use crate::{
     domain::{
@@ -38,7 +39,7 @@ use crate::{
         permission::{Subject::Assessments, Verb},
     },
     error::ServiceError,
-    store::{Conn, action_lists, actions::NewAction, applications},
+    store::{Conn, actions::NewAction, applications},
 };
 
 /// Assesses a scan; returns the action that holds the result.
@@ -59,7 +60,7 @@ pub async fn authenticate(
     require_enterprise(actor, "Assessment")?;
     let now = app.clock.now();
     let mut conn = app.db.read().await?;
-    let stored = action_lists::find(&mut conn, actor.account, asked.id).await?;
+    let stored = lists::find(&*app.actions.observers, &mut conn, actor.account, asked.id).await?;
     let request = asked.clone().complete(stored.as_ref());
     let request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
     let request = &request;
@@ -88,7 +89,7 @@ pub async fn as_recorded(app: &App, actor: &Actor, body: Value) -> Result<Value,
     let _ = require(actor, Verb::Create, Assessments)?;
     let Some(id) = body["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(body) };
     let mut conn = app.db.read().await?;
-    let stored = action_lists::find(&mut conn, actor.account, id).await?;
+    let stored = lists::find(&*app.actions.observers, &mut conn, actor.account, id).await?;
     Ok(stored.and_then(|stored| recorded::without_location(&body, &stored)).unwrap_or(body))
 }
 

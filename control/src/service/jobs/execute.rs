@@ -217,7 +217,9 @@ impl<'a> Execution<'a> {
         let project = job.project.map(|id| id.to_string());
         let around = Circumstances { project: project.as_deref(), ..Circumstances::default() };
         let refused = match request.draft() {
-            Ok(draft) => alike::create(self.app, tx, &actor, around, &draft, quiet(request), &thngs).await,
+            Ok(draft) => {
+                alike::create(&self.app.actions, tx, &actor, around, &draft, quiet(request), &thngs).await
+            }
             Err(faults) => Err(ServiceError::Refused { code: Code::Invalid, errors: faults }),
         };
         match refused {

@@ -69,7 +69,7 @@ pub async fn submit(
     let mut faults = draft.faults;
     if let Some(template) = &draft.draft {
         let around = Circumstances { project, ..Circumstances::default() };
-        let found = alike::check(app, &mut tx, actor, around, template).await?;
+        let found = alike::check(&app.actions, &mut tx, actor, around, template).await?;
         faults.extend(found.into_iter().map(|fault| format!("payload.{fault}")));
     }
     let (mut blob, mut default_domain) = (None, None);
@@ -146,7 +146,7 @@ async fn find_other_product(
     if template.product.is_none() {
         return Ok(None);
     }
-    let product = alike::product_of(app, tx, actor, template).await?;
+    let product = alike::product_of(&app.actions, tx, actor, template).await?;
     let entries: Vec<Entry> = payload.iter().cloned().map(Entry::Id).collect();
     for (index, found) in
         targets::resolve(tx, actor.account, request, &entries).await?.into_iter().enumerate()

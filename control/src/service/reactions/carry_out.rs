@@ -173,7 +173,7 @@ async fn carry_out_deed(
         ResolvedEffect::Action { action } => {
             let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
             let draft = ResolvedEffect::draft(action).map_err(invalid)?;
-            alone::create(app, tx, actor, &draft).await.map(|_| ())
+            alone::create(&app.actions, tx, actor, &draft).await.map(|_| ())
         }
         ResolvedEffect::Impossible { fault } => Err(ServiceError::refused(Code::Invalid, fault.clone())),
     }

@@ -154,7 +154,8 @@ async fn run(form: &Form, has_cost: bool) -> Result<()> {
 async fn create(made: &TestApp, actor: &Actor, count: usize) -> Result<Vec<String>> {
     let drafts = vec![ActionDraft::default(); count];
     let around = Circumstances::default();
-    let new = action_creation::create(&made.app, actor, Scope::Account, "scans", &drafts, around).await?;
+    let new =
+        action_creation::create(&made.app.actions, actor, Scope::Account, "scans", &drafts, around).await?;
     Ok(new.into_iter().map(|action| action.id.to_string()).collect())
 }
 

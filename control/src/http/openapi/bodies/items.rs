@@ -186,14 +186,17 @@ fn replay() -> Value {
         .like("thng", AN_ID)
         .like("settings", json!({"duplicatePoints": 10}));
     let none = json!({"type": "null"});
-    one_of(
-        body,
-        ["thng", "thngs", "product"].map(|name| {
+    // What is applied are the settings that are stored.
+    let alone = [("apply", json!({"enum": [false, null]})), ("settings", none.clone())];
+    let forms = ["thng", "thngs", "product"].map(|name| {
+        alone.clone().map(|(other, value)| {
             let mut members = json!({"thng": none, "thngs": none, "product": none});
             members[name] = json!({"not": none});
+            members[other] = value;
             json!({"required": [name], "properties": members})
-        }),
-    )
+        })
+    });
+    one_of(body, forms.into_iter().flatten().collect())
 }
 
 /// A decision on a case.
@@ -220,7 +223,7 @@ fn decision() -> Value {
     let any_display = json!({"type": ["boolean", "null"]});
     one_of(
         body,
-        [
+        vec![
             of("open", no_display()),
             reasoned(of("confirmed", no_display())),
             reasoned(of("dismissed", any_display)),
@@ -229,9 +232,9 @@ fn decision() -> Value {
 }
 
 /// A body that meets one of several schemas, too.
-fn one_of<const N: usize>(body: Body, schemas: [Value; N]) -> Value {
+fn one_of(body: Body, schemas: Vec<Value>) -> Value {
     let mut request = body.done();
-    request["content"]["application/json"]["schema"]["anyOf"] = Value::Array(schemas.into());
+    request["content"]["application/json"]["schema"]["anyOf"] = Value::Array(schemas);
     request
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use shared::problem::Code;
 use tracing::instrument;
 
-use super::{App, access::require, action_types, assessment::history, named};
+use super::{ActionState, Observers, access::require, action_types, lists, named};
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
@@ -22,12 +22,7 @@ use crate::{
         resource::{Product, Thng},
     },
     error::ServiceError,
-    store::{
-        Conn,
-        action_lists::{self, About},
-        action_types as types, actions,
-        listing::Selection,
-    },
+    store::{Conn, action_lists::About, action_types as types, actions, listing::Selection},
 };
 
 /// The target that a path names.
@@ -49,7 +44,7 @@ pub enum Scope<'a> {
 /// The type, Thng or product does not exist.
 #[instrument(skip_all)]
 pub async fn list(
-    app: &App,
+    state: &ActionState,
     actor: &Actor,
     scope: Scope<'_>,
     kind: &str,
@@ -57,7 +52,7 @@ pub async fn list(
 ) -> Result<Page<Action>, ServiceError> {
     let grant = require(actor, Verb::List, Actions)?;
     refuse_context(actor, request)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let kind = action_type(&mut conn, actor, kind).await?;
     let about = about(&mut conn, actor, &grant, scope).await?;
     let mut within = Vec::new();
@@ -69,7 +64,7 @@ pub async fn list(
     }
     within.extend(kind.name().map(|name| ("type", name)));
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
-    let mut page = action_lists::list(&mut conn, &selection).await?;
+    let mut page = lists::list(&*state.observers, &mut conn, &selection).await?;
     page.items.iter_mut().for_each(|action| hide_context(actor, action));
     Ok(page)
 }
@@ -80,15 +75,15 @@ pub async fn list(
 /// There is no such action.
 #[instrument(skip_all)]
 pub async fn read(
-    app: &App,
+    state: &ActionState,
     actor: &Actor,
     scope: Scope<'_>,
     kind: &str,
     id: &str,
 ) -> Result<Action, ServiceError> {
     let grant = require(actor, Verb::Read, Actions)?;
-    let mut conn = app.db.read().await?;
-    let mut action = find(&mut conn, actor, &grant, scope, kind, id).await?;
+    let mut conn = state.db.read().await?;
+    let mut action = find(&*state.observers, &mut conn, actor, &grant, scope, kind, id).await?;
     hide_context(actor, &mut action);
     Ok(action)
 }
@@ -100,19 +95,19 @@ pub async fn read(
 /// There is no such action.
 #[instrument(skip_all)]
 pub async fn delete(
-    app: &App,
+    state: &ActionState,
     actor: &Actor,
     scope: Scope<'_>,
     kind: &str,
     id: &str,
 ) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, Actions)?;
-    let mut tx = app.db.begin().await?;
-    let action = find(&mut tx, actor, &grant, scope, kind, id).await?;
+    let mut tx = state.db.begin().await?;
+    let action = find(&*state.observers, &mut tx, actor, &grant, scope, kind, id).await?;
     if !actions::delete(&mut tx, actor.account, action.id).await? {
         return Err(not_found(id));
     }
-    history::forget(&mut tx, actor.account, &action).await?;
+    state.observers.removed(&mut tx, actor.account, &action).await?;
     Ok(tx.commit().await?)
 }
 
@@ -159,19 +154,20 @@ fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceErr
 ///
 /// # Errors
 /// The type, Thng, product or collection does not exist.
-pub(super) async fn find_channel(
-    app: &App,
+pub async fn find_channel(
+    state: &ActionState,
     actor: &Actor,
     grant: &Grant,
     scope: Scope<'_>,
     kind: &str,
 ) -> Result<(About, Option<String>), ServiceError> {
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let kind = action_type(&mut conn, actor, kind).await?.name().map(str::to_owned);
     Ok((about(&mut conn, actor, grant, scope).await?, kind))
 }
 
 async fn find(
+    observers: &dyn Observers,
     conn: &mut Conn,
     actor: &Actor,
     grant: &Grant,
@@ -182,7 +178,7 @@ async fn find(
     let kind = action_type(conn, actor, kind).await?;
     let parsed = id.parse().map_err(|_| not_found(id))?;
     let about = about(conn, actor, grant, scope).await?;
-    let action = action_lists::find(conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))?;
+    let action = lists::find(observers, conn, actor.account, parsed).await?.ok_or_else(|| not_found(id))?;
     let fits = kind.name().is_none_or(|name| name == action.kind)
         && match about {
             About::Anything => true,
@@ -201,7 +197,7 @@ fn not_found(id: &str) -> ServiceError {
 }
 
 /// The type that a path names, which is built in or the account's own.
-pub(super) async fn action_type<'a>(
+pub async fn action_type<'a>(
     conn: &mut Conn,
     actor: &Actor,
     text: &'a str,

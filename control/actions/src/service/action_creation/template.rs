@@ -8,12 +8,12 @@ use crate::domain::scopes::Scopes;
 
 /// The members of a draft without its target.
 pub(super) struct Template {
-    pub(super) kind: String,
-    pub(super) timestamp: UnixMillis,
+    pub kind: String,
+    pub timestamp: UnixMillis,
     /// The document without what depends on the target.
-    pub(super) doc: Map<String, Value>,
+    pub doc: Map<String, Value>,
     /// Its own scopes; without them, those of the target.
-    pub(super) scopes: Option<Scopes>,
+    pub scopes: Option<Scopes>,
 }
 
 impl Template {

@@ -11,22 +11,22 @@ use crate::{
         context::{self, Origin, Reported},
     },
     error::ServiceError,
-    service::App,
+    service::ActionState,
     store::{Tx, applications},
 };
 
 /// What is known from an address and a user agent.
 pub(super) struct Seen {
     /// The member `context`.
-    pub(super) context: Map<String, Value>,
+    pub context: Map<String, Value>,
     /// Where the address is.
-    pub(super) locality: Locality,
+    pub locality: Locality,
 }
 
 impl Seen {
-    pub(super) fn of(app: &App, origin: Origin<'_>) -> Self {
-        let locality = origin.ip.map(|ip| app.geo_ip.find(ip)).unwrap_or_default();
-        let agent = context::read_agent(&app.agents, origin.user_agent);
+    pub(super) fn of(state: &ActionState, origin: Origin<'_>) -> Self {
+        let locality = origin.ip.map(|ip| state.geo_ip.find(ip)).unwrap_or_default();
+        let agent = context::read_agent(&state.agents, origin.user_agent);
         Self { context: context::context(origin, agent, &locality), locality }
     }
 }
@@ -49,7 +49,7 @@ impl Making<'_> {
         }
         let reported =
             Reported::parse(value).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
-        Ok(Some(Seen::of(self.app, reported.origin())))
+        Ok(Some(Seen::of(self.state, reported.origin())))
     }
 }
 

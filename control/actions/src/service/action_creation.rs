@@ -21,11 +21,10 @@ use self::{
     template::{Template, is_empty},
 };
 use super::{
-    App,
+    ActionState,
     access::require,
     action_types,
     actions::Scope,
-    assessment::observe,
     named::{self, is_seen},
     references::resolve_product,
     scopes::scopes_for,
@@ -56,7 +55,7 @@ use crate::{
     store::{
         Tx, action_types as types,
         actions::{self, NewAction},
-        commissions, documents,
+        documents,
         identifiers::{self, Match},
     },
 };
@@ -78,7 +77,7 @@ pub struct Circumstances<'a> {
 /// drafts).
 #[instrument(skip_all)]
 pub async fn create(
-    app: &App,
+    state: &ActionState,
     actor: &Actor,
     scope: Scope<'_>,
     kind: &str,
@@ -87,9 +86,9 @@ pub async fn create(
 ) -> Result<Vec<Action>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
     let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
-    let mut making = Making::begin(app, &mut tx, actor, &grant, around).await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
+    let mut making = Making::begin(state, &mut tx, actor, &grant, around).await?;
     let now = making.now;
     if let Some(name) = path_type.name() {
         making.check_type(&mut tx, name, action_types::not_found).await?;
@@ -97,7 +96,7 @@ pub async fn create(
     let target = making.of_path(&mut tx, scope).await?;
     let (mut new, mut faults) = (Vec::with_capacity(drafts.len()), Vec::new());
     for (index, draft) in drafts.iter().enumerate() {
-        let id = ActionId::new(now.0, app.random16()?);
+        let id = ActionId::new(now.0, state.random16()?);
         match making.make(&mut tx, id, path_type.name(), target.as_ref(), draft).await {
             Ok(action) => new.push(action),
             Err(ServiceError::Refused { code: Code::Invalid, errors }) if drafts.len() > 1 => {
@@ -110,14 +109,14 @@ pub async fn create(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     actions::insert(&mut tx, now, &new).await?;
-    observe::record(&mut tx, actor.account, now, &new).await?;
+    state.observers.recorded(&mut tx, actor.account, now, &new).await?;
     tx.commit().await?;
-    app.feed.wake();
+    state.readers.wake_events();
     Ok(new.into_iter().map(|action| created(action, now)).collect())
 }
 
 /// An action as it was stored; its place in lists is not known here.
-pub(super) fn created(new: NewAction, created_at: UnixMillis) -> Action {
+pub fn created(new: NewAction, created_at: UnixMillis) -> Action {
     let members = if let Value::Object(members) = new.doc { members } else { Map::new() };
     Action {
         id: new.id,
@@ -143,7 +142,7 @@ struct Target {
 
 /// The work on one request.
 struct Making<'a> {
-    app: &'a App,
+    state: &'a ActionState,
     actor: &'a Actor,
     grant: &'a Grant,
     project: Option<&'a str>,
@@ -163,13 +162,13 @@ struct Making<'a> {
 impl<'a> Making<'a> {
     /// Work on a request; the scopes that `?project=` asks for are checked here.
     async fn begin(
-        app: &'a App,
+        state: &'a ActionState,
         tx: &mut Tx,
         actor: &'a Actor,
         grant: &'a Grant,
         around: Circumstances<'a>,
     ) -> Result<Self, ServiceError> {
-        let now = app.clock.now();
+        let now = state.clock.now();
         let scopes = scopes_for(tx, actor, grant, None, around.project).await?;
         let rules = UserRules::load(tx, actor).await?;
         Ok(Self {
@@ -177,8 +176,8 @@ impl<'a> Making<'a> {
             grant,
             project: around.project,
             scopes,
-            app,
-            seen: Seen::of(app, around.origin),
+            state,
+            seen: Seen::of(state, around.origin),
             reports_context: None,
             now,
             known_types: HashSet::new(),
@@ -355,7 +354,7 @@ impl<'a> Making<'a> {
         // An absent product is reported where it is resolved.
         let Ok(product) = resolve_product(tx, self.actor.account, product).await else { return Ok(thng) };
         let pair = (named.key.as_str(), named.value.as_str());
-        let found = commissions::find_of_product(tx, self.actor.account, pair, product).await?;
+        let found = self.state.observers.find_of_product(tx, self.actor.account, pair, product).await?;
         Ok(found.map_or(thng, |id| id.to_string()))
     }
 
@@ -379,7 +378,7 @@ impl<'a> Making<'a> {
                 if let (true, Match::Many(_), Some(product)) = (*kind == "thng", &matched, product) {
                     let pair = (key.as_str(), value.as_str());
                     let of_product =
-                        commissions::find_of_product(tx, self.actor.account, pair, product).await?;
+                        self.state.observers.find_of_product(tx, self.actor.account, pair, product).await?;
                     matched = of_product.map_or(matched, |id| Match::One(id.to_string()));
                 }
                 match matched {

@@ -13,7 +13,7 @@ use crate::{
         permission::{Subject::Actions, Verb},
     },
     error::ServiceError,
-    service::{App, access::require},
+    service::{ActionState, access::require},
     store::{
         Tx,
         actions::{self, AlikeAction, AlikeActions},
@@ -35,7 +35,7 @@ struct Named {
 /// # Errors
 /// The template itself is refused, or the database failed; then nothing was created.
 pub async fn create(
-    app: &App,
+    state: &ActionState,
     tx: &mut Tx,
     actor: &Actor,
     around: Circumstances<'_>,
@@ -44,7 +44,7 @@ pub async fn create(
     thngs: &[(ActionId, Thng)],
 ) -> Result<Vec<(usize, String)>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
-    let mut making = Making::begin(app, tx, actor, &grant, around).await?;
+    let mut making = Making::begin(state, tx, actor, &grant, around).await?;
     let template = making.template(tx, None, draft).await?;
     let named = named(&making, tx, draft).await?;
     let (mut refused, mut rows, mut docs) = (Vec::new(), Vec::with_capacity(thngs.len()), Vec::new());
@@ -88,14 +88,14 @@ pub async fn create(
 /// # Errors
 /// `?project=` names none of the account.
 pub async fn check(
-    app: &App,
+    state: &ActionState,
     tx: &mut Tx,
     actor: &Actor,
     around: Circumstances<'_>,
     draft: &ActionDraft,
 ) -> Result<Vec<String>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
-    let mut making = Making::begin(app, tx, actor, &grant, around).await?;
+    let mut making = Making::begin(state, tx, actor, &grant, around).await?;
     let mut faults = Vec::new();
     let template = making.template(tx, None, draft).await.map(|_| ());
     let named = named(&making, tx, draft).await.map(|_| ());
@@ -114,13 +114,13 @@ pub async fn check(
 /// # Errors
 /// It does not exist.
 pub async fn product_of(
-    app: &App,
+    state: &ActionState,
     tx: &mut Tx,
     actor: &Actor,
     draft: &ActionDraft,
 ) -> Result<Option<ProductId>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
-    let making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
+    let making = Making::begin(state, tx, actor, &grant, Circumstances::default()).await?;
     Ok(named(&making, tx, draft).await?.product)
 }
 

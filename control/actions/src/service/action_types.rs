@@ -3,7 +3,7 @@
 use shared::{filter::Fact, problem::Code};
 use tracing::instrument;
 
-use super::{App, access::require};
+use super::{ActionState, access::require};
 use crate::{
     domain::{
         access::Actor,
@@ -49,10 +49,14 @@ impl KnownType {
 /// # Errors
 /// The key lacks the permission.
 #[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<KnownType>, ServiceError> {
+pub async fn list(
+    state: &ActionState,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<KnownType>, ServiceError> {
     // Action types are visible to every caller of the account that may read them.
     let _ = require(actor, Verb::Read, ActionTypes)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let custom = action_types::list(&mut conn, actor.account).await?;
     let built_in = (0..)
         .zip(BUILT_IN)
@@ -72,18 +76,22 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// # Errors
 /// The key lacks the permission, or the account has a type of this name or too many.
 #[instrument(skip_all)]
-pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<CustomType, ServiceError> {
+pub async fn create(
+    state: &ActionState,
+    actor: &Actor,
+    mut new: NewType,
+) -> Result<CustomType, ServiceError> {
     let grant = require(actor, Verb::Create, ActionTypes)?;
     new.details.scopes = grant.scopes_of_new(new.details.scopes);
     let name = new.name.clone();
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     accounts::lock(&mut tx, actor.account).await?;
     if action_types::count(&mut tx, actor.account).await? >= MAX_TYPES {
         let fault = format!("An account has at most {MAX_TYPES} types of actions of its own.");
         return Err(ServiceError::refused(Code::Conflict, fault));
     }
-    let made = action_types::insert(&mut tx, actor.account, new, app.clock.now()).await;
+    let made = action_types::insert(&mut tx, actor.account, new, state.clock.now()).await;
     let made = made.map_err(|error| match error {
         StoreError::Unique(_) => {
             ServiceError::refused(Code::Conflict, format!("The action type {name} exists already."))
@@ -100,7 +108,7 @@ pub async fn create(app: &App, actor: &Actor, mut new: NewType) -> Result<Custom
 /// It is built in or does not exist.
 #[instrument(skip_all)]
 pub async fn update(
-    app: &App,
+    state: &ActionState,
     actor: &Actor,
     name: &str,
     mut change: Common,
@@ -108,12 +116,12 @@ pub async fn update(
     let grant = require(actor, Verb::Update, ActionTypes)?;
     change.scopes = grant.scopes_of_change(change.scopes);
     check_own(name)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
     let stored =
         stored.filter(|stored| grant.admits(&stored.name, stored.scopes())).ok_or_else(|| not_found(name))?;
-    let changed = stored.apply(change, app.clock.now());
+    let changed = stored.apply(change, state.clock.now());
     action_types::update(&mut tx, actor.account, &changed).await?;
     tx.commit().await?;
     Ok(changed)
@@ -125,11 +133,11 @@ pub async fn update(
 /// # Errors
 /// It is built in or does not exist.
 #[instrument(skip_all)]
-pub async fn delete(app: &App, actor: &Actor, name: &str) -> Result<(), ServiceError> {
+pub async fn delete(state: &ActionState, actor: &Actor, name: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Delete, ActionTypes)?;
     check_own(name)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
     if !stored.is_some_and(|stored| grant.admits(&stored.name, stored.scopes())) {
         return Err(not_found(name));
@@ -147,6 +155,8 @@ fn check_own(name: &str) -> Result<(), ServiceError> {
     if is_custom(name) { Ok(()) } else { Err(not_found(name)) }
 }
 
-pub(super) fn not_found(name: &str) -> ServiceError {
+/// The error of a type that is absent, or in another account.
+#[must_use]
+pub fn not_found(name: &str) -> ServiceError {
     ServiceError::not_found("action type", shorten(name))
 }

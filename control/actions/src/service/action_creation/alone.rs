@@ -11,7 +11,7 @@ use crate::{
         permission::{Subject::Actions, Verb},
     },
     error::ServiceError,
-    service::{App, access::require},
+    service::{ActionState, access::require},
     store::{Tx, actions},
 };
 
@@ -20,14 +20,14 @@ use crate::{
 /// # Errors
 /// The same as for a request that creates one.
 pub async fn create(
-    app: &App,
+    state: &ActionState,
     tx: &mut Tx,
     actor: &Actor,
     draft: &ActionDraft,
 ) -> Result<ActionId, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
-    let mut making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
-    let id = ActionId::new(making.now.0, app.random16()?);
+    let mut making = Making::begin(state, tx, actor, &grant, Circumstances::default()).await?;
+    let id = ActionId::new(making.now.0, state.random16()?);
     let mut new = making.make(tx, id, None, None, draft).await?;
     if let Value::Object(members) = &mut new.doc {
         members.insert("createdByReaction".to_owned(), json!(actor.id));
@@ -38,13 +38,13 @@ pub async fn create(
 
 /// Every fault of a draft in this account.
 pub async fn check(
-    app: &App,
+    state: &ActionState,
     tx: &mut Tx,
     actor: &Actor,
     draft: &ActionDraft,
 ) -> Result<Vec<String>, ServiceError> {
     let grant = require(actor, Verb::Create, Actions)?;
-    let mut making = Making::begin(app, tx, actor, &grant, Circumstances::default()).await?;
+    let mut making = Making::begin(state, tx, actor, &grant, Circumstances::default()).await?;
     let template = making.template(tx, None, draft).await.map(|_| ());
     // A draft without a target is about the target of the event.
     let target = if draft.names_something() { making.of_draft(tx, draft).await.map(|_| ()) } else { Ok(()) };

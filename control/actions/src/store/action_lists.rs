@@ -1,4 +1,4 @@
-//! Queries for actions as the API returns them.
+//! Queries for actions as they are stored.
 
 use serde_json::Value;
 use shared::{
@@ -8,7 +8,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, assessment_contexts,
+    Conn, StoreError,
     dialect::fetch_in_list,
     listing::{self, Column, Explained, Selection, Table},
     on_db, parse,
@@ -102,9 +102,7 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<O
         .bind(id.as_str())
         .fetch_optional(c)
         .await)?;
-    let mut found: Vec<Action> = row.map(Action::try_from).transpose()?.into_iter().collect();
-    assessment_contexts::complete(conn, account, &mut found).await?;
-    Ok(found.pop())
+    row.map(Action::try_from).transpose()
 }
 
 /// Creation time of the first action of an account at or after a time.
@@ -126,9 +124,7 @@ pub async fn find_many(
 ) -> Result<Vec<Action>, StoreError> {
     let ids: Vec<&str> = ids.iter().map(ActionId::as_str).collect();
     let rows = fetch_in_list!(conn, Row, PG_FIND_MANY, SQLITE_FIND_MANY, [account.as_str()], ids)?;
-    let mut found = rows.into_iter().map(Action::try_from).collect::<Result<Vec<Action>, StoreError>>()?;
-    assessment_contexts::complete(conn, account, &mut found).await?;
-    Ok(found)
+    rows.into_iter().map(Action::try_from).collect()
 }
 
 /// The statement of [`list`] and its plan.
@@ -138,7 +134,5 @@ pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<Expla
 
 /// A page of actions.
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Action>, StoreError> {
-    let mut page = listing::page::<Row, Action>(conn, &LIST, selection, Action::position).await?;
-    assessment_contexts::complete(conn, selection.account, &mut page.items).await?;
-    Ok(page)
+    listing::page::<Row, Action>(conn, &LIST, selection, Action::position).await
 }
