@@ -198,7 +198,7 @@ prop_compose! {
         } else {
             Spot::of_address(true, Some(at), Some(country), None)
         };
-        Observation { at: UnixMillis(hour * 3_600_000), agent: Some(AgentHash(agent)), spot, is_implicit: true, source: Source::Edge }
+        Observation { at: UnixMillis(hour * 3_600_000), agent: Some(AgentHash(agent)), spot, is_implicit: true, source: Source::Edge, network: None, language: None }
     }
 }
 
@@ -219,7 +219,7 @@ proptest! {
     ) {
         let at = Coordinates::new(latitude, longitude);
         let spot = Spot::of_address(true, at, Some("NZ"), None);
-        let copy = Observation { at: UnixMillis(900 * 3_600_000), agent: Some(AgentHash(99)), spot, is_implicit: true, source: Source::Edge };
+        let copy = Observation { at: UnixMillis(900 * 3_600_000), agent: Some(AgentHash(99)), spot, is_implicit: true, source: Source::Edge, network: None, language: None };
         let before = points_of(&scans);
         let after = points_of(&[scans, vec![copy]].concat());
         prop_assert!(after >= before, "{after} after {before}");

@@ -8,6 +8,7 @@ mod atlas;
 mod attackers;
 mod floors;
 mod items;
+mod lines;
 mod people;
 mod population;
 mod report;

@@ -55,6 +55,15 @@ assumptions! {
     vpn_abroad 0.50 0.60 "of VPN users, with an exit in another country: the others take the nearest"
     vpn_many 0.30 0.30 "of these, with three exits by turns"
     roaming 0.80 0.80 "of carriers' scans abroad, seen at home: roaming data is routed through the home network"
+    wifi_away 0.25 0.35 "scans over Wi-Fi in the own town that are not at home: at work, with friends, in a café"
+    daily_lines 0.20 0.30 "home lines with a new address each day: 20 providers, large ones in Germany and elsewhere, reassign by a multiple of 24 hours (Reasons Dynamic Addresses Change, IMC 2016)"
+    line_days 200.0 60.0 "days that other home lines keep an address: months in the same study; outages of power and line end it"
+    other_network 0.50 0.60 "changes into another /24: almost half of them are into another routed prefix (same study), and more into another /24; routers and so /24s come back"
+    nat_lines 0.15 0.25 "home lines behind the NAT of their provider: 17 to 18 % of providers had one in 2016 (A Multi-perspective Analysis of Carrier-Grade NAT Deployment, IMC 2016), many more in 2018 (CAIDA)"
+    // Languages.
+    kept_language 0.50 0.35 "people born abroad whose phone has the language they brought: half of the foreign-born in the United States speak English less than very well (Census Bureau, 2019)"
+    english 0.05 0.10 "people in countries with another language whose phone is set to English: no source counts them"
+    no_language 0.005 0.02 "scans without a language: programs that send no such header"
     // Devices.
     iphone_safari 0.85 0.90 "iPhones that scan with Safari, which tells no model: all are one device to us; the camera opens it"
     android_reduced 0.80 0.85 "Androids that scan with a Chrome of 110 or later, which tells neither model nor version (User-Agent Reduction, phase 6, 2023): one device to us; not in China"

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use control::domain::{
     assessment::{
         agent::AgentHash,
+        client::{Language, NetworkHash},
         profile::{Observation, Profile},
         settings::Settings,
         spot::Spot,
@@ -82,10 +83,27 @@ impl Attacker {
             if self.is_public() {
                 // Claimed places, times and devices are nothing that the server saw.
                 let spot = Spot::of_address(false, None, code, None);
-                return Observation { at, agent: network, spot, is_implicit: false, source: Source::Public };
+                return Observation {
+                    at,
+                    agent: network,
+                    spot,
+                    is_implicit: false,
+                    source: Source::Public,
+                    network: Some(NetworkHash((n % networks) as u16)),
+                    language: None,
+                };
             }
             let spot = super::people::by_address(rng, town, &Figures::PLAIN);
-            Observation { at, agent: network, spot, is_implicit: true, source: Source::Edge }
+            // He chooses the languages as he likes: those of the countries that he seems to be in.
+            Observation {
+                at,
+                agent: network,
+                spot,
+                is_implicit: true,
+                source: Source::Edge,
+                network: Some(NetworkHash((n % networks) as u16)),
+                language: Language::of_tag(country.code),
+            }
         };
         (0..count).map(&mut scan).collect()
     }

@@ -6,6 +6,7 @@ use super::{
     Case, Kind,
     assumptions::Figures,
     atlas::{COUNTRIES, Country},
+    lines,
     people::{Person, Rng, Town, country},
 };
 
@@ -27,7 +28,8 @@ pub(super) fn case(rng: &mut Rng, figures: &Figures) -> Case {
     } else {
         vec![home]
     };
-    let mut item = Item { rng, figures, scans: Vec::new(), copies_seen: 0 };
+    let place = rng.fork(3).number();
+    let mut item = Item { rng, figures, place, scans: Vec::new(), copies_seen: 0 };
     // As many of each kind as it takes to measure them: precision at other shares is computed.
     let (kind, who, is_tagged) = match item.rng.unit() {
         draw if draw < 0.50 => item.genuine(home),
@@ -50,6 +52,8 @@ type Made = (Kind, &'static str, bool);
 struct Item<'a> {
     rng: &'a mut Rng,
     figures: &'a Figures,
+    /// Names the places where it is shown.
+    place: u64,
     scans: Vec<Observation>,
     /// Items with a copied code that somebody scanned.
     copies_seen: usize,
@@ -218,8 +222,10 @@ impl Item<'_> {
                 count += 1;
             }
         }
-        let second =
-            self.rng.chance(self.figures.household).then(|| Person::new(self.rng, town, self.figures));
+        let second = self
+            .rng
+            .chance(self.figures.household)
+            .then(|| Person::new(self.rng, town, self.figures).living_with(person));
         self.seen(person, town, sold);
         for _ in 0..count {
             let is_early = !is_engaged && self.rng.chance(0.5);
@@ -261,11 +267,13 @@ impl Item<'_> {
     /// One scan of somebody who comes by.
     fn visitor(&mut self, lives_in: Town, is_in: Town, at: i64) {
         let person = Person::new(self.rng, lives_in, self.figures);
-        self.seen(&person, is_in, at);
+        let place = lines::place(self.place, is_in);
+        let scan = person.scan(self.rng, at, is_in, Some(place), self.figures);
+        self.scans.push(scan);
     }
 
     fn seen(&mut self, person: &Person, town: Town, at: i64) {
-        let scan = person.scan(self.rng, at, town, self.figures);
+        let scan = person.scan(self.rng, at, town, None, self.figures);
         self.scans.push(scan);
     }
 

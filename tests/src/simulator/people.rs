@@ -10,6 +10,7 @@ use shared::time::UnixMillis;
 use super::{
     assumptions::Figures,
     atlas::{COUNTRIES, City, Country},
+    lines::{self, Access, Client},
 };
 
 /// A small generator: the same numbers from the same seed, on every machine.
@@ -23,7 +24,13 @@ impl Rng {
         Self(seed)
     }
 
-    fn next(&mut self) -> u64 {
+    /// A generator that follows from the state of this one, which it leaves as it is.
+    pub(super) const fn fork(&self, salt: u64) -> Self {
+        Self(Self(self.0 ^ salt.rotate_left(29)).number() ^ 0x6C69_6E65_7300_0000)
+    }
+
+    /// Any number.
+    pub(super) const fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -33,7 +40,7 @@ impl Rng {
 
     /// From 0 to 1, without 1.
     pub(super) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     pub(super) fn chance(&mut self, share: f64) -> bool {
@@ -96,6 +103,7 @@ pub(super) struct Person {
     main: AgentHash,
     other: AgentHash,
     exits: Vec<Town>,
+    client: Client,
 }
 
 /// Countries of the exits that VPNs offer first.
@@ -103,6 +111,7 @@ const EXITS: [&str; 6] = ["US", "GB", "NL", "DE", "SG", "JP"];
 
 impl Person {
     pub(super) fn new(rng: &mut Rng, home: Town, figures: &Figures) -> Self {
+        let client = Client::new(&mut rng.fork(1), shares(figures), home.country);
         let is_iphone = rng.chance(home.country.iphones);
         let in_app = if is_iphone {
             common(rng, FIRST_OTHER_IPHONE, OTHER_IPHONES)
@@ -129,36 +138,76 @@ impl Person {
                 exits.push(Town { country: home.country, city: &home.country.cities[0] });
             }
         }
-        Self { home, main, other: in_app, exits }
+        Self { home, main, other: in_app, exits, client }
+    }
+
+    /// The same person, in the household of another one.
+    pub(super) fn living_with(mut self, other: &Self) -> Self {
+        self.client = self.client.living_with(&other.client);
+        self
     }
 
     pub(super) fn has_exit(&self) -> bool {
         !self.exits.is_empty()
     }
 
-    /// A scan in a town, as it reaches the service.
-    pub(super) fn scan(&self, rng: &mut Rng, at: i64, there: Town, figures: &Figures) -> Observation {
+    /// A scan in a town, as it reaches the service; `place` names the Wi-Fi of the place where it happens, if its
+    /// visitors share one.
+    pub(super) fn scan(
+        &self,
+        rng: &mut Rng,
+        at: i64,
+        there: Town,
+        place: Option<u64>,
+        figures: &Figures,
+    ) -> Observation {
         let agent = if rng.chance(figures.other_browser) { self.other } else { self.main };
-        let spot = self.spot(rng, there, figures);
-        Observation { at: UnixMillis(at), agent: Some(agent), spot, is_implicit: true, source: Source::Edge }
+        let mut own = rng.fork(2);
+        let is_at_home =
+            there.country.code == self.home.country.code && std::ptr::eq(there.city, self.home.city);
+        let wifi = match place {
+            Some(place) => Access::Place(place),
+            None if !is_at_home => Access::Hotel(there),
+            None if own.chance(figures.wifi_away) => Access::InTown(there),
+            None => Access::Home(there),
+        };
+        let (spot, access) = self.spot(rng, there, wifi, figures);
+        let access = match access {
+            // How it got there does not matter to these places: carrier or Wi-Fi, as others.
+            None if own.chance(figures.cellular) => Access::Carrier(there.country),
+            None => wifi,
+            Some(access) => access,
+        };
+        Observation {
+            at: UnixMillis(at),
+            agent: Some(agent),
+            spot,
+            is_implicit: true,
+            source: Source::Edge,
+            network: Some(self.client.network(&mut own, access, at)),
+            language: self.client.language(&mut own),
+        }
     }
 
-    fn spot(&self, rng: &mut Rng, there: Town, figures: &Figures) -> Spot {
+    /// What is known of the place, and by which network, where the place follows from it.
+    fn spot(&self, rng: &mut Rng, there: Town, wifi: Access, figures: &Figures) -> (Spot, Option<Access>) {
         if rng.chance(figures.sensor) {
-            return by_sensor(rng, there);
+            return (by_sensor(rng, there), None);
         }
         if rng.chance(figures.no_place) {
-            return Spot::NOWHERE;
+            return (Spot::NOWHERE, None);
         }
         if !self.exits.is_empty() && rng.chance(figures.vpn_on) {
             let exit = *rng.pick(&self.exits);
-            return by_address(rng, exit, figures);
+            return (by_address(rng, exit, figures), Some(Access::Vpn(exit)));
         }
-        let mut seen = there;
+        let (mut seen, mut access) = (there, wifi);
         if rng.chance(figures.cellular) {
+            access = Access::Carrier(there.country);
             let is_abroad = there.country.code != self.home.country.code;
             if is_abroad && rng.chance(figures.roaming) {
                 seen = Town { country: self.home.country, city: &self.home.country.cities[0] };
+                access = Access::Carrier(self.home.country);
             } else if rng.chance(figures.cellular_elsewhere) {
                 let is_main = rng.chance(figures.cellular_main);
                 let elsewhere = if is_main { &seen.country.cities[0] } else { rng.pick(seen.country.cities) };
@@ -171,7 +220,19 @@ impl Person {
             let there = country(rng, |_| true);
             seen = Town::of(rng, there);
         }
-        by_address(rng, seen, figures)
+        (by_address(rng, seen, figures), Some(access))
+    }
+}
+
+const fn shares(figures: &Figures) -> lines::Shares {
+    lines::Shares {
+        daily_lines: figures.daily_lines,
+        line_days: figures.line_days,
+        other_network: figures.other_network,
+        nat_lines: figures.nat_lines,
+        kept_language: figures.kept_language,
+        english: figures.english,
+        no_language: figures.no_language,
     }
 }
 

@@ -2,7 +2,7 @@
 //! assessment.
 //!
 //! The first population was there when the rules were tuned, so it cannot show how well they work. This one
-//! shares only the random numbers and the atlas of cities with it. Its parameters are in `facts` (people,
+//! shares only the random numbers, the atlas of cities and the mechanics of networks and languages (`lines`) with it. Its parameters are in `facts` (people,
 //! phones, networks) and `shares` (goods and trade), each with its source, or with the reason why it had to
 //! be assumed.
 

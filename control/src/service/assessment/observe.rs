@@ -82,7 +82,7 @@ pub(super) fn seen(
         return None;
     }
     let (at, agent) = device_of(members, happened);
-    Some(Observation { at, agent, spot, is_implicit, source })
+    Some(Observation { at, agent, spot, is_implicit, source, network: None, language: None })
 }
 
 /// When a stored action happened and which device did it, as the profile takes them.

@@ -114,6 +114,38 @@ pub(super) const MOBILE_WRONG_COUNTRY: Fact = Fact::new(0.006, 0.03);
 /// Share of addresses without any place. Assumed: new or internal ranges.
 pub(super) const NO_PLACE: Fact = Fact::new(0.003, 0.01);
 
+/// Share of home lines with a new address each day.
+///
+/// 20 providers of the world, large German ones among them, reassign addresses after a multiple of 24 hours
+/// ("Reasons Dynamic Addresses Change", Padmanabhan et al., IMC 2016); the share of lines is assumed.
+pub(super) const DAILY_LINES: Fact = Fact::new(0.15, 0.30);
+
+/// Days that other home lines keep an address. Assumed: months, until an outage of power or of the line (same
+/// study).
+pub(super) const LINE_DAYS: Fact = Fact::new(240.0, 60.0);
+
+/// Share of changes of an address that lead into another /24. Almost half lead into another routed prefix (same
+/// study); assumed somewhat more.
+pub(super) const OTHER_NETWORK: Fact = Fact::new(0.55, 0.70);
+
+/// Share of home lines behind the NAT of their provider, whose outer address changes.
+///
+/// 17 to 18 % of providers ("A Multi-perspective Analysis of Carrier-Grade NAT Deployment", Richter et al., IMC
+/// 2016); 4,100 networks in 2018 ("Inferring Carrier-Grade NAT Deployment in the Wild", CAIDA).
+pub(super) const NAT_LINES: Fact = Fact::new(0.17, 0.30);
+
+/// Share of people born abroad whose phone has the language that they brought.
+///
+/// Of the foreign-born in the United States 46 % speak English less than very well (Census Bureau, 2019); the
+/// others are assumed to follow the country.
+pub(super) const KEPT_LANGUAGE: Fact = Fact::new(0.5, 0.3);
+
+/// Share of people in countries with another language whose phone is set to English. Assumed: nobody counts it.
+pub(super) const ENGLISH: Fact = Fact::new(0.05, 0.10);
+
+/// Share of scans without a language. Assumed: a few programs send no such header.
+pub(super) const NO_LANGUAGE: Fact = Fact::new(0.005, 0.02);
+
 /// Share of people who let the page have the place of their phone.
 ///
 /// No grant rates are published; "assume users won't give you their locations" ("Requests the geolocation

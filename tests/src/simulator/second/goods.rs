@@ -165,8 +165,13 @@ impl Story<'_> {
                 self.plan.own(rng, owner, 0, (bought, HORIZON_DAYS), visits);
             }
             Life::Family => {
+                let mut first: Option<Person> = None;
                 for _ in 0..world::count(rng, shares::FAMILY_MEMBERS) {
-                    let member = Person::new(self.rng, mix, home);
+                    let mut member = Person::new(self.rng, mix, home);
+                    if let Some(first) = &first {
+                        member = member.living_with(first);
+                    }
+                    first.get_or_insert_with(|| member.clone());
                     self.owned(member, bought, bought + 600.0);
                 }
             }

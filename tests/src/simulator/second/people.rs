@@ -6,13 +6,19 @@ use std::net::{IpAddr, Ipv4Addr};
 use control::domain::{
     assessment::{
         agent::AgentHash,
+        client::{Language, NetworkHash},
         source::network_of,
         spot::{Precision, Spot},
     },
     location::Coordinates,
 };
 
-use super::super::{Rng, atlas::Country, people::Town};
+use super::super::{
+    Rng,
+    atlas::Country,
+    lines::{self, Access, Client},
+    people::Town,
+};
 use super::{
     Mix, facts, habits,
     phones::{Phone, Program},
@@ -39,7 +45,10 @@ enum Abroad {
 enum Line {
     Home,
     Away,
+    /// In a place with Wi-Fi for its visitors, such as a shop.
+    Place(u64),
     Abroad(Abroad),
+    PlaceAbroad(u64, Abroad),
 }
 
 /// Where somebody is, and how they are connected there.
@@ -73,11 +82,13 @@ pub(super) struct Person {
     moved: Option<(i64, Town)>,
     /// The network at home, as a device.
     network: AgentHash,
+    client: Client,
 }
 
 impl Person {
     /// Somebody as they come, who lives in a town.
     pub(super) fn new(rng: &mut Rng, mix: Mix, home: Town) -> Self {
+        let client = Client::new(&mut rng.fork(1), shares(mix), home.country);
         let mut phones = vec![(i64::MIN, Phone::of(rng, mix, home.country))];
         let mut day = facts::PHONE_YEARS * YEAR_DAYS * rng.unit();
         while day < HORIZON_DAYS {
@@ -105,9 +116,21 @@ impl Person {
             trips: Vec::new(),
             moved: None,
             network: network(rng),
+            client,
         };
         person.travel(rng, mix, facts::TRIPS_ABROAD.of(mix), facts::TRIPS_INLAND.of(mix));
         person
+    }
+
+    /// The same person, in the household of another one.
+    pub(super) fn living_with(mut self, other: &Self) -> Self {
+        self.client = self.client.living_with(&other.client);
+        self
+    }
+
+    /// The language of a scan.
+    pub(super) fn language(&self, rng: &Rng) -> Option<Language> {
+        self.client.language(&mut rng.fork(4))
     }
 
     /// Somebody who has a VPN for certain.
@@ -199,10 +222,13 @@ impl Person {
         }
     }
 
-    /// Their being in a certain town, such as at a shop.
-    pub(super) fn visiting(&self, rng: &mut Rng, mix: Mix, town: Town, at: i64) -> Stay {
+    /// Their being in a place of a certain town, such as at a shop; `item` names what they scan there.
+    pub(super) fn visiting(&self, rng: &mut Rng, mix: Mix, town: Town, at: i64, item: u64) -> Stay {
         let is_abroad = self.home_at(at).country.code != town.country.code;
-        Stay { town, line: if is_abroad { Line::Abroad(way_abroad(rng, mix)) } else { Line::Away } }
+        let place = lines::place(item, town);
+        let line =
+            if is_abroad { Line::PlaceAbroad(place, way_abroad(rng, mix)) } else { Line::Place(place) };
+        Stay { town, line }
     }
 
     /// The device of a visit.
@@ -228,29 +254,66 @@ impl Person {
         }
         let (north, east) = match stay.line {
             Line::Home => self.off,
-            Line::Away | Line::Abroad(_) => ((rng.unit() - 0.5) * 0.1, (rng.unit() - 0.5) * 0.1),
+            Line::Away | Line::Place(_) | Line::Abroad(_) | Line::PlaceAbroad(..) => {
+                ((rng.unit() - 0.5) * 0.1, (rng.unit() - 0.5) * 0.1)
+            }
         };
         let at = Coordinates::new(stay.town.city.latitude + north, stay.town.city.longitude + east)?;
         Some(Spot::of_sensor(at, world::code_of(stay.town.country), Some(stay.town.city.region)))
     }
 
-    /// The place that the address of a scan tells.
-    pub(super) fn by_address(&self, rng: &mut Rng, mix: Mix, stay: Stay, phone: Phone, at: i64) -> Spot {
+    /// The place that the address of a scan tells, and its network.
+    pub(super) fn by_address(
+        &self,
+        rng: &mut Rng,
+        mix: Mix,
+        stay: Stay,
+        phone: Phone,
+        at: i64,
+    ) -> (Spot, NetworkHash) {
+        let mut own = rng.fork(at.cast_unsigned());
+        let (spot, access) = self.seen(rng, mix, stay, phone, at);
+        (spot, self.client.network(&mut own, access, at))
+    }
+
+    fn seen(&self, rng: &mut Rng, mix: Mix, stay: Stay, phone: Phone, at: i64) -> (Spot, Access) {
         if let Some(exit) = self.exit
             && rng.chance(facts::VPN_ON.of(mix))
         {
             let is_misplaced = rng.chance(facts::VPN_MISPLACED.of(mix));
             let told = if is_misplaced { world::destination(rng, exit.country) } else { exit };
-            return city(rng, told);
+            return (city(rng, told), Access::Vpn(exit));
         }
         let home = self.home_at(at);
-        let spot = match stay.line {
-            Line::Home if rng.chance(facts::WIFI_HOME.of(mix)) => fixed(rng, mix, stay.town),
-            Line::Away if rng.chance(facts::WIFI_AWAY.of(mix)) => fixed(rng, mix, stay.town),
-            Line::Home | Line::Away | Line::Abroad(Abroad::LocalCard) => mobile(rng, mix, stay.town),
-            Line::Abroad(Abroad::Wifi) => fixed(rng, mix, stay.town),
-            Line::Abroad(Abroad::Roaming) => mobile(rng, mix, home),
-            Line::Abroad(Abroad::Hub(hub)) => city(rng, hub),
+        let (is_wifi, by_wifi) = match stay.line {
+            Line::Home => (rng.chance(facts::WIFI_HOME.of(mix)), Access::Home(stay.town)),
+            Line::Away => {
+                let is_home = std::ptr::eq(stay.town.city, home.city);
+                let regular =
+                    is_home || self.work.is_some_and(|work| std::ptr::eq(stay.town.city, work.city));
+                let access = if regular { Access::InTown(stay.town) } else { Access::Hotel(stay.town) };
+                (rng.chance(facts::WIFI_AWAY.of(mix)), access)
+            }
+            Line::Place(place) => (rng.chance(facts::WIFI_AWAY.of(mix)), Access::Place(place)),
+            Line::Abroad(Abroad::Wifi) => (true, Access::Hotel(stay.town)),
+            Line::PlaceAbroad(place, Abroad::Wifi) => (true, Access::Place(place)),
+            Line::Abroad(_) | Line::PlaceAbroad(..) => (false, Access::Hotel(stay.town)),
+        };
+        let (spot, access) = match stay.line {
+            _ if is_wifi => (fixed(rng, mix, stay.town), by_wifi),
+            Line::Abroad(Abroad::Roaming) | Line::PlaceAbroad(_, Abroad::Roaming) => {
+                (mobile(rng, mix, home), Access::Carrier(home.country))
+            }
+            Line::Abroad(Abroad::Hub(hub)) | Line::PlaceAbroad(_, Abroad::Hub(hub)) => {
+                (city(rng, hub), Access::Hub(hub))
+            }
+            Line::Home
+            | Line::Away
+            | Line::Place(_)
+            | Line::Abroad(Abroad::LocalCard | Abroad::Wifi)
+            | Line::PlaceAbroad(_, Abroad::LocalCard | Abroad::Wifi) => {
+                (mobile(rng, mix, stay.town), Access::Carrier(stay.town.country))
+            }
         };
         // The relay keeps the country and a rough region: the town that is told is one of the country.
         match spot.country {
@@ -258,10 +321,22 @@ impl Person {
                 let country = world::by_code(&country.to_string());
                 let is_near = country.code == stay.town.country.code && rng.chance(facts::RELAY_NEAR);
                 let told = if is_near { stay.town } else { world::town_in(rng, country) };
-                city(rng, told)
+                (city(rng, told), Access::Relay(country))
             }
-            Some(_) | None => spot,
+            Some(_) | None => (spot, access),
         }
+    }
+}
+
+const fn shares(mix: Mix) -> lines::Shares {
+    lines::Shares {
+        daily_lines: facts::DAILY_LINES.of(mix),
+        line_days: facts::LINE_DAYS.of(mix),
+        other_network: facts::OTHER_NETWORK.of(mix),
+        nat_lines: facts::NAT_LINES.of(mix),
+        kept_language: facts::KEPT_LANGUAGE.of(mix),
+        english: facts::ENGLISH.of(mix),
+        no_language: facts::NO_LANGUAGE.of(mix),
     }
 }
 

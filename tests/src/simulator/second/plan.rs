@@ -9,7 +9,7 @@ use control::domain::{
 };
 use shared::time::UnixMillis;
 
-use super::super::{Case, Kind, Rng, people::Town};
+use super::super::{Case, Kind, Rng, lines, people::Town};
 use super::{
     Mix, facts, habits,
     people::{Person, Stay, YEAR_DAYS, city},
@@ -54,12 +54,14 @@ pub(super) struct Plan {
     people: Vec<Person>,
     visits: Vec<Visit>,
     trade: Vec<Observation>,
+    /// Names the places where the item is scanned.
+    place: u64,
 }
 
 impl Plan {
     /// A plan with what factories and warehouses report.
     pub(super) fn new(rng: &mut Rng, mix: Mix, sold_in: Town) -> Self {
-        let mut plan = Self::default();
+        let mut plan = Self { place: rng.fork(3).number(), ..Self::default() };
         let factory = world::by_code(world::weighted(rng, shares::FACTORIES));
         let factory = world::town_in(rng, factory);
         if rng.chance(shares::FACTORY_SCANS) {
@@ -94,6 +96,8 @@ impl Plan {
             spot,
             is_implicit: false,
             source: Source::Server,
+            network: Some(lines::of_place(lines::place(self.place, town))),
+            language: None,
         });
     }
 
@@ -157,7 +161,7 @@ impl Plan {
         for Visit { at, person, item, shop } in self.visits {
             let who = &self.people[person];
             let stay = match shop {
-                Some(town) => who.visiting(rng, mix, town, at),
+                Some(town) => who.visiting(rng, mix, town, at, self.place),
                 None => who.whereabouts(rng, at),
             };
             happened.push(Happening { at, stay, person, item });
@@ -199,12 +203,17 @@ fn redirect(rng: &mut Rng, mix: Mix, person: &Person, one: &Happening) -> Observ
 fn by_edge(rng: &mut Rng, mix: Mix, person: &Person, one: &Happening, at: i64) -> Observation {
     let phone = person.phone_at(rng, at);
     let years = at / (YEAR_DAYS as i64 * DAY);
+    let (agent, language) = (phone.agent(years), person.language(rng));
+    let is_without_agent = rng.chance(facts::NO_AGENT.of(mix));
+    let (spot, network) = person.by_address(rng, mix, one.stay, phone, at);
     Observation {
         at: UnixMillis(at),
-        agent: if rng.chance(facts::NO_AGENT.of(mix)) { None } else { phone.agent(years) },
-        spot: person.by_address(rng, mix, one.stay, phone, at),
+        agent: agent.filter(|_| !is_without_agent),
+        spot,
         is_implicit: true,
         source: Source::Edge,
+        network: Some(network),
+        language,
     }
 }
 

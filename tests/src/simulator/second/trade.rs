@@ -71,8 +71,13 @@ pub(super) fn diverted(rng: &mut Rng, mix: Mix) -> Option<Case> {
     let owner_town = if rng.chance(habits::BUYER_IN_TOWN) { to } else { world::other_town(rng, to) };
     let is_family = rng.chance(habits::DIVERTED_TO_FAMILY);
     let members = if is_family { world::count(rng, habits::DIVERTED_FAMILY) } else { 1 };
+    let mut first: Option<Person> = None;
     for _ in 0..members {
-        let owner = Person::new(rng, mix, owner_town);
+        let mut owner = Person::new(rng, mix, owner_town);
+        if let Some(first) = &first {
+            owner = owner.living_with(first);
+        }
+        first.get_or_insert_with(|| owner.clone());
         let owner = plan.person(owner);
         let visits = world::at_least_one(rng, shares::OWNER_VISITS.of(mix));
         plan.own(rng, owner, 0, (sold, HORIZON_DAYS.max(sold + 30.0)), visits);

@@ -4,6 +4,7 @@
 //! represented by a profile of the last sessions, so an assessment takes the same time however many there were.
 
 pub mod agent;
+pub mod client;
 pub mod countries;
 pub mod decided;
 pub mod document;

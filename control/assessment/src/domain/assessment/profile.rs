@@ -10,6 +10,7 @@ use shared::time::UnixMillis;
 
 use super::{
     agent::AgentHash,
+    client::{Language, NetworkHash},
     spot::{CountryCode, Point, Precision, Spot},
 };
 use crate::domain::scan_source::Source;
@@ -40,6 +41,10 @@ pub struct Observation {
     /// Who reported it. Of a public scan, the time is that of arrival, the device is the network, and only the
     /// country of the place is known.
     pub source: Source,
+    /// The client's network, if its address is known.
+    pub network: Option<NetworkHash>,
+    /// The client's language, if it sent one.
+    pub language: Option<Language>,
 }
 
 /// Which half hour and which device; later ones are greater.

@@ -29,7 +29,7 @@ prop_compose! {
         is_implicit in any::<bool>(),
     ) -> Observation {
         let source = Source::Edge;
-        Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit, source }
+        Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit, source, network: None, language: None }
     }
 }
 
@@ -91,7 +91,7 @@ proptest! {
     fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let _ = Profile::from_bytes(&bytes, &bytes);
         let mut cut = Profile::of(&[Observation {
-            at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true, source: Source::Edge,
+            at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true, source: Source::Edge, network: None, language: None,
         }]).to_bytes();
         cut.truncate((bytes.len() % cut.len()).max(1));
         prop_assert_eq!(Profile::from_bytes(&cut, b""), Err(InvalidProfile));
@@ -107,6 +107,8 @@ fn a_session_is_one_device_in_half_an_hour() {
         spot: Spot::NOWHERE,
         is_implicit,
         source: Source::Edge,
+        network: None,
+        language: None,
     };
     let scans = [
         seen(0, 1, true),
@@ -132,6 +134,8 @@ fn the_most_accurate_position_counts() {
         spot: spot.clone(),
         is_implicit: false,
         source: Source::Edge,
+        network: None,
+        language: None,
     };
     let profile = Profile::of(&[seen(1, &Spot::NOWHERE), seen(2, &city), seen(9, &sensor), seen(3, &city)]);
     assert_eq!(profile.sessions().map(|(_, one)| one.spot.clone()).collect::<Vec<_>>(), [sensor]);
@@ -145,6 +149,8 @@ fn the_last_sessions_are_kept() {
         spot: Spot::NOWHERE,
         is_implicit: true,
         source: Source::Server,
+        network: None,
+        language: None,
     };
     let profile = Profile::of(&(0..100).map(seen).collect::<Vec<_>>());
     let firsts: Vec<i64> = profile.sessions().map(|(_, one)| one.first.0 / SESSION_MS).collect();
@@ -160,6 +166,8 @@ fn public_scans_evict_no_sessions() {
         spot: Spot::NOWHERE,
         is_implicit: false,
         source,
+        network: None,
+        language: None,
     };
     let own: Vec<Observation> = (0..60).map(|n| seen(n, 1, Source::Edge)).collect();
     let botnet = (0..200).map(|n| seen(100, n + 2, Source::Public));

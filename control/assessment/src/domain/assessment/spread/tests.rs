@@ -30,6 +30,8 @@ fn seen(hours: i64, agent: u64, spot: Spot) -> Observation {
         spot,
         is_implicit: true,
         source: Source::Edge,
+        network: None,
+        language: None,
     }
 }
 
