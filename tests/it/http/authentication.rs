@@ -122,7 +122,7 @@ pub(super) async fn a_result_has_every_member_and_is_an_action(engine: Engine) -
         ("requestUser", json!("u")),
         ("requestUserName", json!("n")),
         ("triggerAction", json!(UNKNOWN)),
-        ("rulesVersion", json!(7)),
+        ("rulesVersion", json!(8)),
     ] {
         assert_eq!(fields[name], expected, "{name}");
     }

@@ -11,8 +11,7 @@ use crate::domain::assessment::{
     profile::{Observation, Profile, SESSIONS_SINCE},
 };
 
-const FIND: &str =
-    "SELECT profile, unverified, rules_version FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
+const FIND: &str = "SELECT profile, unverified, clients, rules_version FROM scan_profiles WHERE account_id = $1 AND thng_id = $2";
 // Rows are inserted before they are locked, so that two that start a profile at once wait for each other.
 const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
     SELECT t.id, t.account_id, ''::bytea, ''::bytea, $2 FROM thngs t WHERE t.id = ANY($1) ORDER BY t.id \
@@ -20,17 +19,18 @@ const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile,
 const SQLITE_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
     SELECT t.id, t.account_id, x'', x'', $2 FROM thngs t WHERE t.id IN (SELECT value FROM json_each($1)) \
     ON CONFLICT (thng_id) DO NOTHING";
-const PG_LOCK: &str = "SELECT thng_id, profile, unverified, rules_version FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
-const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified, rules_version FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
+const PG_LOCK: &str = "SELECT thng_id, profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
+const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
 const PG_LOCK_ONE: &str =
-    "SELECT profile, unverified, rules_version FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
+    "SELECT profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
 // A transaction that writes is the only one.
 const SQLITE_LOCK_ONE: &str =
-    "SELECT profile, unverified, rules_version FROM scan_profiles WHERE thng_id = $1";
-const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile, unverified = t.unverified, rules_version = $4 \
-    FROM UNNEST($1::text[], $2::bytea[], $3::bytea[]) AS t (thng_id, profile, unverified) WHERE scan_profiles.thng_id = t.thng_id";
-const SQLITE_WRITE: &str =
-    "UPDATE scan_profiles SET profile = $2, unverified = $3, rules_version = $4 WHERE thng_id = $1";
+    "SELECT profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id = $1";
+const PG_WRITE: &str = "UPDATE scan_profiles SET profile = t.profile, unverified = t.unverified, clients = t.clients, \
+    rules_version = $5 FROM UNNEST($1::text[], $2::bytea[], $3::bytea[], $4::bytea[]) \
+    AS t (thng_id, profile, unverified, clients) WHERE scan_profiles.thng_id = t.thng_id";
+const SQLITE_WRITE: &str = "UPDATE scan_profiles SET profile = $2, unverified = $3, clients = $4, rules_version = $5 \
+    WHERE thng_id = $1";
 // By the index of versions: there are millions of current ones.
 const PG_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
     WHERE (rules_version IS NULL OR rules_version < $2) AND thng_id > $1 ORDER BY thng_id LIMIT $3";
@@ -48,14 +48,15 @@ pub struct Stored {
     pub is_outdated: bool,
 }
 
-/// Sessions, those of public keys, and the version of the rules that made them.
-type Row = (Vec<u8>, Option<Vec<u8>>, Option<i32>);
+/// Sessions, those of public keys, networks and languages, and the version of the rules that made them.
+type Row = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<i32>);
 
 /// A [`Row`] after the id of its Thng.
-type Named = (String, Vec<u8>, Option<Vec<u8>>, Option<i32>);
+type Named = (String, Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<i32>);
 
-fn read((bytes, unverified, _): &Row, thng: &str) -> Result<Profile, StoreError> {
-    Profile::from_bytes(bytes, unverified.as_deref().unwrap_or_default())
+fn read((bytes, unverified, clients, _): &Row, thng: &str) -> Result<Profile, StoreError> {
+    let optional = |bytes: &Option<Vec<u8>>| bytes.clone().unwrap_or_default();
+    Profile::from_bytes(bytes, &optional(unverified), &optional(clients))
         .map_err(|error| StoreError::Row(format!("profile of {thng}: {error}")))
 }
 
@@ -70,7 +71,7 @@ pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<S
 }
 
 fn stored(row: &Row, thng: &str) -> Result<Stored, StoreError> {
-    Ok(Stored { profile: read(row, thng)?, is_outdated: is_outdated(row.2) })
+    Ok(Stored { profile: read(row, thng)?, is_outdated: is_outdated(row.3) })
 }
 
 /// The version of the rules since which sessions and points are as now, as stored.
@@ -143,18 +144,18 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
         }
     };
     let (mut changed, mut outdated) = (Vec::new(), Vec::new());
-    for (thng, bytes, unverified, version) in rows {
+    for (thng, bytes, unverified, clients, version) in rows {
         if is_outdated(version) {
             outdated.push(parse("thng_id", &thng)?);
             continue;
         }
-        let before = (bytes, unverified, version);
+        let before = (bytes, unverified, clients, version);
         let mut profile = read(&before, &thng)?;
         for seen in of_thngs.get(&thng).into_iter().flatten() {
             profile.add(seen);
         }
         let after = bytes_of(&profile);
-        if after.0 != before.0 || Some(&after.1) != before.1.as_ref() {
+        if (&after.0, Some(&after.1), Some(&after.2)) != (&before.0, before.1.as_ref(), before.2.as_ref()) {
             changed.push((thng, after));
         }
     }
@@ -167,32 +168,39 @@ pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile) -> Result<(), Sto
     write(tx, vec![(thng.to_string(), bytes_of(profile))]).await
 }
 
-/// Sessions, and those of public keys.
-type Bytes = (Vec<u8>, Vec<u8>);
+/// Sessions, those of public keys, networks and languages.
+type Bytes = (Vec<u8>, Vec<u8>, Vec<u8>);
 
 fn bytes_of(profile: &Profile) -> Bytes {
-    (profile.to_bytes(), profile.unverified_to_bytes())
+    (profile.to_bytes(), profile.unverified_to_bytes(), profile.clients_to_bytes())
 }
 
 async fn write(tx: &mut Tx, changed: Vec<(String, Bytes)>) -> Result<(), StoreError> {
     match tx.raw() {
         Raw::Pg(c) => {
-            let (ids, bytes): (Vec<String>, Vec<Bytes>) = changed.into_iter().unzip();
-            let (profiles, unverified): (Vec<Vec<u8>>, Vec<Vec<u8>>) = bytes.into_iter().unzip();
+            let (mut ids, mut profiles) = (Vec::new(), Vec::new());
+            let (mut unverified, mut clients) = (Vec::new(), Vec::new());
+            for (thng, bytes) in changed {
+                ids.push(thng);
+                profiles.push(bytes.0);
+                unverified.push(bytes.1);
+                clients.push(bytes.2);
+            }
             // Planned each time, because a plan for a small table reads all of a large one.
             sqlx::query(PG_WRITE)
                 .persistent(false)
                 .bind(ids)
                 .bind(profiles)
                 .bind(unverified)
+                .bind(clients)
                 .bind(VERSION)
                 .execute(c)
                 .await?;
         }
         Raw::Sqlite(c) => {
-            for (thng, (profile, unverified)) in changed {
-                let query = sqlx::query(SQLITE_WRITE).bind(thng).bind(profile).bind(unverified).bind(VERSION);
-                query.execute(&mut *c).await?;
+            for (thng, (profile, unverified, clients)) in changed {
+                let query = sqlx::query(SQLITE_WRITE).bind(thng).bind(profile).bind(unverified);
+                query.bind(clients).bind(VERSION).execute(&mut *c).await?;
             }
         }
     }

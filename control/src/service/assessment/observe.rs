@@ -13,8 +13,14 @@ use crate::{
     domain::{
         action_names::TriggerType,
         assessment::{
-            agent::AgentHash, document::Context, locate, profile::Observation, settings::Settings,
-            source::network_of, spot::Spot,
+            agent::AgentHash,
+            client::{Language, NetworkHash},
+            document::Context,
+            locate,
+            profile::Observation,
+            settings::Settings,
+            source::network_of,
+            spot::Spot,
         },
         location::Coordinates,
         scan_source::Source,
@@ -82,7 +88,15 @@ pub(super) fn seen(
         return None;
     }
     let (at, agent) = device_of(members, happened);
-    Some(Observation { at, agent, spot, is_implicit, source, network: None, language: None })
+    Some(Observation {
+        at,
+        agent,
+        spot,
+        is_implicit,
+        source,
+        network: ip.map(NetworkHash::of),
+        language: language_of(members),
+    })
 }
 
 /// When a stored action happened and which device did it, as the profile takes them.
@@ -108,6 +122,11 @@ pub(super) fn network_of_scan(members: &Map<String, Value>) -> (Option<AgentHash
 /// The address that a stored action came from, where it was kept.
 pub(super) fn address_of(members: &Map<String, Value>) -> Option<IpAddr> {
     members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok())
+}
+
+/// The language that the client of a stored action sent, where it was kept.
+fn language_of(members: &Map<String, Value>) -> Option<Language> {
+    members.get("context").and_then(|context| Language::of_tag(context.get("language")?.as_str()?))
 }
 
 /// Whether it is a customer's scan: the action was stored by an edge, an application or its user. Actions of

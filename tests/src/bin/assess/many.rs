@@ -156,8 +156,8 @@ const THNGS: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, c
 const IDENTIFIERS: &str = "INSERT INTO identifiers (account_id, kind, key, value, resource_id) \
     SELECT account_id, kind, key, value || '-' || n, left(resource_id, 14) || lpad(n::text, 10, '0') \
     FROM identifiers, generate_series($2::bigint, $3::bigint) n WHERE resource_id = $1";
-const PROFILES: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
-    SELECT left(thng_id, 14) || lpad(n::text, 10, '0'), account_id, profile, unverified, rules_version \
+const PROFILES: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, clients, rules_version) \
+    SELECT left(thng_id, 14) || lpad(n::text, 10, '0'), account_id, profile, unverified, clients, rules_version \
     FROM scan_profiles, generate_series($2::bigint, $3::bigint) n WHERE thng_id = $1";
 // In order of time, as scans come.
 const ACTIONS: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, \

@@ -63,7 +63,9 @@ use crate::domain::{action_names::TriggerType, scan_source::Source};
 ///
 /// 7: a confirmed diversion is negative also where the code is copied; points for pairs of a device and a region, where
 /// no region has most of the sessions.
-pub const RULES_VERSION: u32 = 7;
+///
+/// 8: sessions have the network and the language of their scans.
+pub const RULES_VERSION: u32 = 8;
 
 /// All facts of an assessment.
 #[derive(Debug, Clone, Copy)]

@@ -171,6 +171,6 @@ mod tests {
             assert_eq!(JudgedScan::from(read), scan, "{text}");
         }
         let least = serde_json::to_string(&StoredScan::from(&JudgedScan::at(UnixMillis(7)))).unwrap();
-        assert_eq!(least, r#"{"kind":"scans","at":7,"rulesVersion":7,"points":0}"#);
+        assert_eq!(least, r#"{"kind":"scans","at":7,"rulesVersion":8,"points":0}"#);
     }
 }

@@ -27,9 +27,12 @@ prop_compose! {
         agent in prop::option::of(1..6_u64),
         spot in spots(),
         is_implicit in any::<bool>(),
+        network in prop::option::of(0..5_u16),
+        language in prop::option::of(prop::sample::select(vec!["de", "en-GB", "gsw"])),
     ) -> Observation {
         let source = Source::Edge;
-        Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit, source, network: None, language: None }
+        let (network, language) = (network.map(NetworkHash), language.and_then(Language::of_tag));
+        Observation { at: UnixMillis(at), agent: agent.map(AgentHash), spot, is_implicit, source, network, language }
     }
 }
 
@@ -39,6 +42,11 @@ prop_compose! {
         let source = if is_public { Source::Public } else { seen.source };
         Observation { source, ..seen }
     }
+}
+
+fn read(profile: &Profile) -> Profile {
+    let (sessions, unverified) = (profile.to_bytes(), profile.unverified_to_bytes());
+    Profile::from_bytes(&sessions, &unverified, &profile.clients_to_bytes()).unwrap()
 }
 
 proptest! {
@@ -61,11 +69,11 @@ proptest! {
         // Through the store after each scan, as the intake does, and in one go.
         let mut kept = Profile::default();
         for seen in &scans {
-            kept = Profile::from_bytes(&kept.to_bytes(), &kept.unverified_to_bytes()).unwrap();
+            kept = read(&kept);
             kept.add(seen);
         }
         prop_assert_eq!(&kept, &Profile::of(&scans));
-        let size = kept.to_bytes().len() + kept.unverified_to_bytes().len();
+        let size = kept.to_bytes().len() + kept.unverified_to_bytes().len() + kept.clients_to_bytes().len();
         prop_assert!(kept.len() <= MAX_SESSIONS && kept.unverified().count() <= MAX_UNVERIFIED);
         prop_assert!(size <= 3_584, "{size}");
     }
@@ -89,13 +97,20 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        let _ = Profile::from_bytes(&bytes, &bytes);
+        let _ = Profile::from_bytes(&bytes, &bytes, &bytes);
+        let known = Observation {
+            at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true, source: Source::Edge,
+            network: Some(NetworkHash(7)), language: Language::of_tag("de"),
+        };
+        let mut clients = Profile::of(&[known]).clients_to_bytes();
+        clients.truncate((bytes.len() % clients.len()).max(1));
+        prop_assert_eq!(Profile::from_bytes(b"", b"", &clients), Err(InvalidProfile));
         let mut cut = Profile::of(&[Observation {
             at: UnixMillis(1), agent: None, spot: Spot::NOWHERE, is_implicit: true, source: Source::Edge, network: None, language: None,
         }]).to_bytes();
         cut.truncate((bytes.len() % cut.len()).max(1));
-        prop_assert_eq!(Profile::from_bytes(&cut, b""), Err(InvalidProfile));
-        prop_assert_eq!(Profile::from_bytes(b"", &cut), Err(InvalidProfile));
+        prop_assert_eq!(Profile::from_bytes(&cut, b"", b""), Err(InvalidProfile));
+        prop_assert_eq!(Profile::from_bytes(b"", &cut, b""), Err(InvalidProfile));
     }
 }
 
@@ -175,4 +190,88 @@ fn public_scans_evict_no_sessions() {
     assert_eq!(profile.to_bytes(), Profile::of(&own).to_bytes());
     assert_eq!((profile.len(), profile.unverified().count()), (60, MAX_UNVERIFIED));
     assert!(profile.unverified().all(|(_, session)| session.implicit == 1), "scans of each type count");
+}
+
+/// What networks and languages take is little: three bytes for most sessions.
+#[test]
+fn networks_and_languages_are_kept_and_are_small() {
+    let seen = |n: i64, network: u16, tag: &str| Observation {
+        at: UnixMillis(n * SESSION_MS),
+        agent: Some(AgentHash(1)),
+        spot: Spot::NOWHERE,
+        is_implicit: true,
+        source: Source::Edge,
+        network: Some(NetworkHash(network)),
+        language: Language::of_tag(tag),
+    };
+    let tags = ["de-CH", "en", "fr", "pt-BR", "gsw", ""];
+    let scans: Vec<Observation> = (0..70).map(|n| seen(n, n as u16, tags[n as usize % tags.len()])).collect();
+    let profile = Profile::of(&scans);
+    assert_eq!(read(&profile), profile);
+    let size = profile.clients_to_bytes().len();
+    assert!(size <= 3 + 5 * 3 + MAX_SESSIONS * 3, "{size}");
+    assert!(profile.to_bytes().len() + size < 3_000);
+    let told: Vec<_> = profile.sessions().map(|(_, one)| (one.network, one.language)).collect();
+    let expected: Vec<_> = scans[6..].iter().map(|one| (one.network, one.language)).collect();
+    assert_eq!(told, expected);
+}
+
+/// In half an hour one device may have two networks, and two phones may have one user agent.
+#[test]
+fn of_several_networks_and_languages_the_least_is_kept() {
+    let seen = |at, network: Option<u16>, tag| Observation {
+        at: UnixMillis(at),
+        agent: None,
+        spot: Spot::NOWHERE,
+        is_implicit: true,
+        source: Source::Server,
+        network: network.map(NetworkHash),
+        language: Language::of_tag(tag),
+    };
+    let of = |scans: &[Observation]| {
+        let profile = Profile::of(scans);
+        profile.sessions().map(|(_, one)| (one.network.map(|one| one.0), one.language)).collect::<Vec<_>>()
+    };
+    let language = Language::of_tag("de");
+    assert_eq!(of(&[seen(1, Some(9), "it"), seen(2, Some(3), "de")]), [(Some(3), language)]);
+    assert_eq!(of(&[seen(1, None, ""), seen(2, Some(3), "de")]), [(Some(3), language)]);
+    assert_eq!(of(&[seen(1, None, "")]), [(None, None)]);
+}
+
+/// Rows of releases that know neither networks nor languages, before an upgrade and beside one.
+#[test]
+fn profiles_of_the_release_before_are_read() {
+    let seen = |at| Observation {
+        at: UnixMillis(at),
+        agent: Some(AgentHash(1)),
+        spot: Spot::NOWHERE,
+        is_implicit: true,
+        source: Source::Edge,
+        network: Some(NetworkHash(7)),
+        language: Language::of_tag("de"),
+    };
+    let (one, two) = (Profile::of(&[seen(1)]), Profile::of(&[seen(1), seen(SESSION_MS)]));
+    // The only session: 1 ms after the epoch, by device 1, one redirect, nowhere.
+    let stored = [&[1, 0, 1, 0][..], &1_u64.to_be_bytes(), &[2, 0, 0, 1], &[0, 0, 0, 0]].concat();
+    assert_eq!(one.to_bytes(), stored, "sessions are stored as before");
+    let without = Profile::from_bytes(&stored, b"", b"").unwrap();
+    assert!(without.sessions().all(|(_, one)| one.network.is_none() && one.language.is_none()));
+    let changed = Profile::from_bytes(&two.to_bytes(), b"", &one.clients_to_bytes()).unwrap();
+    assert!(changed.len() == 2 && changed.sessions().all(|(_, one)| one.network.is_none()));
+}
+
+#[test]
+fn of_public_scans_no_network_or_language_is_kept() {
+    let seen = Observation {
+        at: UnixMillis(1),
+        agent: Some(AgentHash(1)),
+        spot: Spot::NOWHERE,
+        is_implicit: false,
+        source: Source::Public,
+        network: Some(NetworkHash(7)),
+        language: Language::of_tag("de"),
+    };
+    let profile = Profile::of(&[seen]);
+    assert!(profile.clients_to_bytes().is_empty());
+    assert!(profile.with_unverified().sessions().all(|(_, one)| one.network.is_none()));
 }
