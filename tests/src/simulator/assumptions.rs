@@ -63,6 +63,7 @@ assumptions! {
     // Languages.
     kept_language 0.50 0.35 "people born abroad whose phone has the language they brought: half of the foreign-born in the United States speak English less than very well (Census Bureau, 2019)"
     english 0.05 0.10 "people in countries with another language whose phone is set to English: no source counts them"
+    other_language 0.10 0.20 "people whose second program is set to another language than the first: no source; a program in English on a phone that is not"
     no_language 0.005 0.02 "scans without a language: programs that send no such header"
     // Devices.
     iphone_safari 0.85 0.90 "iPhones that scan with Safari, which tells no model: all are one device to us; the camera opens it"

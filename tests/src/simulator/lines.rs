@@ -33,6 +33,8 @@ pub(super) struct Shares {
     pub kept_language: f64,
     /// Of people in countries with another language, with a phone in English.
     pub english: f64,
+    /// Of people, with a second device or program in another language.
+    pub other_language: f64,
     /// Of scans, without a language.
     pub no_language: f64,
 }
@@ -99,6 +101,8 @@ pub(super) struct Client {
     carrier: u64,
     shares: Shares,
     language: Option<Language>,
+    /// That of the second device or program.
+    second_language: Option<Language>,
 }
 
 impl Client {
@@ -111,7 +115,12 @@ impl Client {
         let drawn = rng.unit();
         let carrier = carriers.take_while(|below| *below <= drawn).count() as u64;
         let language = Language::of_tag(languages::spoken(rng, shares, country));
-        Self { household: rng.number(), own: rng.number(), carrier, shares, language }
+        let (household, own) = (rng.number(), rng.number());
+        // English, or what somebody of the country has by chance.
+        let is_other = rng.chance(shares.other_language);
+        let other = if rng.chance(0.5) { "en" } else { languages::spoken(rng, shares, country) };
+        let second_language = if is_other { Language::of_tag(other) } else { language };
+        Self { household, own, carrier, shares, language, second_language }
     }
 
     /// The same person, in the household of another one.
@@ -120,9 +129,10 @@ impl Client {
         self
     }
 
-    /// The language of a scan.
-    pub(super) fn language(&self, rng: &mut Rng) -> Option<Language> {
-        self.language.filter(|_| !rng.chance(self.shares.no_language))
+    /// The language of a scan by the first or the second device.
+    pub(super) fn language(&self, rng: &mut Rng, is_second: bool) -> Option<Language> {
+        let own = if is_second { self.second_language } else { self.language };
+        own.filter(|_| !rng.chance(self.shares.no_language))
     }
 
     /// The network of a scan.

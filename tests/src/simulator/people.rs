@@ -161,7 +161,8 @@ impl Person {
         place: Option<u64>,
         figures: &Figures,
     ) -> Observation {
-        let agent = if rng.chance(figures.other_browser) { self.other } else { self.main };
+        let is_other = rng.chance(figures.other_browser);
+        let agent = if is_other { self.other } else { self.main };
         let mut own = rng.fork(2);
         let is_at_home =
             there.country.code == self.home.country.code && std::ptr::eq(there.city, self.home.city);
@@ -185,7 +186,7 @@ impl Person {
             is_implicit: true,
             source: Source::Edge,
             network: Some(self.client.network(&mut own, access, at)),
-            language: self.client.language(&mut own),
+            language: self.client.language(&mut own, is_other),
         }
     }
 
@@ -232,6 +233,7 @@ const fn shares(figures: &Figures) -> lines::Shares {
         nat_lines: figures.nat_lines,
         kept_language: figures.kept_language,
         english: figures.english,
+        other_language: figures.other_language,
         no_language: figures.no_language,
     }
 }

@@ -143,6 +143,10 @@ pub(super) const KEPT_LANGUAGE: Fact = Fact::new(0.5, 0.3);
 /// Share of people in countries with another language whose phone is set to English. Assumed: nobody counts it.
 pub(super) const ENGLISH: Fact = Fact::new(0.05, 0.10);
 
+/// Share of people whose second device is set to another language than the first. Assumed: a computer of the
+/// employer, a tablet in English.
+pub(super) const OTHER_LANGUAGE: Fact = Fact::new(0.10, 0.20);
+
 /// Share of scans without a language. Assumed: a few programs send no such header.
 pub(super) const NO_LANGUAGE: Fact = Fact::new(0.005, 0.02);
 

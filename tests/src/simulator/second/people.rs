@@ -128,9 +128,9 @@ impl Person {
         self
     }
 
-    /// The language of a scan.
-    pub(super) fn language(&self, rng: &Rng) -> Option<Language> {
-        self.client.language(&mut rng.fork(4))
+    /// The language of a scan with a device.
+    pub(super) fn language(&self, rng: &Rng, phone: Phone) -> Option<Language> {
+        self.client.language(&mut rng.fork(4), self.second == Some(phone))
     }
 
     /// Somebody who has a VPN for certain.
@@ -336,6 +336,7 @@ const fn shares(mix: Mix) -> lines::Shares {
         nat_lines: facts::NAT_LINES.of(mix),
         kept_language: facts::KEPT_LANGUAGE.of(mix),
         english: facts::ENGLISH.of(mix),
+        other_language: facts::OTHER_LANGUAGE.of(mix),
         no_language: facts::NO_LANGUAGE.of(mix),
     }
 }

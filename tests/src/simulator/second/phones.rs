@@ -25,7 +25,7 @@ pub(super) enum Program {
 }
 
 /// A device that scans.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Phone {
     pub program: Program,
     pub model: &'static str,

@@ -203,7 +203,7 @@ fn redirect(rng: &mut Rng, mix: Mix, person: &Person, one: &Happening) -> Observ
 fn by_edge(rng: &mut Rng, mix: Mix, person: &Person, one: &Happening, at: i64) -> Observation {
     let phone = person.phone_at(rng, at);
     let years = at / (YEAR_DAYS as i64 * DAY);
-    let (agent, language) = (phone.agent(years), person.language(rng));
+    let (agent, language) = (phone.agent(years), person.language(rng, phone));
     let is_without_agent = rng.chance(facts::NO_AGENT.of(mix));
     let (spot, network) = person.by_address(rng, mix, one.stay, phone, at);
     Observation {
