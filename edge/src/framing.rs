@@ -2,7 +2,7 @@
 
 use http::{
     HeaderMap, HeaderValue, Request, Version,
-    header::{ACCEPT, AUTHORIZATION, HOST, REFERER, TRANSFER_ENCODING, USER_AGENT},
+    header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HOST, REFERER, TRANSFER_ENCODING, USER_AGENT},
 };
 
 use crate::config::Limits;
@@ -21,6 +21,8 @@ pub(crate) struct Sent<'a> {
     pub(crate) agent: Option<&'a HeaderValue>,
     /// `Referer`.
     pub(crate) referer: Option<&'a HeaderValue>,
+    /// `Accept-Language`.
+    pub(crate) language: Option<&'a HeaderValue>,
     /// Whether there is `Authorization`.
     pub(crate) has_authorization: bool,
     has_two_keys: bool,
@@ -38,6 +40,8 @@ impl<'a> Sent<'a> {
                 sent.agent.get_or_insert(value);
             } else if *name == ACCEPT {
                 sent.accept.get_or_insert(value);
+            } else if *name == ACCEPT_LANGUAGE {
+                sent.language.get_or_insert(value);
             } else if *name == REFERER {
                 sent.referer.get_or_insert(value);
             } else if *name == AUTHORIZATION {

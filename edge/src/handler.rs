@@ -1,7 +1,6 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
 use std::{
-    borrow::Cow,
     mem::take,
     sync::{
         Arc,
@@ -11,21 +10,19 @@ use std::{
 };
 
 use http::{
-    HeaderName, HeaderValue, Method, Request, Response, Uri, Version,
+    HeaderName, HeaderValue, Method, Request, Response, Version,
     header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
 use qr::Ecl;
 use serde_json::json;
 use shared::{
-    access_token::{url_without_access_token, without_access_token},
     client_address::PROXY_HEADERS,
     negotiate::Representation,
     problem::Code,
     redirect::RedirectKey,
     short_url::ShortDomain,
     time::{Clock, UnixMillis},
-    wire::scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, cut},
 };
 use tokio::task::yield_now;
 
@@ -44,7 +41,7 @@ use crate::{
     response::{self, Body, Errors, Unknown},
     route::{self, Ask, Route},
     rules::{EdgeRule, RequestFacts, Sources},
-    scans::{Fired, Recorder, Scan},
+    scans::{Asked, Fired, Recorder},
     sync::SyncStatus,
 };
 
@@ -384,7 +381,8 @@ impl<B: Backing> App<B> {
         if *request.method() == Method::GET {
             let fired = led.rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
             let at = led.at.unwrap_or_else(|| self.clock.now());
-            self.recorder.record(scan(client, request.uri(), sent, domain, led.key, at, fired));
+            let asked = Asked { client, uri: request.uri(), sent, domain, key: led.key };
+            self.recorder.record(asked.scan(at, fired));
         }
         location
     }
@@ -398,48 +396,6 @@ impl<B: Backing> App<B> {
     fn errors<'a>(&'a self, accept: Option<&'a HeaderValue>) -> Errors<'a> {
         Errors { docs_url: &self.config.docs_url, accept }
     }
-}
-
-fn scan(
-    client: Client,
-    uri: &Uri,
-    sent: &Sent<'_>,
-    domain: &ShortDomain,
-    key: KeyRef<'_>,
-    at: UnixMillis,
-    fired: Option<Box<Fired>>,
-) -> Scan {
-    let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
-    let (agent, referer) = (text(sent.agent), text(sent.referer));
-    let referer = url_without_access_token(&referer);
-    let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
-    let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
-    let url_length = (length + query_length).min(MAX_ENTRY_URL);
-    let key_length = key.domain.len() + key.folded.len();
-    let mut texts = String::with_capacity(key_length + url_length + agent.len() + referer.len());
-    // Texts of at most 960 bytes in all.
-    let end = |texts: &String| u16::try_from(texts.len()).unwrap_or_default();
-    texts.push_str(key.domain);
-    let folded_at = end(&texts);
-    texts.push_str(key.folded);
-    let url_at = end(&texts);
-    for part in parts.into_iter().chain(query.as_deref().into_iter().flat_map(|query| ["?", query])) {
-        texts.push_str(cut(part, (key_length + MAX_ENTRY_URL).saturating_sub(texts.len())));
-    }
-    let agent_at = end(&texts);
-    texts.push_str(agent);
-    let cuts = [folded_at, url_at, agent_at, end(&texts)];
-    texts.push_str(referer);
-    Scan { at, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
-}
-
-/// A header as text; invalid bytes are replaced.
-fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
-    let bytes = value.map(HeaderValue::as_bytes).unwrap_or_default();
-    // Several times as fast as the lossy conversion for valid text.
-    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// The record as JSON, without `hits` and `scopes`, which only control knows.

@@ -2,6 +2,7 @@
 //!
 //! The request path only pushes into the ring: no await, no task, no wake-up.
 
+mod asked;
 mod boot;
 mod degrade;
 mod record;
@@ -24,6 +25,7 @@ use http::HeaderValue;
 use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::asked::Asked;
 use crate::{backing::Backing, config::EdgeConfig, error::EdgeError, metrics::Metrics, rules::EdgeRule};
 
 /// Scans that may wait for the writer: at 100,000 redirects a second, 0.65 s of a stalled disk.
@@ -34,10 +36,10 @@ const RING: usize = 65_536;
 pub(crate) struct Scan {
     pub(crate) at: UnixMillis,
     pub(crate) ip: IpAddr,
-    /// Host, folded short id, entry URL, user agent and referer, one behind the other.
+    /// Host, folded short id, entry URL, user agent, referer and language, one behind the other.
     pub(crate) texts: Box<str>,
     /// Where each but the first begins in `texts`; absent ones are empty.
-    pub(crate) cuts: [u16; 4],
+    pub(crate) cuts: [u16; 5],
     /// The rule by which it went, if one fired.
     pub(crate) fired: Option<Box<Fired>>,
 }

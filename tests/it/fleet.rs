@@ -170,8 +170,13 @@ async fn repeated_scans_count_once() -> Result<()> {
     }
     // The same, as the records lie on the disk of an edge.
     let texts = ["tn.gg", "ONE", "https://tn.gg/ONE", tests::product::PHONE, ""];
-    let record =
-        NewRecord { at: UnixMillis(1_760_000_000_000), ip: [192, 0, 2, 1].into(), texts, rule: None };
+    let record = NewRecord {
+        at: UnixMillis(1_760_000_000_000),
+        ip: [192, 0, 2, 1].into(),
+        texts,
+        language: "",
+        rule: None,
+    };
     let frames = |count: usize| {
         let mut frames = Vec::new();
         (0..count).for_each(|_| record.write(&mut frames));

@@ -80,7 +80,7 @@ pub(super) struct ApplicationDocument {
     #[schema(example = json!(["scans", "implicitScans"]))]
     trigger_types: Option<Vec<String>>,
     /// Whether its server may report scans of its customers: with the secret key, `context` of a new action is then
-    /// taken as `{"ipAddress", "userAgent"}` of the customer; false if left out.
+    /// taken as `{"ipAddress", "userAgent", "language"}` of the customer; false if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     reports_context: Option<bool>,
 }

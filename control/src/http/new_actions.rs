@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use shared::{
     access_token::url_without_access_token,
     problem::Code,
-    wire::scan::{MAX_REFERER, MAX_USER_AGENT, cut},
+    wire::scan::{MAX_REFERER, MAX_USER_AGENT, cut, preferred_language},
 };
 use utoipa::ToSchema;
 
@@ -58,9 +58,11 @@ pub(super) struct NewActionDocument {
     /// `position`, or `latitude` and `longitude`, or `place`; that of the client's address if left out.
     #[schema(value_type = Option<Object>, example = json!({"latitude": 51.5, "longitude": -0.1}))]
     location: Option<Map<String, Value>>,
-    /// `ipAddress` and `userAgent` of the customer whose scan a server reports, one of them or both: taken from the
-    /// secret key of an application with `reportsContext`; from all others it is ignored.
-    #[schema(value_type = Option<Object>, example = json!({"ipAddress": "203.0.113.7", "userAgent": "Mozilla/5.0"}))]
+    /// `ipAddress` and `userAgent` of the customer whose scan a server reports, one of them or both, and beside them
+    /// `language`, the first tag of `Accept-Language`: taken from the secret key of an application with
+    /// `reportsContext`; from all others it is ignored.
+    #[schema(value_type = Option<Object>,
+        example = json!({"ipAddress": "203.0.113.7", "userAgent": "Mozilla/5.0", "language": "de-CH"}))]
     context: Option<Map<String, Value>>,
     /// At most 100 labels of 1 to 128 characters.
     tags: Option<Vec<String>>,
@@ -74,6 +76,7 @@ pub(super) struct Sender {
     pub(super) info: RequestInfo,
     user_agent: Option<String>,
     referer: Option<String>,
+    language: Option<String>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Sender {
@@ -89,8 +92,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Sender {
         let user_agent = text(header::USER_AGENT).map(|agent| cut(&agent, MAX_USER_AGENT).to_owned());
         let referer = text(header::REFERER);
         let referer = referer.map(|url| cut(&url_without_access_token(&url), MAX_REFERER).to_owned());
+        let accepted = parts.headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        let language = accepted.and_then(preferred_language).map(str::to_owned);
         let info = RequestInfo::from_request_parts(parts, state).await?;
-        Ok(Self { info, user_agent, referer })
+        Ok(Self { info, user_agent, referer, language })
     }
 }
 
@@ -100,6 +105,7 @@ impl Sender {
             ip: self.info.client,
             user_agent: self.user_agent.as_deref(),
             referer: self.referer.as_deref(),
+            language: self.language.as_deref(),
         }
     }
 }

@@ -440,7 +440,7 @@ impl<L: Link> Session<L> {
     }
 
     pub(super) fn sender(&self) -> Sender<'_> {
-        let origin = Origin { ip: self.ip, user_agent: None, referer: None };
+        let origin = Origin { ip: self.ip, user_agent: None, referer: None, language: None };
         // "No local" came with MQTT 5.
         let connection = (self.version == 5).then_some(self.connection.id.as_str());
         Sender { actor: &self.actor, connection, origin }

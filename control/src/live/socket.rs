@@ -81,7 +81,7 @@ pub async fn serve(
                 while app.limiter.request(&key).is_some_and(|verdict| !verdict.is_allowed) {
                     tokio::time::sleep(TURN).await;
                 }
-                let origin = Origin { ip, user_agent: None, referer: None };
+                let origin = Origin { ip, user_agent: None, referer: None, language: None };
                 let sender = Sender { actor: &actor, connection: None, origin };
                 let is_there = match write(&app, &sender, &topic, &payload).await {
                     Ok(unknown) if unknown.is_empty() => true,

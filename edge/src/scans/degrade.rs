@@ -157,6 +157,7 @@ mod tests {
             ip: std::net::Ipv4Addr::LOCALHOST.into(),
             user_agent: Some(phone.into()),
             referer: None,
+            language: None,
             entry_url: "https://tn.gg/ABC".into(),
             rule: None,
             count: None,

@@ -6,7 +6,7 @@ use super::{Scan, degrade::Sum};
 
 /// Appends the record of a scan to `out`.
 pub(super) fn write(scan: &Scan, out: &mut Vec<u8>) {
-    let mut texts = [""; 5];
+    let mut texts = [""; 6];
     let (mut from, ends) = (0, scan.cuts.map(usize::from).into_iter().chain([scan.texts.len()]));
     for (text, to) in texts.iter_mut().zip(ends) {
         *text = scan.texts.get(from..to).unwrap_or_default();
@@ -19,7 +19,9 @@ pub(super) fn write(scan: &Scan, out: &mut Vec<u8>) {
         // Printable ASCII: a target, and a query that was encoded.
         location: fired.location.to_str().unwrap_or_default(),
     });
-    NewRecord { at: scan.at, ip: scan.ip, texts, rule }.write(out);
+    let [domain, folded, entry_url, agent, referer, language] = texts;
+    let texts = [domain, folded, entry_url, agent, referer];
+    NewRecord { at: scan.at, ip: scan.ip, texts, language, rule }.write(out);
 }
 
 /// Appends a sum to `out`.
@@ -57,12 +59,16 @@ pub(super) mod tests {
     /// A scan of one short id.
     pub(in crate::scans) fn scan(at: i64, entry_url: &str, agent: &str, referer: &str) -> Scan {
         let mut texts = String::new();
-        let cuts = ["tn.gg", "ABC", entry_url, agent].map(|text| {
+        let cuts = ["tn.gg", "ABC", entry_url, agent, referer].map(|text| {
             texts.push_str(text);
             texts.len() as u16
         });
-        texts.push_str(referer);
         Scan { at: UnixMillis(at), ip: [127, 0, 0, 1].into(), texts: texts.into(), cuts, fired: None }
+    }
+
+    /// The same with a language.
+    fn in_language(scan: Scan, language: &str) -> Scan {
+        Scan { texts: format!("{}{language}", scan.texts).into(), ..scan }
     }
 
     /// A redirection of a project.
@@ -100,11 +106,14 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn records_round_trip(at: i64, v6: u128, url in ".{1,80}", agent in ".{0,80}", referer in ".{0,40}") {
+        fn records_round_trip(at: i64, v6: u128, url in ".{1,80}", agent in ".{0,80}", referer in ".{0,40}",
+            language in "[a-zA-Z-]{0,16}") {
             for ip in [IpAddr::V4([10, 0, 0, 1].into()), IpAddr::V6(v6.into())] {
-                let scan = Scan { ip, ..scan(at, &url, &agent, &referer) };
+                let scan = Scan { ip, ..in_language(scan(at, &url, &agent, &referer), &language) };
                 let mut bytes = Vec::new();
                 write(&scan, &mut bytes);
+                // A release that knows no languages reads records without one.
+                prop_assert_eq!(bytes[8], if language.is_empty() { 1 } else { 4 });
                 let read = read(&bytes);
                 prop_assert_eq!(read.at.0, at);
                 prop_assert_eq!(read.ip, ip);
@@ -112,11 +121,13 @@ pub(super) mod tests {
                 prop_assert_eq!(&*read.entry_url, &*url);
                 prop_assert_eq!(read.user_agent.as_deref().unwrap_or_default(), &*agent);
                 prop_assert_eq!(read.referer.as_deref().unwrap_or_default(), &*referer);
+                prop_assert_eq!(read.language.as_deref().unwrap_or_default(), &*language);
             }
         }
 
         #[test]
-        fn records_with_a_rule_round_trip(named: bool, own: bool, name in ".{1,40}", path in "[a-z]{0,2000}") {
+        fn records_with_a_rule_round_trip(named: bool, own: bool, name in ".{1,40}", path in "[a-z]{0,2000}",
+            language in prop::sample::select(vec!["", "de-CH"])) {
             let location = format!("https://example.com/{path}");
             let lists = vec![RuleList {
                 owner: (!own).then(|| Owner { application: APPLICATION.parse().unwrap(), project: PROJECT.parse().unwrap() }),
@@ -130,7 +141,7 @@ pub(super) mod tests {
                 ],
             }];
             let set = rules::read(&AccountRules::new(APPLICATION.parse().unwrap(), lists)).unwrap().unwrap();
-            let mut scan = scan(1, "https://tn.gg/ABC", "", "");
+            let mut scan = in_language(scan(1, "https://tn.gg/ABC", "", ""), language);
             let served = served(PROJECT);
             let (headers, agents) = (http::HeaderMap::new(), Agents::new());
             let sources = Sources { agents: &agents, geo: &NoGeoIp };
@@ -139,7 +150,9 @@ pub(super) mod tests {
             scan.fired = Some(Box::new(Fired { rule, location: location.clone() }));
             let mut bytes = Vec::new();
             write(&scan, &mut bytes);
-            let fired = read(&bytes).rule.unwrap();
+            let read = read(&bytes);
+            prop_assert_eq!(read.language.as_deref().unwrap_or_default(), language);
+            let fired = read.rule.unwrap();
             prop_assert_eq!(fired.application, (!own).then(|| APPLICATION.parse().unwrap()));
             prop_assert_eq!((fired.index, &*fired.redirect_url), (1, location.to_str().unwrap()));
             prop_assert_eq!(fired.name, named.then(|| cut(&name, MAX_NAME).into()));

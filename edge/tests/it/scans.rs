@@ -37,7 +37,8 @@ async fn a_scan_records_request_and_client() {
     control.acked(control.put("ABC", "https://example.com/")).await;
     let headers =
         [("user-agent", "Mozilla/5.0 (iPhone)"), ("referer", "https://shop.example/?access_token=SECRETKEY")];
-    edge.get("/abc?utm=1&access_token=SECRETKEY&x=2", &headers).await;
+    let spoken = [headers[0], headers[1], ("accept-language", "fr;q=0.7, de-CH, de;q=0.9")];
+    edge.get("/abc?utm=1&access_token=SECRETKEY&x=2", &spoken).await;
     edge.get(&format!("/ABC?{}", "y".repeat(1_000)), &[("user-agent", &"u".repeat(1_000))]).await;
     eventually("the scans arrive", || control.scans().len() == 2).await;
     let [first, second] = control.scans().try_into().unwrap();
@@ -48,8 +49,10 @@ async fn a_scan_records_request_and_client() {
     assert_eq!(&*record.entry_url, "https://tn.gg/abc?utm=1&x=2");
     assert_eq!(record.user_agent.as_deref(), Some(headers[0].1));
     assert_eq!(record.referer.as_deref(), Some("https://shop.example/"));
+    assert_eq!(record.language.as_deref(), Some("de-CH"));
     let record = second.2;
     assert_eq!((record.entry_url.len(), record.user_agent.unwrap().len(), record.referer), (256, 256, None));
+    assert_eq!(record.language, None);
     edge.stop().await;
 }
 

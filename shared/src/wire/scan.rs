@@ -12,6 +12,8 @@ pub const MAX_USER_AGENT: usize = 256;
 pub const MAX_REFERER: usize = 128;
 /// Longest entry URL kept, in bytes: host, short id and the start of the query.
 pub const MAX_ENTRY_URL: usize = 256;
+/// Longest language tag kept, in bytes; those of browsers have 2 to 10.
+pub const MAX_LANGUAGE: usize = 16;
 
 /// One redirect as an edge saw it.
 ///
@@ -34,6 +36,9 @@ pub struct ScanRecord {
     /// `Referer`, if sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub referer: Option<Box<str>>,
+    /// The language that the client prefers, of `Accept-Language`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Box<str>>,
     /// The short URL as requested, without `access_token`.
     pub entry_url: Box<str>,
     /// The rule by which the redirect went, if one fired.
@@ -150,8 +155,103 @@ pub fn is_bot(user_agent: &str) -> bool {
     BOT_WORDS.iter().any(|word| lower.contains(word))
 }
 
+/// The language that an `Accept-Language` prefers: the tag with the highest weight, of several the first one.
+///
+/// Tags of other than letters, digits and hyphens are passed over, and of long ones the subtags are kept that fit into
+/// [`MAX_LANGUAGE`].
+#[must_use]
+pub fn preferred_language(accepted: &str) -> Option<&str> {
+    // Browsers write the preferred one first and without a weight: one pass over its letters.
+    let end = accepted.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'-');
+    let first = &accepted[..end.unwrap_or(accepted.len())];
+    let is_alone = end.is_none_or(|end| accepted.as_bytes().get(end) == Some(&b','));
+    if is_alone && first.len() <= MAX_LANGUAGE && first.starts_with(|first: char| first.is_ascii_alphabetic())
+    {
+        return Some(first);
+    }
+    let mut best: Option<(&str, u16)> = None;
+    for item in accepted.split(',') {
+        let (tag, weight) = item.split_once(';').map_or((item, 1_000), |(tag, of)| (tag, weight(of)));
+        let tag = tag.trim_ascii();
+        if !is_language(tag) || best.is_some_and(|(_, most)| most >= weight) || weight == 0 {
+            continue;
+        }
+        best = Some((tag, weight));
+        // None has more: browsers write it first.
+        if weight == 1_000 {
+            break;
+        }
+    }
+    let (tag, _) = best?;
+    let fits = |tag: &&str| tag.len() <= MAX_LANGUAGE;
+    let shorter = tag.char_indices().rev().filter(|(_, letter)| *letter == '-').map(|(at, _)| &tag[..at]);
+    Some(tag).filter(fits).or_else(|| shorter.into_iter().find(fits))
+}
+
+/// Whether a text can be a language tag: letters, digits and hyphens, and a letter first.
+#[must_use]
+pub fn is_language(tag: &str) -> bool {
+    tag.starts_with(|first: char| first.is_ascii_alphabetic())
+        && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// The weight of `q=0.8` in thousandths; one that is malformed counts as none (RFC 9110, 12.4.2).
+fn weight(parameter: &str) -> u16 {
+    let Some(text) = parameter.trim_ascii().strip_prefix(['q', 'Q']).and_then(|text| text.strip_prefix('='))
+    else {
+        return 0;
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+    match whole {
+        "1" if is_number => 1_000,
+        "0" if is_number => format!("{part:0<3}").parse().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
 /// Cuts a text to at most `max` bytes at a character boundary.
 #[must_use]
 pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preferred_language_is_that_of_the_highest_weight() {
+        for (accepted, expected) in [
+            ("de", Some("de")),
+            ("en-GB,en;q=0.9", Some("en-GB")),
+            ("en;q=0.5, de-CH ; q=0.8, fr;q=0.8", Some("de-CH")),
+            ("*;q=0.5,pt-BR;q=0.1", Some("pt-BR")),
+            ("fr;q=0.9,*", Some("fr")),
+            ("fr;q=0.900,it;q=1.0", Some("it")),
+            ("fr;q=0,it;q=0.001", Some("it")),
+            ("fr;q=2,it;q=x,es;level=1", None),
+            ("zh-Hant-TW", Some("zh-Hant-TW")),
+            ("de-CH-x-phonebk-more", Some("de-CH-x-phonebk")),
+            ("abcdefghijklmnopqrstuvw", None),
+            ("d\u{e9},x y,<script>,-de,1de", None),
+            ("", None),
+            (" , ;q=1,", None),
+        ] {
+            assert_eq!(preferred_language(accepted), expected, "{accepted}");
+        }
+    }
+
+    #[test]
+    fn records_of_older_and_newer_releases_are_read() {
+        let old = r#"{"at":1,"domain":"tn.gg","folded":"A","ip":"192.0.2.1","entryUrl":"https://tn.gg/a"}"#;
+        let record: ScanRecord = serde_json::from_str(old).unwrap();
+        assert_eq!(
+            (record.language.as_deref(), serde_json::to_string(&record).unwrap()),
+            (None, old.to_owned())
+        );
+        let newer = old.replace("\"entryUrl\"", "\"language\":\"de\",\"later\":7,\"entryUrl\"");
+        let record: ScanRecord = serde_json::from_str(&newer).unwrap();
+        assert_eq!(record.language.as_deref(), Some("de"));
+    }
 }

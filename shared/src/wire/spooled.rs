@@ -1,8 +1,8 @@
 //! The binary format of scans in an edge's spool, which is also the format in which they are shipped.
 //!
 //! A record is `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`. Each
-//! text has a 16-bit length before it; numbers are little-endian. If a rule matched, `application | index u16 | name |
-//! location` follows, where an empty text means none. A sum of scans is `version | time i64 | count u32 | domain |
+//! text has a 16-bit length before it; numbers are little-endian. If the client sent a language, it follows as a text.
+//! If a rule matched, `application | index u16 | name | location` follows, where an empty text means none. A sum of scans is `version | time i64 | count u32 | domain |
 //! short id`. Each record is preceded by its length and CRC-32C, 32 bits each.
 
 use std::{
@@ -22,6 +22,10 @@ const PLAIN: u8 = 1;
 const WITH_RULE: u8 = 2;
 /// First byte of a sum of scans.
 const SUM: u8 = 3;
+/// First byte of a record with a language and without a rule.
+const WITH_LANGUAGE: u8 = 4;
+/// First byte of a record with a language and a rule.
+const WITH_LANGUAGE_AND_RULE: u8 = 5;
 
 /// Bytes before each record: its length and its checksum.
 const FRAME_HEAD: usize = 8;
@@ -38,6 +42,8 @@ pub struct NewRecord<'a> {
     pub ip: IpAddr,
     /// Host, folded short id, short URL as requested, user agent and referer.
     pub texts: [&'a str; 5],
+    /// The language that the client prefers; empty without one.
+    pub language: &'a str,
     /// The rule by which the redirect went, if one fired.
     pub rule: Option<NewRule<'a>>,
 }
@@ -59,7 +65,12 @@ impl NewRecord<'_> {
     /// Appends the record, behind its length and checksum.
     pub fn write(&self, out: &mut Vec<u8>) {
         frame(out, |out| {
-            out.push(if self.rule.is_some() { WITH_RULE } else { PLAIN });
+            out.push(match (self.language, self.rule) {
+                ("", None) => PLAIN,
+                ("", Some(_)) => WITH_RULE,
+                (_, None) => WITH_LANGUAGE,
+                (_, Some(_)) => WITH_LANGUAGE_AND_RULE,
+            });
             out.extend(self.at.0.to_le_bytes());
             match self.ip {
                 IpAddr::V4(ip) => {
@@ -73,6 +84,9 @@ impl NewRecord<'_> {
             }
             for text in self.texts {
                 put(text, out);
+            }
+            if !self.language.is_empty() {
+                put(self.language, out);
             }
             if let Some(rule) = &self.rule {
                 put(rule.application, out);
@@ -100,7 +114,7 @@ fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend([0; FRAME_HEAD]);
     write(out);
     let payload = start + FRAME_HEAD;
-    // Eight texts of 64 KiB at most, so its length fits.
+    // Nine texts of 64 KiB at most, so its length fits.
     let length = u32::try_from(out.len() - payload).unwrap_or_default();
     let sum = crc32c::crc32c(&out[payload..]);
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -173,9 +187,11 @@ pub fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 #[must_use]
 pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let input = &mut bytes;
-    let has_rule = match take::<1>(input)? {
-        [PLAIN] => false,
-        [WITH_RULE] => true,
+    let (has_language, has_rule) = match take::<1>(input)? {
+        [PLAIN] => (false, false),
+        [WITH_RULE] => (false, true),
+        [WITH_LANGUAGE] => (true, false),
+        [WITH_LANGUAGE_AND_RULE] => (true, true),
         [SUM] => return decode_sum(input),
         _ => return None,
     };
@@ -190,6 +206,7 @@ pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let entry_url = text(input)?.into();
     let user_agent = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
     let referer = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
+    let language = if has_language { Some(text(input)?.into()) } else { None };
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
     let count = None;
     input.is_empty().then_some(ScanRecord {
@@ -199,6 +216,7 @@ pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
         ip,
         user_agent,
         referer,
+        language,
         entry_url,
         rule,
         count,
@@ -241,6 +259,7 @@ fn decode_sum(mut bytes: &[u8]) -> Option<ScanRecord> {
         ip: Ipv4Addr::UNSPECIFIED.into(),
         user_agent: None,
         referer: None,
+        language: None,
         entry_url: Box::default(),
         rule: None,
         count: Some(count),

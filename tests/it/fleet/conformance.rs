@@ -80,8 +80,13 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     ensure!(backing.page("other.example", "").await?.links.is_empty(), "of one domain alone");
 
     let texts = ["tn.gg", "ONE", "https://tn.gg/ONE", tests::product::PHONE, ""];
-    let record =
-        NewRecord { at: UnixMillis(1_760_000_000_000), ip: [192, 0, 2, 1].into(), texts, rule: None };
+    let record = NewRecord {
+        at: UnixMillis(1_760_000_000_000),
+        ip: [192, 0, 2, 1].into(),
+        texts,
+        language: "",
+        rule: None,
+    };
     let mut frames = Vec::new();
     record.write(&mut frames);
     record.write(&mut frames);

@@ -241,13 +241,17 @@ pub(super) async fn the_context_comes_from_the_request(engine: Engine) -> Result
     let full = act(
         &api,
         "203.0.113.9",
-        &[("user-agent", PHONE), ("referer", "https://shop.example/?access_token=K&a=1")],
-        json!({"context": {"ipAddress": "6.6.6.6"}, "locationSource": "sensor"}),
+        &[
+            ("user-agent", PHONE),
+            ("referer", "https://shop.example/?access_token=K&a=1"),
+            ("accept-language", "de-CH,de;q=0.9"),
+        ],
+        json!({"context": {"ipAddress": "6.6.6.6", "language": "fr"}, "locationSource": "sensor"}),
     )
     .await?;
     let expected = json!({"ipAddress": "203.0.113.9", "city": "Bern", "region": "Bern", "countryCode": "CH",
         "timeZone": "Europe/Zurich", "userAgent": PHONE, "userAgentName": "Safari",
-        "operatingSystemName": "iPhone", "referer": "https://shop.example/?a=1"});
+        "operatingSystemName": "iPhone", "referer": "https://shop.example/?a=1", "language": "de-CH"});
     assert_eq!(full["context"], expected);
     assert_eq!(full["locationSource"], "geoIp");
     let point = json!({"latitude": 46.5, "longitude": 7.5,

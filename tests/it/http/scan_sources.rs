@@ -91,7 +91,7 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
     assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
     let scan = |context: Value| json!({"thng": thng, "context": context});
-    let customer = json!({"ipAddress": "203.0.113.7", "userAgent": PHONE});
+    let customer = json!({"ipAddress": "203.0.113.7", "userAgent": PHONE, "language": "pt-BR"});
     let post =
         async |key: &str, body: Value| api.call_as(key, Method::POST, "/actions/scans", Some(body)).await;
 
@@ -114,8 +114,8 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     let made = made.json();
     let context = &made["context"];
     assert_eq!(
-        (&context["ipAddress"], &context["userAgent"]),
-        (&customer["ipAddress"], &customer["userAgent"])
+        (&context["ipAddress"], &context["userAgent"], &context["language"]),
+        (&customer["ipAddress"], &customer["userAgent"], &customer["language"])
     );
     assert_eq!((&context["city"], &context["countryCode"]), (&json!("Bern"), &json!("CH")), "{made}");
     assert_eq!((&made["scanSource"], &made["locationSource"]), (&json!("server"), &json!("geoIp")));
@@ -131,6 +131,7 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     let before = count().await?;
     for (body, fault) in [
         (scan(json!({"ipAddress": "203.0.113", "userAgent": PHONE})), "context.ipAddress: "),
+        (scan(json!({"userAgent": PHONE, "language": "pt BR"})), "context.language must be one language tag"),
         (
             scan(json!({"ipAddress": "203.0.113.7", "countryCode": "US"})),
             "context.countryCode cannot be reported",

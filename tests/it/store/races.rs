@@ -239,6 +239,7 @@ async fn scan_intake_yields_to_changes(engine: Engine) -> Result<()> {
         ip: "192.0.2.7".parse()?,
         user_agent: Some(person.into()),
         referer: None,
+        language: None,
         entry_url: "https://tn.gg/ONE".into(),
         rule: None,
         count: None,

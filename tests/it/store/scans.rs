@@ -24,6 +24,7 @@ fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
         ip: "192.0.2.7".parse().unwrap(),
         user_agent: Some(user_agent.into()),
         referer: None,
+        language: None,
         entry_url: format!("https://tn.gg/{folded}").into(),
         rule: None,
         count: None,

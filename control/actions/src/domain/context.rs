@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value};
 use shared::{
     geo::Locality,
-    wire::scan::{MAX_USER_AGENT, cut, is_bot},
+    wire::scan::{MAX_LANGUAGE, MAX_USER_AGENT, cut, is_bot, is_language},
 };
 
 use super::{limits, location::Coordinates, members::Members};
@@ -19,6 +19,8 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
     /// `Referer`, without `access_token`.
     pub referer: Option<&'a str>,
+    /// The preferred language of `Accept-Language`.
+    pub language: Option<&'a str>,
 }
 
 /// The customer whose scan a server reports: `context` in the body of an action.
@@ -28,6 +30,8 @@ pub struct Reported {
     pub ip: Option<IpAddr>,
     /// `userAgent`, 1 to [`MAX_USER_AGENT`] bytes of it.
     pub user_agent: Option<String>,
+    /// `language`: a tag of at most [`MAX_LANGUAGE`] bytes.
+    pub language: Option<String>,
 }
 
 impl Reported {
@@ -36,28 +40,37 @@ impl Reported {
     /// # Errors
     /// Every fault found, each naming its member.
     pub fn parse(value: &Value) -> Result<Self, Vec<String>> {
-        const KNOWN: [&str; 2] = ["ipAddress", "userAgent"];
+        const KNOWN: [&str; 3] = ["ipAddress", "userAgent", "language"];
         let mut members = Members::within(value, "context")?;
         for name in members.names().filter(|name| !KNOWN.contains(name)) {
             let path = members.path(limits::shorten(name));
-            members.fault(format!("{path} cannot be reported; ipAddress and userAgent can."));
+            members.fault(format!("{path} cannot be reported; ipAddress, userAgent and language can."));
         }
         let ip = members.parsed::<IpAddr>("ipAddress").map(|ip| ip.to_canonical());
         let user_agent = members.text("userAgent");
         if user_agent.is_some_and(|text| text.is_empty() || text.chars().any(char::is_control)) {
             members.fault("context.userAgent must have printable characters.");
         }
+        let language = members.text("language");
+        if language.is_some_and(|tag| tag.len() > MAX_LANGUAGE || !is_language(tag)) {
+            members.fault(format!(
+                "context.language must be one language tag such as de-CH: letters, digits and hyphens, at most \
+                 {MAX_LANGUAGE}."
+            ));
+        }
         if members.raw("ipAddress").is_none() && members.raw("userAgent").is_none() {
             members.fault("context must have ipAddress or userAgent.");
         }
         let user_agent = user_agent.map(|text| cut(text, MAX_USER_AGENT).to_owned());
-        members.finish(Some(Self { ip, user_agent }))
+        let language = language.map(str::to_owned);
+        members.finish(Some(Self { ip, user_agent, language }))
     }
 
     /// The customer in place of the server.
     #[must_use]
     pub fn origin(&self) -> Origin<'_> {
-        Origin { ip: self.ip, user_agent: self.user_agent.as_deref(), referer: None }
+        let language = self.language.as_deref();
+        Origin { ip: self.ip, user_agent: self.user_agent.as_deref(), referer: None, language }
     }
 }
 
@@ -105,6 +118,7 @@ pub fn context(origin: Origin<'_>, agent: Agent<'_>, locality: &Locality) -> Map
         ("userAgentName", agent.name),
         ("operatingSystemName", agent.system),
         ("referer", origin.referer),
+        ("language", origin.language),
     ];
     members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
 }
@@ -157,17 +171,19 @@ mod tests {
     #[test]
     fn a_reported_customer_has_an_address_an_agent_or_both() {
         let long = "a".repeat(MAX_USER_AGENT + 1);
-        for (value, ip, agent) in [
-            (json!({"ipAddress": "203.0.113.7"}), Some("203.0.113.7"), None),
+        for (value, ip, agent, language) in [
+            (json!({"ipAddress": "203.0.113.7"}), Some("203.0.113.7"), None, None),
             (
-                json!({"ipAddress": "::ffff:203.0.113.7", "userAgent": "x/1"}),
+                json!({"ipAddress": "::ffff:203.0.113.7", "userAgent": "x/1", "language": "de-CH"}),
                 Some("203.0.113.7"),
                 Some("x/1"),
+                Some("de-CH"),
             ),
-            (json!({"ipAddress": null, "userAgent": long}), None, Some(&long[..MAX_USER_AGENT])),
+            (json!({"ipAddress": null, "userAgent": long}), None, Some(&long[..MAX_USER_AGENT]), None),
         ] {
             let reported = Reported::parse(&value).unwrap();
-            let expected = Origin { ip: ip.map(|ip| ip.parse().unwrap()), user_agent: agent, referer: None };
+            let ip = ip.map(|ip| ip.parse().unwrap());
+            let expected = Origin { ip, user_agent: agent, referer: None, language };
             assert_eq!(reported.origin(), expected, "{value}");
         }
         for (value, faults) in [
@@ -182,6 +198,11 @@ mod tests {
                 vec!["context.ipAddress must", "context.userAgent must"],
             ),
             (json!({"ipAddress": "203.0.113.7", "city": "Bern"}), vec!["context.city cannot be reported"]),
+            (json!({"language": "de"}), vec!["context must have ipAddress or userAgent"]),
+            (json!({"userAgent": "x", "language": 7}), vec!["context.language must"]),
+            (json!({"userAgent": "x", "language": ""}), vec!["context.language must be one language tag"]),
+            (json!({"userAgent": "x", "language": "de,fr;q=0.9"}), vec!["context.language must be one"]),
+            (json!({"userAgent": "x", "language": "a".repeat(17)}), vec!["context.language must be one"]),
         ] {
             let found = Reported::parse(&value).unwrap_err();
             assert_eq!(found.len(), faults.len(), "{value}: {found:?}");
@@ -195,8 +216,12 @@ mod tests {
     #[test]
     fn the_context_has_what_is_known() {
         assert_eq!(context(Origin::default(), Agent::default(), &Locality::default()), Map::new());
-        let origin =
-            Origin { ip: "192.0.2.7".parse().ok(), user_agent: Some("x/1"), referer: Some("http://r") };
+        let origin = Origin {
+            ip: "192.0.2.7".parse().ok(),
+            user_agent: Some("x/1"),
+            referer: Some("http://r"),
+            language: Some("de"),
+        };
         let locality = Locality {
             city: Some("Bern".to_owned()),
             region: Some("BE".to_owned()),
@@ -207,7 +232,7 @@ mod tests {
         let agent = Agent { name: Some("X"), system: Some("Y"), bot: false };
         let expected = json!({"ipAddress": "192.0.2.7", "city": "Bern", "region": "BE", "countryCode": "CH",
             "timeZone": "Europe/Zurich", "userAgent": "x/1", "userAgentName": "X", "operatingSystemName": "Y",
-            "referer": "http://r"});
+            "referer": "http://r", "language": "de"});
         assert_eq!(Value::Object(context(origin, agent, &locality)), expected);
         assert_eq!(location(&locality).map(|found| found["latitude"].clone()), Some(json!(46.9)));
     }

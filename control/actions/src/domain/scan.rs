@@ -39,6 +39,7 @@ pub fn document(
         ip: Some(record.ip),
         user_agent: record.user_agent.as_deref(),
         referer: record.referer.as_deref(),
+        language: record.language.as_deref(),
     };
     let mut context = context::context(origin, agent, locality);
     context.insert("entryUrl".to_owned(), Value::String(record.entry_url.to_string()));
@@ -94,6 +95,7 @@ mod tests {
             ip: "192.0.2.7".parse().unwrap(),
             user_agent: Some("Mozilla/5.0".into()),
             referer: None,
+            language: None,
             entry_url: "https://tn.gg/abc".into(),
             rule: None,
             count: None,
@@ -121,7 +123,10 @@ mod tests {
         let bare = document(&record(), "abc", &Scopes::default(), Agent::default(), &Locality::default());
         assert_eq!(bare["locationSource"], "unknown");
         assert_eq!(bare["context"]["entryUrl"], "https://tn.gg/abc");
-        assert_eq!(bare["context"].get("city"), None);
+        assert_eq!((bare["context"].get("city"), bare["context"].get("language")), (None, None));
+        let spoken = ScanRecord { language: Some("de-CH".into()), ..record() };
+        let spoken = document(&spoken, "abc", &Scopes::default(), Agent::default(), &Locality::default());
+        assert_eq!(spoken["context"]["language"], "de-CH");
         assert_eq!(bare["customFields"], json!({"shortDomain": "tn.gg", "shortId": "abc"}));
         let place =
             Locality { position: Some((52.5, 13.4)), country_code: Some("DE".into()), ..Locality::default() };

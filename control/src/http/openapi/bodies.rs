@@ -350,8 +350,8 @@ fn actions(of_path: bool) -> Value {
         .may("type", formatted("action-type", "The path wins over it, but for `all`."))
         .may("timestamp", millis())
         .may("location", location())
-        .may("context", json!({"description": "`ipAddress` and `userAgent`, one of them or both, of the customer whose \
-            scan a server reports: by the secret key of an application with `reportsContext`, else ignored."}))
+        .may("context", json!({"description": "`ipAddress` and `userAgent`, one of them or both, and beside them \
+            `language`, of the customer whose scan a server reports: by the secret key of an application with `reportsContext`, else ignored."}))
         .may("tags", texts(MAX_TAG))
         .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
         .may("scopes", scopes())
