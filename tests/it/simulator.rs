@@ -203,8 +203,14 @@ prop_compose! {
 }
 
 fn points_of(scans: &[Observation]) -> u32 {
-    let trigger =
-        Trigger { at: UnixMillis(1_000 * 3_600_000), agent: None, spot: Spot::NOWHERE, is_counted: false };
+    let trigger = Trigger {
+        at: UnixMillis(1_000 * 3_600_000),
+        agent: None,
+        network: None,
+        language: None,
+        spot: Spot::NOWHERE,
+        is_counted: false,
+    };
     let settings = Settings::default();
     let spread = Spread::of(&Profile::of(scans), &trigger, None, &settings);
     sum(&signs(&spread, &settings))

@@ -99,7 +99,14 @@ pub struct Judged {
 
 /// Assesses a case by a scan, with the scans of a profile.
 fn assessed(case: &Case, last: &Observation, profile: &Profile, settings: &Settings) -> Assessment {
-    let trigger = Trigger { at: last.at, agent: last.agent, spot: last.spot.clone(), is_counted: false };
+    let trigger = Trigger {
+        at: last.at,
+        agent: last.agent,
+        network: last.network,
+        language: last.language,
+        spot: last.spot.clone(),
+        is_counted: false,
+    };
     let countries: Vec<CountryCode> = last.spot.country.into_iter().collect();
     let commission = Commission {
         state: CommissionState::Commissioned,

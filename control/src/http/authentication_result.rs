@@ -94,6 +94,9 @@ pub(super) struct CertaintyDocument {
     sessions_needed: Option<u32>,
     /// Devices.
     devices: Option<u64>,
+    /// Whether the language of at least half of the sessions is known: then `languages`, `people` and `days` count, and
+    /// `bar` and `nextBar` are half again as high as the settings say, rounded up.
+    languages_known: Option<bool>,
     /// Other items that are tagged `display` or `demo` and mostly seen in the same region, where this one looks like one.
     displays_nearby: Option<u64>,
     /// What has to be so, beside enough points, before it is called a duplicate.
@@ -160,8 +163,8 @@ pub(super) struct RegionShareDocument {
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the fields describe the answer, which the domain makes")]
 pub(super) struct SignDocument {
-    /// `countries`, `places`, `overlap`, `devices`, `sessions`, `alike`, `scattered`, `sensors`, `kinematic` or
-    /// `far`.
+    /// `countries`, `places`, `overlap`, `devices`, `sessions`, `alike`, `scattered`, `languages`, `people`, `days`,
+    /// `sensors`, `kinematic` or `far`.
     #[schema(example = "countries")]
     name: String,
     /// Its points.

@@ -132,9 +132,13 @@ pub(super) async fn gather(
         }
     };
     let (spot, countries) = locate(sensor, by_address);
+    let (network, language) =
+        stored.as_ref().map(|action| observe::client_of(&action.members)).unwrap_or_default();
     let trigger = Trigger {
         at,
         agent,
+        network,
+        language,
         spot,
         is_counted: stored.is_some() && request.kind == TriggerType::ImplicitScans,
     };

@@ -88,15 +88,8 @@ pub(super) fn seen(
         return None;
     }
     let (at, agent) = device_of(members, happened);
-    Some(Observation {
-        at,
-        agent,
-        spot,
-        is_implicit,
-        source,
-        network: ip.map(NetworkHash::of),
-        language: language_of(members),
-    })
+    let (network, language) = client_of(members);
+    Some(Observation { at, agent, spot, is_implicit, source, network, language })
 }
 
 /// When a stored action happened and which device did it, as the profile takes them.
@@ -124,9 +117,17 @@ pub(super) fn address_of(members: &Map<String, Value>) -> Option<IpAddr> {
     members.get("context").and_then(|context| context.get("ipAddress")?.as_str()?.parse().ok())
 }
 
-/// The language that the client of a stored action sent, where it was kept.
-fn language_of(members: &Map<String, Value>) -> Option<Language> {
-    members.get("context").and_then(|context| Language::of_tag(context.get("language")?.as_str()?))
+/// Network and language of the client of a stored action, where they were kept. Of a scan by a public key the network is
+/// the device, and nothing else counts.
+pub(super) fn client_of(members: &Map<String, Value>) -> (Option<NetworkHash>, Option<Language>) {
+    match Source::of_members(members) {
+        Source::Edge | Source::Server => {
+            let context = members.get("context");
+            let tag = context.and_then(|context| context.get("language")?.as_str());
+            (address_of(members).map(NetworkHash::of), tag.and_then(Language::of_tag))
+        }
+        Source::Public => (None, None),
+    }
 }
 
 /// Whether it is a customer's scan: the action was stored by an edge, an application or its user. Actions of

@@ -348,7 +348,9 @@ pub(super) fn trigger_of(scan: &Action) -> (Trigger, Vec<crate::domain::assessme
     let (at, agent) = observe::device_of(&scan.members, (scan.timestamp, scan.created_at));
     let sensor = spot.located().filter(|(_, radius_km)| *radius_km < 2.0).map(|(at, _)| at);
     let (spot, countries) = locate(sensor, spot);
-    let trigger = Trigger { at, agent, spot, is_counted: scan.kind == TriggerType::ImplicitScans.as_str() };
+    let (network, language) = observe::client_of(&scan.members);
+    let is_counted = scan.kind == TriggerType::ImplicitScans.as_str();
+    let trigger = Trigger { at, agent, network, language, spot, is_counted };
     (trigger, countries)
 }
 

@@ -26,6 +26,18 @@ const BUSY: [usize; 3] = [5, 10, 20];
 /// Pairs of a device and a region for a point each, where no region has most of the sessions.
 const SCATTERED: [usize; 4] = [5, 7, 9, 11];
 
+/// Languages that count, and the points of each: an owner has one, and copies are sold to people of several countries.
+const LANGUAGES: usize = 2;
+const LANGUAGE_POINTS: u32 = 3;
+
+/// A family, a gift, a resale or a repair has no more people than these whom nothing links; as many more count.
+const LINKED_PEOPLE: usize = 4;
+const MOST_PEOPLE: usize = 4;
+
+/// Days that so many people have on an item that goes from hand to hand; as many more count as [`MOST_DAYS`].
+const DAYS: usize = 6;
+const MOST_DAYS: usize = 8;
+
 /// An owner has one device, with his household two: these are several.
 const SEVERAL_DEVICES: usize = 3;
 
@@ -56,6 +68,9 @@ pub fn unit(sign: &str) -> &'static str {
         "sessions" => "sessions",
         "alike" => "phones",
         "scattered" => "pairs",
+        "languages" => "languages",
+        "people" => "people",
+        "days" => "days",
         "kinematic" => "journeys",
         _ => "km",
     }
@@ -79,6 +94,11 @@ impl Sign {
             "scattered" => {
                 format!("{figure} pairs of device and region, with no region that has most sessions")
             }
+            "languages" => format!("{figure} languages, with no region that has most sessions"),
+            "people" => {
+                format!("{figure} people who share neither a network nor a device with its language")
+            }
+            "days" => format!("sessions of such people on {figure} days"),
             "sensors" => format!("{figure} km between sensors"),
             "kinematic" => "a journey faster than an airliner's".to_owned(),
             _ => format!("many sessions of many devices over {figure} km"),
@@ -102,6 +122,12 @@ pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
     let pairs = spread.device_regions;
     let is_scattered = |least: &&usize| !has_home && agents >= SEVERAL_DEVICES && pairs >= **least;
     let scattered: Vec<usize> = SCATTERED.iter().filter(is_scattered).copied().collect();
+    let people = &spread.people;
+    let of_people = |figure: usize, least: usize, most: usize| {
+        if people.is_known { figure.saturating_sub(least).min(most) as u32 } else { 0 }
+    };
+    let languages = if has_home { 0 } else { of_people(people.languages.len(), 1, LANGUAGES) };
+    let days = if people.unlinked >= LINKED_PEOPLE { of_people(people.days, DAYS, MOST_DAYS) } else { 0 };
     let far_km = settings.geo_ip_spread_threshold_km;
     let sensors_km = settings.sensor_spread_threshold_km;
     let is_far = spread.geo_ip_spread_km > far_km;
@@ -129,6 +155,14 @@ pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
             pairs as f64,
             scattered.last().map_or(0, |least| least - 1) as f64,
         ),
+        sign("languages", LANGUAGE_POINTS * languages, people.languages.len() as f64, 1.0),
+        sign(
+            "people",
+            of_people(people.unlinked, LINKED_PEOPLE, MOST_PEOPLE),
+            people.unlinked as f64,
+            LINKED_PEOPLE as f64,
+        ),
+        sign("days", days, people.days as f64, DAYS as f64),
         sign(
             "sensors",
             u32::from(spread.sensor_spread_km > sensors_km),
@@ -150,6 +184,31 @@ pub fn signs(spread: &Spread, settings: &Settings) -> Vec<Sign> {
 #[must_use]
 pub fn sum(signs: &[Sign]) -> u32 {
     signs.iter().map(|sign| sign.points).sum()
+}
+
+/// The points that are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bars {
+    /// For a suspected duplicate.
+    pub suspected: u32,
+    /// For a duplicate.
+    pub duplicate: u32,
+}
+
+impl Bars {
+    /// The bars of the settings; half again as high, rounded up, where the signs of languages count.
+    #[must_use]
+    pub const fn of(spread: &Spread, settings: &Settings) -> Self {
+        let Settings { suspected_points: suspected, duplicate_points: duplicate, .. } = *settings;
+        if spread.people.is_known {
+            Self {
+                suspected: suspected + suspected.div_ceil(2),
+                duplicate: duplicate + duplicate.div_ceil(2),
+            }
+        } else {
+            Self { suspected, duplicate }
+        }
+    }
 }
 
 /// What has to be so, beside enough points, before an item is called a duplicate: one of the three is enough.
@@ -212,6 +271,10 @@ pub struct Share {
 pub struct Certainty {
     /// The points of the signs.
     pub points: u32,
+    /// The points that are needed.
+    pub bars: Bars,
+    /// Whether the language of at least half of the sessions is known: then its signs count, and the bars are higher.
+    pub languages_known: bool,
     /// The highest bar that the points reach, else the lowest.
     pub bar: u32,
     /// The bar above that.
@@ -244,8 +307,9 @@ impl Certainty {
     pub fn of(spread: &Spread, settings: &Settings) -> Self {
         let signs = signs(spread, settings);
         let points = sum(&signs);
-        let duplicate = settings.duplicate_points;
-        let lowest = settings.suspected_points.min(duplicate);
+        let bars = Bars::of(spread, settings);
+        let duplicate = bars.duplicate;
+        let lowest = bars.suspected.min(duplicate);
         let bar = if points >= duplicate { duplicate } else { lowest };
         let threshold = settings.region_share_threshold;
         let share = spread.home.as_ref().map(|home| Share {
@@ -260,6 +324,8 @@ impl Certainty {
         let is_at_one_place = share.as_ref().is_some_and(|share| share.is_above);
         Self {
             points,
+            bars,
+            languages_known: spread.people.is_known,
             bar,
             next_bar: Some(duplicate).filter(|next| *next > bar),
             kept_points: None,

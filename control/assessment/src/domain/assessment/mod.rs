@@ -64,7 +64,9 @@ use crate::domain::{action_names::TriggerType, scan_source::Source};
 /// 7: a confirmed diversion is negative also where the code is copied; points for pairs of a device and a region, where
 /// no region has most of the sessions.
 ///
-/// 8: sessions have the network and the language of their scans.
+/// 8: sessions have the network and the language of their scans. Where most languages are known, points for languages,
+/// for people whom device, language and network tell apart, and for the days on which they scan, with bars that are half
+/// again as high.
 pub const RULES_VERSION: u32 = 8;
 
 /// All facts of an assessment.
@@ -145,7 +147,14 @@ pub fn assess(facts: &Facts<'_>) -> Assessment {
     let is_public = facts.source == Source::Public;
     let unverified = unverified(profile, facts.trigger, since, is_public);
     let case = Case { facts, known, since };
-    let neutral = Trigger { agent: None, spot: Spot::NOWHERE, is_counted: false, ..facts.trigger.clone() };
+    let neutral = Trigger {
+        agent: None,
+        network: None,
+        language: None,
+        spot: Spot::NOWHERE,
+        is_counted: false,
+        ..facts.trigger.clone()
+    };
     let believed = case.judge(profile, if is_public { &neutral } else { facts.trigger }, is_public);
     let all =
         (is_public || unverified > 0).then(|| case.judge(&profile.with_unverified(), facts.trigger, false));
@@ -224,7 +233,7 @@ impl Case<'_> {
             rules::diversion(permitted, place, &spread, facts.settings.diversion_mode);
         let certainty = Certainty::of(&spread, facts.settings).beside(known.displays.as_ref());
         let points = certainty.points;
-        let (found, is_suspected) = rules::duplicate_by(&certainty, facts.settings);
+        let (found, is_suspected) = rules::duplicate_by(&certainty);
         let level = match (found.matched, is_suspected) {
             (Match::True, _) => Level::Duplicate,
             (Match::False | Match::Unknown, true) => Level::Suspected,

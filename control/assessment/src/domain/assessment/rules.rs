@@ -240,12 +240,12 @@ fn list(countries: &[CountryCode]) -> String {
 /// and not called a duplicate.
 #[must_use]
 pub fn duplicate(spread: &Spread, settings: &Settings) -> (Finding, bool) {
-    duplicate_by(&Certainty::of(spread, settings), settings)
+    duplicate_by(&Certainty::of(spread, settings))
 }
 
 /// The same by figures that are known.
 #[must_use]
-pub fn duplicate_by(found: &Certainty, settings: &Settings) -> (Finding, bool) {
+pub fn duplicate_by(found: &Certainty) -> (Finding, bool) {
     let Certainty { points, bar, previous, needed, devices, gate, .. } = found;
     if *previous < *needed as usize {
         let text = format!("TOO_FEW_SCANS: {previous} sessions before, {needed} are needed.");
@@ -255,12 +255,12 @@ pub fn duplicate_by(found: &Certainty, settings: &Settings) -> (Finding, bool) {
         found.signs.iter().map(|sign| format!("{} for {}", sign.points, sign.text())).collect();
     let signs = if signs.is_empty() { String::new() } else { format!(": {}", signs.join(", ")) };
     let home = found.share.as_ref().filter(|home| home.is_above);
-    let is_enough = *points >= settings.duplicate_points;
+    let is_enough = *points >= found.bars.duplicate;
     if is_enough && gate.is_open && home.is_none() {
         let text = format!("DUPLICATE with {points} points, the bar is {bar}{signs}.");
         return (Finding::new(Match::True, text), false);
     }
-    let is_suspected = *points >= settings.suspected_points;
+    let is_suspected = *points >= found.bars.suspected;
     let what = if is_suspected { "It may be a DUPLICATE" } else { "No duplicate" };
     let next = found.next_bar.map(|next| format!(" ({next} for a duplicate)")).unwrap_or_default();
     let mut reason = format!("{what}: {points} points, the bar is {bar}{next}{signs}.");

@@ -9,11 +9,16 @@ use shared::time::UnixMillis;
 
 use super::{
     agent::AgentHash,
+    client::{Language, NetworkHash},
     profile::{Profile, SESSION_MS, Session, SessionKey},
     settings::Settings,
     spot::{CountryCode, Precision, Spot},
 };
 use crate::domain::{geo::distance_km, location::Coordinates};
+
+mod people;
+
+pub use people::People;
 
 /// Sessions older than this are no part of the profile, in milliseconds: 365 days.
 const WINDOW_MS: i64 = 365 * 24 * 60 * 60 * 1_000;
@@ -43,6 +48,10 @@ pub struct Trigger {
     pub at: UnixMillis,
     /// The device.
     pub agent: Option<AgentHash>,
+    /// The client's network, if its address is known.
+    pub network: Option<NetworkHash>,
+    /// The client's language, if it sent one.
+    pub language: Option<Language>,
     /// Where.
     pub spot: Spot,
     /// Whether the profile holds it as a redirect.
@@ -84,6 +93,8 @@ pub struct Spread {
     /// Distinct pairs of a device and a region. Where most phones share a few user agents, one of these that is seen in
     /// several regions is more likely to be several phones.
     pub device_regions: usize,
+    /// Whom the sessions tell apart.
+    pub people: People,
     /// Countries of previous sessions, one for each.
     pub previous_countries: Vec<Option<CountryCode>>,
     /// Devices of previous sessions, one for each, in the same order.
@@ -168,6 +179,17 @@ impl Spread {
         spread.device_regions = pairs.collect::<BTreeSet<_>>().len();
         spread.agents =
             previous.iter().map(|(key, _)| key.agent()).chain([own.agent()]).filter_map(known).collect();
+        let seen = |key: SessionKey, session: &Session| people::Seen {
+            at: session.first,
+            agent: key.agent(),
+            network: session.network,
+            language: session.language,
+        };
+        let mut sessions: Vec<people::Seen> =
+            previous.iter().map(|(key, session)| seen(*key, session)).collect();
+        let Trigger { at, network, language, .. } = *trigger;
+        sessions.push(people::Seen { at, agent: own.agent(), network, language });
+        spread.people = People::of(&sessions);
         let points = |precision: Precision| -> Vec<Coordinates> {
             let known = spots().filter(|spot| spot.precision == precision);
             known.filter_map(|spot| spot.located()).map(|(at, _)| at).collect()

@@ -7,6 +7,7 @@ use shared::time::UnixMillis;
 use super::{
     RULES_VERSION,
     agent::AgentHash,
+    client::{Language, NetworkHash},
     rules::Evidence,
     spot::{CountryCode, Point, Precision, Spot},
     spread::Trigger,
@@ -36,7 +37,14 @@ impl JudgedScan {
     pub fn at(at: UnixMillis) -> Self {
         Self {
             kind: TriggerType::Scans,
-            trigger: Trigger { at, agent: None, spot: Spot::NOWHERE, is_counted: false },
+            trigger: Trigger {
+                at,
+                agent: None,
+                network: None,
+                language: None,
+                spot: Spot::NOWHERE,
+                is_counted: false,
+            },
             countries: Vec::new(),
             evidence: Evidence::default(),
             rules_version: RULES_VERSION,
@@ -55,6 +63,10 @@ pub struct StoredScan {
     points: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_counted: bool,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -98,6 +110,8 @@ impl From<&JudgedScan> for StoredScan {
             rules_version: *rules_version,
             points: *points,
             agent: trigger.agent.map(AgentHash::hex),
+            network: trigger.network.map(|network| network.0),
+            language: trigger.language.map(|language| language.to_string()),
             is_counted: trigger.is_counted,
             precision: spot.precision as u8,
             point: spot.point.map(|point| [point.latitude_e6, point.longitude_e6]),
@@ -123,7 +137,14 @@ impl From<StoredScan> for JudgedScan {
         let agent = stored.agent.and_then(|hex| u64::from_str_radix(&hex, 16).ok()).map(AgentHash);
         Self {
             kind: stored.kind,
-            trigger: Trigger { at: stored.at, agent, spot, is_counted: stored.is_counted },
+            trigger: Trigger {
+                at: stored.at,
+                agent,
+                network: stored.network.map(NetworkHash),
+                language: stored.language.as_deref().and_then(Language::of_tag),
+                spot,
+                is_counted: stored.is_counted,
+            },
             countries: stored.countries.iter().filter_map(code).collect(),
             evidence: Evidence {
                 inspected: stored.inspected,
@@ -148,6 +169,8 @@ mod tests {
             trigger: Trigger {
                 at: UnixMillis(5),
                 agent: Some(AgentHash(0x0f)),
+                network: Some(NetworkHash(7)),
+                language: Language::of_tag("ja"),
                 spot: Spot {
                     precision: Precision::GeoIpCity,
                     point: Some(Point { latitude_e6: -1, longitude_e6: 2 }),

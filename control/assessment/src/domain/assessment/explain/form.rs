@@ -15,6 +15,7 @@ pub fn duplicate(found: &Certainty) -> Value {
         "previousSessions": found.previous,
         "sessionsNeeded": found.needed,
         "devices": found.devices,
+        "languagesKnown": found.languages_known,
         "gate": {
             "isOpen": is_open,
             "regions": regions,
@@ -66,7 +67,7 @@ pub fn settles(by: &[Settle]) -> Value {
 
 /// Members of the certainty of duplicates, of its gate and of its share, and of that of the market, in the order of the
 /// short form.
-const COUNTS: [&str; 8] = [
+const COUNTS: [&str; 9] = [
     "points",
     "bar",
     "nextBar",
@@ -74,8 +75,9 @@ const COUNTS: [&str; 8] = [
     "previousSessions",
     "sessionsNeeded",
     "devices",
-    // Results of before have seven.
+    // Results of before have seven or eight.
     "displaysNearby",
+    "languagesKnown",
 ];
 const GATE: [&str; 4] = ["isOpen", "regions", "geoIpKm", "sensorKm"];
 const SHARE: [&str; 4] = ["region", "sessions", "of", "share"];
@@ -121,7 +123,7 @@ pub fn expand(short: &Value, thresholds: &Map<String, Value>) -> Value {
     let threshold = |name: &str| thresholds.get(name).cloned().unwrap_or_default();
     if let Some(of) = short.get("d") {
         let mut whole = named(&of[0], &COUNTS);
-        for name in ["keptPoints", "displaysNearby"] {
+        for name in ["keptPoints", "displaysNearby", "languagesKnown"] {
             if whole.get(name).is_some_and(Value::is_null) {
                 whole.remove(name);
             }

@@ -5,10 +5,11 @@ use shared::{id::ActionId, time::UnixMillis};
 use super::*;
 use crate::domain::assessment::{
     agent::AgentHash,
+    client::Language,
     peak::ByScan,
     rules::{self, Place},
     settings::DiversionMode,
-    spread::Home,
+    spread::{Home, People},
 };
 
 /// Every number of a text; commas between digits keep thousands apart.
@@ -53,7 +54,15 @@ prop_compose! {
         previous in prop::collection::vec((prop::option::of(0..4_u8), prop::option::of(0..4_u64)), 0..30),
         home in prop::option::of((1..40_usize, 0..40_usize)),
         agent in prop::option::of(0..4_u64),
+        (languages, unlinked, days, is_known) in (0..5_usize, 0..12_usize, 0..20_usize, any::<bool>()),
     ) -> Spread {
+        let tags = ["de", "en", "fr", "it", "ja"];
+        let people = People {
+            languages: tags.into_iter().take(languages).filter_map(Language::of_tag).collect(),
+            unlinked,
+            days,
+            is_known,
+        };
         Spread {
             countries: (0..countries).map(code).collect(),
             country_halves: halves,
@@ -66,6 +75,7 @@ prop_compose! {
             kinematic,
             alike,
             device_regions,
+            people,
             home: home.map(|(sessions, others)| Home {
                 region: "CH-Bern".to_owned(), sessions, of: sessions + others,
             }),

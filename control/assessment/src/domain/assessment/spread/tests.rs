@@ -36,7 +36,14 @@ fn seen(hours: i64, agent: u64, spot: Spot) -> Observation {
 }
 
 fn trigger(hours: i64, agent: u64, spot: Spot) -> Trigger {
-    Trigger { at: UnixMillis(hours * HOUR), agent: Some(AgentHash(agent)), spot, is_counted: false }
+    Trigger {
+        at: UnixMillis(hours * HOUR),
+        agent: Some(AgentHash(agent)),
+        network: None,
+        language: None,
+        spot,
+        is_counted: false,
+    }
 }
 
 fn spread(scans: &[Observation], trigger: &Trigger) -> Spread {

@@ -3,8 +3,9 @@
 use super::{super::*, check, code};
 use crate::domain::assessment::{
     agent::AgentHash,
+    client::Language,
     explain,
-    spread::{Home, Spread},
+    spread::{Home, People, Spread},
 };
 
 /// A spread with this many countries, places and devices, after four sessions.
@@ -221,4 +222,72 @@ fn a_possible_display_piece_is_named_in_the_reason() {
     check(&finding, Match::False, "It may be a DUPLICATE: 15 points, the bar is 10:");
     check(&finding, Match::False, "LOOKS_LIKE_DISPLAY: 8 devices");
     assert!(is_suspected);
+}
+
+/// A spread of sessions whose languages are known, with so many languages, unlinked people and days, without a home.
+fn told_apart(languages: usize, unlinked: usize, days: usize) -> Spread {
+    let tags = ["de", "en", "fr", "it", "ja"];
+    let languages = tags.into_iter().take(languages).filter_map(Language::of_tag).collect();
+    let people = People { languages, unlinked, days, is_known: true };
+    let home = Some(Home { region: "CH-Bern".to_owned(), sessions: 2, of: 5 });
+    Spread { people, home, ..spread(1, 1, 1) }
+}
+
+#[test]
+fn each_point_of_languages_people_and_days() {
+    let at_home = Some(Home { region: "CH-Bern".to_owned(), sessions: 3, of: 5 });
+    let unknown = |one: Spread| Spread { people: People { is_known: false, ..one.people.clone() }, ..one };
+    for (one, expected, what) in [
+        (told_apart(1, 1, 1), 0, "an owner"),
+        (told_apart(1, 4, 90), 8, "four people on many days, which count as eight"),
+        (told_apart(1, 3, 90), 0, "a family on many days"),
+        (told_apart(1, 4, 6), 0, "four people on six days"),
+        (told_apart(1, 4, 7), 1, "on seven days"),
+        (told_apart(1, 5, 1), 1, "five people"),
+        (told_apart(1, 8, 1), 4, "eight people"),
+        (told_apart(1, 30, 1), 4, "more people count no more"),
+        (told_apart(2, 2, 2), 3, "two languages"),
+        (told_apart(3, 3, 3), 6, "three languages"),
+        (told_apart(5, 4, 5), 6, "more languages count no more"),
+        (
+            Spread { home: at_home.clone(), ..told_apart(3, 3, 3) },
+            0,
+            "languages mostly in one region: a shop",
+        ),
+        (Spread { home: None, ..told_apart(3, 3, 3) }, 0, "languages where no region is known"),
+        (Spread { home: at_home, ..told_apart(1, 8, 9) }, 7, "people and days mostly in one region"),
+        (unknown(told_apart(5, 30, 90)), 0, "most languages are not known"),
+    ] {
+        assert_eq!(sum(&one), expected, "{what}");
+    }
+}
+
+#[test]
+fn bars_are_half_again_as_high_where_languages_are_known() {
+    let settings = Settings { suspected_points: 7, duplicate_points: 9, ..Settings::default() };
+    // Eight points by countries and overlap, and by people what is said.
+    let with = |unlinked: usize, is_known: bool| {
+        let told = told_apart(1, unlinked, 1);
+        let people = People { is_known, ..told.people.clone() };
+        Spread {
+            people,
+            overlap: true,
+            ..Spread { countries: spread(4, 1, 1).countries, country_halves: 8, ..told }
+        }
+    };
+    for (one, expected, words) in [
+        (with(4, false), (Match::False, true), "8 points, the bar is 7 (9 for a duplicate)"),
+        (with(4, true), (Match::False, false), "8 points, the bar is 11 (14 for a duplicate)"),
+        (with(7, true), (Match::False, true), "11 points, the bar is 11 (14 for a duplicate)"),
+        (with(7, false), (Match::False, true), "8 points, the bar is 7"),
+    ] {
+        let (found, is_suspected) = duplicate(&one, &settings);
+        assert_eq!((found.matched, is_suspected), expected, "{found:?}");
+        assert!(found.reason.contains(words), "{words}: {found:?}");
+    }
+    let called = Spread { sensor_spread_km: 400.0, independent_places: 3, ..with(8, true) };
+    let (found, _) = duplicate(&called, &settings);
+    assert_eq!(found.matched, Match::True, "{found:?}");
+    assert!(found.reason.contains("15 points, the bar is 14"), "{found:?}");
+    assert!(found.reason.contains("4 for 8 people who share neither"), "{found:?}");
 }
