@@ -341,7 +341,6 @@ pub(super) async fn scanned(
     agent: &str,
     place: Option<(&str, &str, (f64, f64))>,
 ) -> Result<ActionId> {
-    let action = ActionId::new(hour * HOUR, random16()?);
     let mut doc =
         json!({"locationSource": "unknown", "context": {"userAgent": agent, "entryUrl": "https://tn.gg/X"}});
     if let Some((city, country, (latitude, longitude))) = place {
@@ -351,6 +350,12 @@ pub(super) async fn scanned(
             doc["context"][name] = json!(text);
         }
     }
+    recorded(api, thng, hour, doc).await
+}
+
+/// The same of any document.
+pub(super) async fn recorded(api: &Api, thng: &str, hour: i64, doc: Value) -> Result<ActionId> {
+    let action = ActionId::new(hour * HOUR, random16()?);
     let new = NewAction {
         id: action,
         account: api.made.account,

@@ -3,7 +3,10 @@
 use anyhow::{Context, Result};
 use axum::http::Method;
 use control::{
-    domain::assessment::profile::Profile,
+    domain::assessment::{
+        client::{Language, NetworkHash},
+        profile::Profile,
+    },
     service::assessment::history::rebuild_outdated,
     store::{Db, scan_profiles},
 };
@@ -14,7 +17,7 @@ use tests::db::Engine;
 
 use super::{
     Api,
-    authentication::{BERN, HOUR, TOKYO, id, scanned},
+    authentication::{BERN, HOUR, TOKYO, id, recorded, scanned},
 };
 
 const SWISS: Option<(&str, &str, (f64, f64))> = Some(("Bern", "CH", BERN));
@@ -149,6 +152,51 @@ pub(super) async fn concurrent_deletions_and_scans_leave_a_consistent_profile(en
     Ok(())
 }
 
+/// Networks and languages come from the context of the scans, are stored, and follow deletions and rebuilding.
+pub(super) async fn networks_and_languages_are_those_of_the_scans_that_are_left(
+    engine: Engine,
+) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = id(&api.create("/thngs", json!({"name": "t"})).await?);
+    let mut scans = Vec::new();
+    for (hour, ip, language) in [
+        (1, Some("203.0.113.7"), Some("de-CH")),
+        (1, Some("203.0.113.200"), Some("fr")),
+        (2, None, Some("fr-FR")),
+        (3, Some("2001:db8:7::1"), None),
+    ] {
+        let mut doc =
+            json!({"locationSource": "unknown", "scanSource": "edge", "context": {"userAgent": "Phone/1"}});
+        for (name, text) in [("ipAddress", ip), ("language", language)] {
+            if let Some(text) = text {
+                doc["context"][name] = json!(text);
+            }
+        }
+        scans.push(recorded(&api, &thng, hour, doc).await?);
+    }
+    let told = async || -> Result<Vec<(Option<NetworkHash>, Option<Language>)>> {
+        Ok(profile(&api, &thng).await?.sessions().map(|(_, one)| (one.network, one.language)).collect())
+    };
+    let network = |ip: &str| ip.parse().ok().map(NetworkHash::of);
+    let others = [(None, Language::of_tag("fr")), (network("2001:db8:7:8::9"), None)];
+    let expected = |first: &str| [&[(network("203.0.113.1"), Language::of_tag(first))][..], &others].concat();
+    assert_eq!(told().await?, expected("de"), "of two languages the first by the alphabet");
+    assert_eq!(replayed(&api, &thng).await?, (json!(4), json!(true)));
+    delete(&api, &format!("/actions/all/{}", scans[0])).await?;
+    assert_eq!(told().await?, expected("fr"));
+    assert_eq!(replayed(&api, &thng).await?, (json!(3), json!(true)));
+    // As the release before leaves it: without them, and with its own version.
+    let sql = "UPDATE scan_profiles SET rules_version = 5, clients = NULL";
+    match &api.made.app.db {
+        Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
+        Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
+    };
+    assert_eq!(told().await?, [(None, None); 3]);
+    assert_eq!(rebuild_outdated(&api.made.app, &mut String::new()).await?, 1);
+    assert_eq!(told().await?, expected("fr"));
+    Ok(())
+}
+
 /// After an upgrade: profiles of the release before are read as they must be at once, and made again in the background.
 pub(super) async fn profiles_of_an_older_release_are_rebuilt(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -191,6 +239,7 @@ pub(super) async fn profiles_of_an_older_release_are_rebuilt(engine: Engine) -> 
 
 crate::on_both_engines!(
     profiles_of_an_older_release_are_rebuilt,
+    networks_and_languages_are_those_of_the_scans_that_are_left,
     a_deleted_scan_leaves_the_profile,
     scans_by_operators_are_not_in_the_profile,
     concurrent_deletions_and_scans_leave_a_consistent_profile,
