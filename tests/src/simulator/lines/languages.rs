@@ -8,6 +8,9 @@ use super::{
     Shares,
 };
 
+/// Languages with weights.
+type Weights = &'static [(&'static str, f64)];
+
 /// A country, the share of its people born abroad in per cent, and the languages of the others with weights.
 ///
 /// Born abroad: UN DESA, "International Migrant Stock" (2020), rounded. Languages: censuses and surveys of the main
@@ -15,7 +18,7 @@ use super::{
 /// at home 20 %), the United States (Census Bureau, 2019: Spanish 13 %), Singapore (census of 2020: English 48 %,
 /// Mandarin 30 %, Malay 9 %), Spain (Catalan in 9 %: assumed from Idescat, 2018, as few set their phone to it). India,
 /// Nigeria and South Africa: assumed mostly English, which phones are sold with. The Emirates: citizens only.
-const COUNTRIES: &[(&str, f64, &[(&str, f64)])] = &[
+const COUNTRIES: &[(&str, f64, Weights)] = &[
     ("DE", 19.0, &[("de", 1.0)]),
     ("FR", 13.0, &[("fr", 1.0)]),
     ("GB", 14.0, &[("en", 1.0)]),
@@ -46,7 +49,7 @@ const COUNTRIES: &[(&str, f64, &[(&str, f64)])] = &[
 ///
 /// Assumed after the largest countries of origin (UN DESA, 2020: India, Mexico, Russia, China, Syria, Bangladesh,
 /// Pakistan, Ukraine, the Philippines, Poland).
-const BROUGHT: &[(&str, f64)] = &[
+const BROUGHT: Weights = &[
     ("en", 22.0),
     ("es", 14.0),
     ("ar", 14.0),
@@ -73,7 +76,7 @@ pub(super) fn spoken(rng: &mut Rng, shares: Shares, country: &Country) -> &'stat
     if rng.chance(shares.english) { "en" } else { weighted(rng, languages) }
 }
 
-fn weighted(rng: &mut Rng, all: &[(&'static str, f64)]) -> &'static str {
+fn weighted(rng: &mut Rng, all: Weights) -> &'static str {
     let mut left = rng.unit() * all.iter().map(|(_, weight)| weight).sum::<f64>();
     let found = all.iter().find(|(_, weight)| {
         left -= weight;
