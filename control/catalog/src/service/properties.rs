@@ -81,10 +81,10 @@ async fn write_many(
     Ok(kept)
 }
 
-/// Writes values as [`write`] does, inside of a transaction that does more.
+/// Writes values as [`write()`] does, inside of a transaction that does more.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub async fn write_within(
     core: &Core,
     tx: &mut Tx,
@@ -333,7 +333,7 @@ async fn sweep_once(db: &Db) {
     }
 }
 
-/// [`sweep_once`] after a commit.
+/// Deletes points of deleted properties after a commit; what is left then is deleted by the upkeep.
 pub fn sweep_after(core: &Core, after: AfterCommit) -> AfterCommit {
     let db = core.db.clone();
     let task = async move {
