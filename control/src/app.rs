@@ -63,7 +63,7 @@ impl Readers for ProcessReaders {
     }
 }
 
-/// What redirections, rules and assessments do in the transaction of a change.
+/// What redirections, rules, tasks, jobs and assessments do when something changes.
 struct LaterSubjects;
 
 impl Dependents for LaterSubjects {

@@ -23,6 +23,21 @@ use tracing_subscriber::{
 
 use crate::config::{ConfigError, LogFormat};
 
+/// The crates of the control plane, which are the targets of its log lines and spans. `control` in a filter names all
+/// of them.
+const CRATES: [&str; 10] = [
+    "control",
+    "kernel",
+    "tenants",
+    "catalog",
+    "redirects",
+    "push",
+    "actions",
+    "assessment",
+    "jobs",
+    "events",
+];
+
 /// Longest export of a batch, and longest wait for the last one at the end.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -61,7 +76,7 @@ impl Telemetry {
 /// # Errors
 /// The filter or the URL cannot be read.
 pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
-    let filter = EnvFilter::try_new(settings.filter).map_err(|error| {
+    let filter = EnvFilter::try_new(of_all_crates(settings.filter)).map_err(|error| {
         ConfigError::new("RUST_LOG", format!("{error}; give a level such as info, or info,control=debug"))
     })?;
     let provider = settings.otlp_url.map(|url| provider(url, settings.service)).transpose()?;
@@ -75,12 +90,22 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
     };
     let spans = provider.as_ref().map(|provider| {
         // Only our own spans, whatever the log shows: libraries may put data into theirs that must not leave.
-        let ours = Targets::new().with_target("control", Level::INFO);
+        let ours = Targets::new().with_targets(CRATES.map(|name| (name, Level::INFO)));
         tracing_opentelemetry::layer().with_tracer(provider.tracer("waymark")).with_filter(ours)
     });
     // A subscriber that stands already is the test's.
     let _ = tracing_subscriber::registry().with(log).with(spans).try_init();
     Ok(Telemetry(provider))
+}
+
+/// A filter in which `control=LEVEL` is said of each crate of the control plane.
+fn of_all_crates(filter: &str) -> String {
+    let directives =
+        filter.split(',').flat_map(|directive| match directive.trim().strip_prefix("control=") {
+            Some(level) => CRATES.map(|name| format!("{name}={level}")).to_vec(),
+            None => vec![directive.to_owned()],
+        });
+    directives.collect::<Vec<_>>().join(",")
 }
 
 /// Whether a stream leads to a terminal whose owner has nothing against colours.
@@ -142,6 +167,14 @@ impl HttpClient for OnRuntime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_level_of_control_is_that_of_its_crates() {
+        let filter = of_all_crates("warn, control=debug,hyper=error");
+        assert!(filter.starts_with("warn,control=debug,kernel=debug,tenants=debug,"), "{filter}");
+        assert!(filter.ends_with(",events=debug,hyper=error"), "{filter}");
+        assert_eq!(of_all_crates("info"), "info");
+    }
 
     #[tokio::test]
     async fn unusable_settings_are_named() {

@@ -1,4 +1,5 @@
-//! What every subject of the control plane stands on: the database, the vocabulary of resources, errors.
+//! What every subject of the control plane stands on: the database, the vocabulary of resources, errors, operations that
+//! all share, metrics.
 //!
 //! Invariants: SQL stands only in `store`; rules stand in `domain` as plain functions, without I/O, clock or
 //! randomness. A statement that the two engines spell differently stands in both spellings side by side. Every

@@ -23,9 +23,9 @@ use crate::{
         topic::fold,
     },
     metrics::FeedMetrics,
-    service::{Observers, lists},
     store::{Conn, Db, StoreError},
 };
+use ::actions::service::{Observers, lists};
 
 /// Actions of a job that are read together and delivered once every queue has room for all of them: fewer than fit
 /// into the queue of one connection.

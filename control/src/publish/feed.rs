@@ -13,13 +13,13 @@ use super::{channels::Channels, dispatch::Dispatcher};
 use crate::{
     domain::event::{Event, Position, Recorded},
     metrics::FeedMetrics,
-    service::Observers,
     store::{
         Db, StoreError,
         event_log::{self, Keep},
         events::{self, Snapshot, Wakes},
     },
 };
+use ::actions::service::Observers;
 
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(100);

@@ -16,9 +16,9 @@ use crate::{
         property::Owner,
         scopes::Scopes,
     },
-    service::{Observers, lists},
     store::{Conn, StoreError, property_owners},
 };
+use ::actions::service::{Observers, lists};
 
 /// Items of a row per read.
 pub const SLICE: usize = 500;

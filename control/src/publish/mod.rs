@@ -5,5 +5,5 @@ pub mod feed;
 pub mod messages;
 
 pub use ::events::{channels, egress};
-pub use ::push::{hub, publisher, publisher_stats, replica, ring};
-pub use ::redirects::{batch_size, writer};
+pub use ::push::{hub, publisher, publisher_stats, replica};
+pub use ::redirects::writer;

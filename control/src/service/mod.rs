@@ -27,11 +27,11 @@ use shared::{client_address::TrustedProxies, id::AccountId, time::Clock};
 pub use ::actions::service::{ActionState, Observers, action_creation, action_types, actions, lists};
 pub use ::catalog::service::{
     Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
-    thngs, user_rules,
+    thngs,
 };
 pub use ::kernel::service::{
     access, batcher, bulk, capacity, idempotency, named, references, remaining_capacity,
-    state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets, name_required},
+    state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets},
 };
 pub use ::push::edge_keys;
 pub use ::redirects::service::{Redirects, redirections, rules, tasks};

@@ -25,6 +25,7 @@ const MESSAGES_MS: i64 = 3 * 24 * 60 * 60 * 1_000;
 /// Cleans up every 15 minutes until `shutdown`.
 pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(PERIOD);
+    let mut displays_after = String::new();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -46,7 +47,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "upkeep failed; retried later"),
         }
-        match displays::learn_unknown(&app).await {
+        match displays::learn_unknown(&app, &mut displays_after).await {
             Ok(0) => {}
             Ok(pieces) => tracing::info!(pieces, "learned where display pieces are"),
             Err(error) => tracing::warn!(%error, "where display pieces are is looked for later"),

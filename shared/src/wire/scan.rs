@@ -170,7 +170,7 @@ pub fn preferred_language(accepted: &str) -> Option<&str> {
         return Some(first);
     }
     let mut best: Option<(&str, u16)> = None;
-    for item in accepted.split(',') {
+    for item in accepted.split(',').take(16) {
         let (tag, weight) = item.split_once(';').map_or((item, 1_000), |(tag, of)| (tag, weight(of)));
         let tag = tag.trim_ascii();
         if !is_language(tag) || best.is_some_and(|(_, most)| most >= weight) || weight == 0 {
@@ -205,7 +205,10 @@ fn weight(parameter: &str) -> u16 {
     let is_number = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
     match whole {
         "1" if is_number => 1_000,
-        "0" if is_number => format!("{part:0<3}").parse().unwrap_or_default(),
+        "0" if is_number => {
+            let digit = |at: usize| part.as_bytes().get(at).map_or(0, |digit| u16::from(digit - b'0'));
+            digit(0) * 100 + digit(1) * 10 + digit(2)
+        }
         _ => 0,
     }
 }

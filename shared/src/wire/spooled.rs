@@ -206,7 +206,8 @@ pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
     let entry_url = text(input)?.into();
     let user_agent = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
     let referer = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
-    let language = if has_language { Some(text(input)?.into()) } else { None };
+    let language = if has_language { Some(text(input)?) } else { None };
+    let language = language.filter(|text| !text.is_empty()).map(Into::into);
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
     let count = None;
     input.is_empty().then_some(ScanRecord {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::{
     geo::Locality,
     id::ActionId,
-    wire::scan::{FiredRule, ScanRecord},
+    wire::scan::{FiredRule, MAX_LANGUAGE, ScanRecord, is_language},
 };
 
 use super::{
@@ -39,7 +39,7 @@ pub fn document(
         ip: Some(record.ip),
         user_agent: record.user_agent.as_deref(),
         referer: record.referer.as_deref(),
-        language: record.language.as_deref(),
+        language: record.language.as_deref().filter(|tag| tag.len() <= MAX_LANGUAGE && is_language(tag)),
     };
     let mut context = context::context(origin, agent, locality);
     context.insert("entryUrl".to_owned(), Value::String(record.entry_url.to_string()));

@@ -157,6 +157,6 @@ fn check_own(name: &str) -> Result<(), ServiceError> {
 
 /// The error of a type that is absent, or in another account.
 #[must_use]
-pub fn not_found(name: &str) -> ServiceError {
+pub(crate) fn not_found(name: &str) -> ServiceError {
     ServiceError::not_found("action type", shorten(name))
 }

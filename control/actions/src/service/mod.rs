@@ -26,7 +26,7 @@ use crate::{
 
 /// What later subjects do with actions. The composition names them.
 pub trait Observers: Send + Sync + 'static {
-    /// ActionState were stored, in this transaction.
+    /// Actions were stored, in this transaction.
     fn recorded<'a>(
         &'a self,
         tx: &'a mut Tx,

@@ -1,4 +1,4 @@
-//! Queries for actions as they are stored.
+//! Queries for actions as they are stored: results of assessments lack members, which `service::lists` adds.
 
 use serde_json::Value;
 use shared::{

@@ -48,7 +48,7 @@ pub async fn add(
 ///
 /// # Errors
 /// A place does not exist.
-pub async fn record(
+pub(crate) async fn record(
     tx: &mut Tx,
     account: AccountId,
     thng: &mut Thng,

@@ -131,7 +131,7 @@ pub async fn find_writable(
 ///
 /// # Errors
 /// The key lacks the permission or a property is the system's own.
-pub async fn write_initial(
+pub(crate) async fn write_initial(
     tx: &mut Tx,
     actor: &Actor,
     resource: &str,
@@ -171,7 +171,7 @@ pub async fn find_owner(core: &Core, actor: &Actor, owner: (Owner, &str)) -> Res
 }
 
 /// The properties in the document of a Thng or product; none if the caller may not read them.
-pub async fn shown(
+pub(crate) async fn shown(
     conn: &mut Conn,
     actor: &Actor,
     resource: &str,
@@ -181,7 +181,7 @@ pub async fn shown(
 }
 
 /// [`shown`] of many resources, by their ids.
-pub async fn shown_of(
+pub(crate) async fn shown_of(
     conn: &mut Conn,
     actor: &Actor,
     resources: &[String],
@@ -334,7 +334,7 @@ async fn sweep_once(db: &Db) {
 }
 
 /// Deletes points of deleted properties after a commit; what is left then is deleted by the upkeep.
-pub fn sweep_after(core: &Core, after: AfterCommit) -> AfterCommit {
+pub(crate) fn sweep_after(core: &Core, after: AfterCommit) -> AfterCommit {
     let db = core.db.clone();
     let task = async move {
         sweep_once(&db).await;
@@ -396,6 +396,6 @@ async fn held(
 
 /// The error of an owner that is absent, or in another account.
 #[must_use]
-pub fn not_found(owner: Owner, reference: &str) -> ServiceError {
+pub(crate) fn not_found(owner: Owner, reference: &str) -> ServiceError {
     ServiceError::not_found(owner.as_str(), limits::shorten(reference))
 }

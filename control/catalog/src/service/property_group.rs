@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Most values of a write that goes with others; a larger one is worth a transaction of its own.
-pub const MAX_POINTS: usize = 32;
+pub(crate) const MAX_POINTS: usize = 32;
 
 /// Concurrent batches. A second one would make both smaller, and each costs as much as ten values; on Postgres they
 /// would also wait for each other's fsync.
@@ -35,7 +35,7 @@ const LANES: usize = 1;
 const PG_MOST_LANES: usize = 4;
 
 /// A write in the queue.
-pub struct Request {
+pub(crate) struct Request {
     /// The account.
     pub account: AccountId,
     /// What the caller may write.
@@ -89,7 +89,7 @@ impl PropertyGroups {
     /// Writes, batched with concurrent requests; returns after the commit.
     ///
     /// A request whose caller leaves before its batch starts is skipped.
-    pub async fn submit(&self, request: Request) -> Answer {
+    pub(crate) async fn submit(&self, request: Request) -> Answer {
         self.0.submit(request).await?
     }
 }

@@ -46,7 +46,7 @@ impl UserRules {
 }
 
 /// Refuses a user whose application does not let its users create Thngs and collections.
-pub async fn check_creation(conn: &mut Conn, actor: &Actor) -> Result<(), ServiceError> {
+pub(crate) async fn check_creation(conn: &mut Conn, actor: &Actor) -> Result<(), ServiceError> {
     match UserRules::load(conn, actor).await? {
         Some(UserRules(details)) if details.users_may_create != Some(true) => {
             let fault = "The application does not let its users make this: see usersMayCreate.";
@@ -60,7 +60,7 @@ pub async fn check_creation(conn: &mut Conn, actor: &Actor) -> Result<(), Servic
 ///
 /// # Errors
 /// The key lacks the permission (403), or another resource has an identifier (409).
-pub async fn check_write<D: Named>(
+pub(crate) async fn check_write<D: Named>(
     tx: &mut Tx,
     actor: &Actor,
     stored: Option<&D>,

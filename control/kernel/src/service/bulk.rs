@@ -54,7 +54,7 @@ impl AfterCommit {
         self
     }
 
-    /// Adds work; of several with one name, one is done.
+    /// Adds work; of several with one name, the last is done.
     #[must_use]
     pub fn then(mut self, name: impl Into<String>, task: Task) -> Self {
         self.push(name.into(), task);
@@ -62,9 +62,8 @@ impl AfterCommit {
     }
 
     fn push(&mut self, name: String, task: Task) {
-        if !self.tasks.iter().any(|(other, _)| *other == name) {
-            self.tasks.push((name, task));
-        }
+        self.tasks.retain(|(other, _)| *other != name);
+        self.tasks.push((name, task));
     }
 
     /// Adds the work of another change.

@@ -74,11 +74,11 @@ pub struct ChangedThng {
     pub is_marked: bool,
 }
 
-/// What other subjects do in the transaction of a change; `true`: edges must learn of it.
+/// What other subjects do when something changes.
 ///
 /// The subject that is changed knows none of them: the composition names them.
 pub trait Dependents: Send + Sync + 'static {
-    /// An application was removed.
+    /// An application was removed, in this transaction; `true`: edges must learn of it.
     fn application_removed<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -87,7 +87,7 @@ pub trait Dependents: Send + Sync + 'static {
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
 
-    /// A batch was removed.
+    /// A batch was removed, in this transaction.
     fn batch_removed<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -95,14 +95,15 @@ pub trait Dependents: Send + Sync + 'static {
         batch: BatchId,
     ) -> BoxFuture<'a, Result<(), ServiceError>>;
 
-    /// Whether work that was accepted still reads the bytes of a file that was removed or replaced.
+    /// Whether work that was accepted still reads the bytes of a file that was removed or replaced: then they stay.
+    /// Asked after the commit.
     fn reads_blob<'a>(
         &'a self,
         conn: &'a mut Conn,
         blob: &'a str,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
 
-    /// A Thng was created or changed.
+    /// A Thng was created or changed, in this transaction; `true`: edges must learn of it.
     fn thng_changed<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -111,7 +112,7 @@ pub trait Dependents: Send + Sync + 'static {
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
 
-    /// A Thng was removed.
+    /// A Thng was removed, in this transaction; `true`: edges must learn of it.
     fn thng_removed<'a>(
         &'a self,
         tx: &'a mut Tx,

@@ -24,8 +24,9 @@ const FEWEST: usize = 3;
 /// Most display pieces of a region that are counted.
 const MOST: u32 = 100;
 
-/// Display pieces that are read in one step.
+/// Display pieces that are read in one step, and steps of one run.
 const STEP: u32 = 500;
+const STEPS: usize = 4;
 
 /// Keeps where a Thng is mostly seen while it is tagged as a display piece, and forgets it otherwise. Where its scans
 /// do not say yet, [`learn_unknown`] looks again.
@@ -47,17 +48,20 @@ fn region(profile: &Profile) -> Option<String> {
     (home.sessions >= FEWEST && home.share() > 0.5).then_some(home.region)
 }
 
-/// Looks again for the regions of display pieces that are not known yet; returns how many were found.
+/// Looks again for the regions of the next display pieces after a Thng whose region is not known yet; returns how many
+/// were found, and moves `after`, to the beginning once all were looked at.
 ///
 /// # Errors
 /// The database failed; what was found stays.
-pub async fn learn_unknown(app: &App) -> Result<u64, ServiceError> {
-    let (mut after, mut learned) = (String::new(), 0);
-    loop {
+pub async fn learn_unknown(app: &App, after: &mut String) -> Result<u64, ServiceError> {
+    let mut learned = 0;
+    for _ in 0..STEPS {
         let mut conn = app.db.read().await?;
-        let found = display_places::list_unknown(&mut conn, &after, STEP).await?;
-        let Some((_, last)) = found.last() else { return Ok(learned) };
-        after = last.to_string();
+        let found = display_places::list_unknown(&mut conn, after, STEP).await?;
+        *after = found.last().map(|(_, last)| last.to_string()).unwrap_or_default();
+        if found.is_empty() {
+            break;
+        }
         let mut known = Vec::new();
         for (account, thng) in found {
             if region(&history::load(&mut conn, account, thng).await?).is_some() {
@@ -75,6 +79,7 @@ pub async fn learn_unknown(app: &App) -> Result<u64, ServiceError> {
             tx.commit().await?;
         }
     }
+    Ok(learned)
 }
 
 /// Display pieces that are mostly seen where a Thng is; nothing of one with few sessions, which cannot look like one.

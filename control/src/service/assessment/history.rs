@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Most scans from which a profile is rebuilt when one is deleted: some 100 ms of work.
-pub(super) const MAX_REBUILT: usize = 5_000;
+const MAX_REBUILT: usize = 5_000;
 
 /// Scans read at a time.
 const STEP: u32 = 100;
@@ -131,13 +131,17 @@ pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, Serv
         let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(made) };
         for Outdated { account, thng } in found {
             let mut tx = app.db.begin().await?;
-            // The item first, as elsewhere.
-            let kept = item_standings::lock_one(&mut tx, account, thng).await?;
+            let mut kept = item_standings::load(&mut tx, account, thng).await?;
+            let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
+            if is_counted_again {
+                // The item first, as elsewhere.
+                kept = item_standings::lock_one(&mut tx, account, thng).await?;
+            }
             if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
                 let settings = effective(&mut tx, account, &[], None).await?;
                 let history = History::read(&mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
                 scan_profiles::put(&mut tx, thng, &history.profile(&settings)).await?;
-                if kept.peak.is_some_and(|peak| !peak.is_current()) {
+                if is_counted_again {
                     recount::peak(&mut tx, account, thng, kept, history).await?;
                 }
                 made += 1;

@@ -47,7 +47,11 @@ pub(super) async fn peak(
     (item.peak, item.profile) = (None, Profile::default());
     history.scans.sort_by_key(|scan| (scan.timestamp, scan.id));
     let mut greatest = None;
-    for scan in &history.scans {
+    for (number, scan) in history.scans.iter().enumerate() {
+        // Some milliseconds of work each.
+        if number % 64 == 63 {
+            tokio::task::yield_now().await;
+        }
         let Some(seen) = observed(scan, &of_account) else { continue };
         item.profile.add(&seen);
         let Ok(kind) = scan.kind.parse::<TriggerType>() else { continue };

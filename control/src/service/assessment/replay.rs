@@ -1,5 +1,7 @@
 //! Assesses a Thng's past scans again: under other settings, which stores nothing, or to apply the present rules.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use shared::{
     id::{ActionId, ProductId, ThngId},
@@ -10,7 +12,7 @@ use tracing::instrument;
 
 use super::{
     facts::{Gathered, of_thng},
-    history::{History, MAX_REBUILT},
+    history::History,
     observe, recount,
     settings::effective,
     standing,
@@ -56,6 +58,8 @@ const MAX_JUDGED: usize = 50;
 
 /// Most Thngs of one replay.
 pub const MAX_THNGS: usize = 100;
+/// Most Thngs of one replay that is applied.
+const MAX_APPLIED: usize = 10;
 /// For several Thngs: most scans of each type that are read, and most that are assessed again, for each.
 const OF_MANY: (usize, usize) = (100, 5);
 
@@ -96,7 +100,8 @@ impl Replay {
         }
         let thng = members.parsed("thng").map(Which::Thng);
         let product = members.parsed("product").map(Which::Product);
-        let thngs = members.texts("thngs").and_then(|texts| parse_thngs(&texts, &mut members));
+        let thngs =
+            members.texts("thngs").and_then(|texts| parse_thngs(&texts, &mut members)).map(Which::Thngs);
         let settings = match members.raw("settings").map(|value| Overrides::within(value, "settings")) {
             None => Some(Overrides::default()),
             Some(Ok(settings)) => Some(settings),
@@ -111,7 +116,15 @@ impl Replay {
                 "apply: settings are not applied by a replay; set them with PUT /authentication/settings first.",
             );
         }
-        let which = thng.or(thngs.map(Which::Thngs)).or(product);
+        if let Some(Which::Thngs(thngs)) = thngs.as_ref().filter(|_| is_applied)
+            && thngs.len() > MAX_APPLIED
+        {
+            let count = thngs.len();
+            members.fault(format!(
+                "thngs must have 1 to {MAX_APPLIED} items where they are applied, not {count}."
+            ));
+        }
+        let which = thng.or(thngs).or(product);
         members.finish(which.zip(settings).map(|(which, settings)| Self { which, settings, is_applied }))
     }
 }
@@ -197,9 +210,12 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, 
     let grant = require(actor, verb, AssessmentSettings)?;
     require_enterprise(actor, "Assessment")?;
     let mut conn = app.db.read().await?;
-    let (found, more) = find(&mut conn, actor, &grant, &asked.which).await?;
+    let most = if asked.is_applied { MAX_APPLIED } else { MAX_THNGS };
+    let (mut found, more) = find(&mut conn, actor, &grant, &asked.which, most).await?;
     drop(conn);
     if asked.is_applied {
+        let mut done = HashSet::new();
+        found.retain(|thng| done.insert(thng.id));
         for thng in &found {
             apply(app, actor, thng.id).await?;
         }
@@ -223,6 +239,7 @@ async fn find(
     actor: &Actor,
     grant: &Grant,
     which: &Which,
+    most: usize,
 ) -> Result<(Vec<Thng>, bool), ServiceError> {
     let mut found = Vec::new();
     match which {
@@ -237,7 +254,7 @@ async fn find(
         Which::Product(reference) => {
             let product: Product = named::find(conn, actor, grant, &reference.to_string()).await?;
             let id = product.id.to_string();
-            let page = PageRequest { per_page: MAX_THNGS as u32, ..PageRequest::default() };
+            let page = PageRequest { per_page: most as u32, ..PageRequest::default() };
             let request = ListRequest { page, ..ListRequest::default() };
             let within = [("product", id.as_str())];
             let selection = Selection {
@@ -256,12 +273,13 @@ async fn find(
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
 async fn apply(app: &App, actor: &Actor, thng: ThngId) -> Result<(), ServiceError> {
     let account = actor.account;
+    let _place = app.capacity.write(actor)?;
     let mut tx = app.db.begin().await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
     let Some(thng) = found else { return Ok(()) };
     let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;
     if scan_profiles::lock(&mut tx, thng.id).await?.is_some() {
-        let history = History::read(&mut tx, account, &Limit::Account, thng.id, MAX_REBUILT).await?;
+        let history = History::read(&mut tx, account, &Limit::Account, thng.id, MAX_SCANS).await?;
         if history.is_whole {
             let settings = effective(&mut tx, account, &[], None).await?;
             scan_profiles::put(&mut tx, thng.id, &history.profile(&settings)).await?;

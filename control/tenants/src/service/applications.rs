@@ -236,7 +236,7 @@ async fn delete_in(
 
 /// Deletes an application of the account with everything that belongs to it; `true` when edges must learn of its
 /// rules.
-pub async fn remove(
+pub(crate) async fn remove(
     dependents: &dyn Dependents,
     tx: &mut Tx,
     account: AccountId,

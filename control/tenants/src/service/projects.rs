@@ -138,12 +138,12 @@ impl Bulk<Core> for Project {
 }
 
 /// The project that a path names; a text that is no id names none.
-pub fn project_id(text: &str) -> Result<ProjectId, ServiceError> {
+pub(crate) fn project_id(text: &str) -> Result<ProjectId, ServiceError> {
     text.parse().map_err(|_| not_found(text))
 }
 
 /// The error of a project that is absent, or in another account.
 #[must_use]
-pub fn not_found(id: &str) -> ServiceError {
+pub(crate) fn not_found(id: &str) -> ServiceError {
     ServiceError::not_found("project", shorten(id))
 }

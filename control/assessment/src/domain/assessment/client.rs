@@ -6,8 +6,9 @@ use super::source::network_of;
 
 /// The first 16 bits of the hash of a client's network: a /24 of IPv4 or a /48 of IPv6.
 ///
-/// It tells whether two scans came from the same network and not which: some 256 networks of IPv4 have each hash. Two
-/// networks have the same one by chance once in 65,536 pairs.
+/// It serves to tell whether two scans came from the same network; two networks have the same one by chance once in
+/// 65,536 pairs. It hides none: the hash has no key, and of the 256 networks of IPv4 that share one the place of the scan
+/// mostly leaves one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NetworkHash(pub u16);
 

@@ -188,7 +188,10 @@ impl Spread {
         let mut sessions: Vec<people::Seen> =
             previous.iter().map(|(key, session)| seen(*key, session)).collect();
         let Trigger { at, network, language, .. } = *trigger;
-        sessions.push(people::Seen { at, agent: own.agent(), network, language });
+        // Of a scan by a public key nothing is believed: it is neither a person nor a day.
+        if known(own.agent()).is_some() || network.is_some() || language.is_some() {
+            sessions.push(people::Seen { at, agent: own.agent(), network, language });
+        }
         spread.people = People::of(&sessions);
         let points = |precision: Precision| -> Vec<Coordinates> {
             let known = spots().filter(|spot| spot.precision == precision);

@@ -219,7 +219,7 @@ pub async fn remove_collection(
 ///
 /// # Errors
 /// A collection that the Thng is to join or leave does not exist for the caller.
-pub async fn set_collections_of(
+pub(crate) async fn set_collections_of(
     tx: &mut Tx,
     actor: &Actor,
     thng: ThngId,

@@ -50,6 +50,23 @@ fn spread(scans: &[Observation], trigger: &Trigger) -> Spread {
     Spread::of(&Profile::of(scans), trigger, None, &Settings::default())
 }
 
+/// The trigger of a public key, of which nothing is believed: neither its day nor its unknown language counts.
+#[test]
+fn a_trigger_of_which_nothing_is_known_changes_no_people() {
+    let scans: Vec<Observation> = (0..4)
+        .map(|n| Observation {
+            language: super::super::client::Language::of_tag("de").filter(|_| n % 2 == 0),
+            ..seen(24 * n, n as u64 + 1, city(BERN, "CH"))
+        })
+        .collect();
+    let of = |trigger: &Trigger| spread(&scans, trigger).people;
+    let neutral = of(&Trigger { agent: None, ..trigger(24 * 9, 0, Spot::NOWHERE) });
+    assert_eq!((neutral.days, neutral.unlinked, neutral.is_known), (4, 4, true));
+    // One that is believed is a person and a day, and its language is not known.
+    let believed = of(&trigger(24 * 9, 9, Spot::NOWHERE));
+    assert_eq!((believed.days, believed.unlinked, believed.is_known), (5, 5, false));
+}
+
 #[test]
 fn no_previous_scans_give_empty_figures() {
     let alone = spread(&[], &trigger(0, 1, Spot::NOWHERE));
