@@ -48,7 +48,7 @@ pub(super) async fn measure(
                     break;
                 }
                 let (thng, at) = items[n % items.len()];
-                let took = bench.ask(thng.to_string(), at).await?;
+                let took = bench.ask(bench.key(caller), thng.to_string(), at).await?;
                 if since > warm_up {
                     times.push(took);
                 }
@@ -73,12 +73,17 @@ pub(super) async fn measure(
 }
 
 impl Bench {
+    /// The key of a caller.
+    pub(super) fn key(&self, caller: usize) -> &str {
+        self.keys.get(caller % self.keys.len().max(1)).map_or("", String::as_str)
+    }
+
     /// One assessment over HTTP.
-    pub(super) async fn ask(&self, thng: String, at: i64) -> Result<Duration> {
+    pub(super) async fn ask(&self, key: &str, thng: String, at: i64) -> Result<Duration> {
         let body = json!({"timestamp": at, "id": ActionId::new(1, random16()?), "type": "scans",
             "locationSource": "sensor", "thng": thng, "location": {"latitude": 46.9, "longitude": 7.4,
                 "position": {"type": "Point", "coordinates": [7.4, 46.9]}}});
-        let request = self.http.post(&self.authentication).header("authorization", &self.key);
+        let request = self.http.post(&self.authentication).header("authorization", key);
         let request = request.header("content-type", "application/json").body(body.to_string());
         let begun = Instant::now();
         let answer = request.send().await?;
