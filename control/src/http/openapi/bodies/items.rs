@@ -174,13 +174,14 @@ fn trigger() -> Value {
 /// Which Things are judged again, and what to set over their settings.
 fn replay() -> Value {
     let thng = || formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account.");
-    let product =
-        formatted("product-id", "Its newest 100 Thngs; id or `<key>:<value>` of a product of the account.");
-    let many = json!({"type": "array", "minItems": 1, "maxItems": MAX_THNGS, "items": thng()});
+    let product = || {
+        formatted("product-id", "Its newest 100 Thngs; id or `<key>:<value>` of a product of the account.")
+    };
+    let many = || json!({"type": "array", "minItems": 1, "maxItems": MAX_THNGS, "items": thng()});
     let body = Body::new("One of `thng`, `thngs` and `product`, and what to set over the settings")
         .may("thng", thng())
-        .may("thngs", many)
-        .may("product", product)
+        .may("thngs", many())
+        .may("product", product())
         .may("settings", overrides(Body::new("")).schema())
         .may("apply", boolean())
         .like("thng", AN_ID)
@@ -188,10 +189,10 @@ fn replay() -> Value {
     let none = json!({"type": "null"});
     // What is applied are the settings that are stored.
     let alone = [("apply", json!({"enum": [false, null]})), ("settings", none.clone())];
-    let forms = ["thng", "thngs", "product"].map(|name| {
+    let forms = [("thng", thng()), ("thngs", many()), ("product", product())].map(|(name, schema)| {
         alone.clone().map(|(other, value)| {
             let mut members = json!({"thng": none, "thngs": none, "product": none});
-            members[name] = json!({"not": none});
+            members[name] = schema.clone();
             members[other] = value;
             json!({"required": [name], "properties": members})
         })
