@@ -216,9 +216,10 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     let (writer, writer_task) = writer::writer();
     let observers = observers();
     // A pool of its own: a session that always does the same thing has its statements in its caches.
-    let feed = Feed::new(parts.db.aside(feed::CONNECTIONS), parts.clock.clone(), observers.clone());
+    let feed = Feed::new(parts.db.with_own_pool(feed::CONNECTIONS), parts.clock.clone(), observers.clone());
     let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
-    let property_groups = PropertyGroups::new(parts.db.aside(1), parts.clock.clone(), readers.clone());
+    let property_groups =
+        PropertyGroups::new(parts.db.with_own_pool(1), parts.clock.clone(), readers.clone());
     let assessment_groups = AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), readers.clone());
     let core = Arc::new(Core {
         key_lookups: KeyLookups::new(parts.db.clone()),

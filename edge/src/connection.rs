@@ -49,7 +49,7 @@ pub(crate) struct Activity {
     /// Where the numbers of its requests begin.
     first_id: u64,
     /// Which of its requests to control may begin.
-    turn: Semaphore,
+    beginning: Semaphore,
 }
 
 impl Activity {
@@ -60,7 +60,7 @@ impl Activity {
             ended: AtomicU64::new(0),
             is_last: AtomicBool::new(false),
             first_id,
-            turn: Semaphore::new(1),
+            beginning: Semaphore::new(1),
         }
     }
 
@@ -100,8 +100,8 @@ impl InFlight {
     ///
     /// A new connection to control costs as much as ten redirects, so that a hundred simultaneous requests begin one
     /// by one.
-    pub(crate) async fn turn(&self) {
-        let _turn = self.activity.turn.acquire().await;
+    pub(crate) async fn wait_to_begin(&self) {
+        let _permit = self.activity.beginning.acquire().await;
         yield_now().await;
     }
 
@@ -174,13 +174,13 @@ mod tests {
 
     #[tokio::test]
     async fn cold_path_is_polled_only_after_wake() {
-        let (aside, token) = (ColdPathWaker::new(), CancellationToken::new());
-        let waker = Waker::from(aside.clone());
+        let (cold_path, token) = (ColdPathWaker::new(), CancellationToken::new());
+        let waker = Waker::from(cold_path.clone());
         let mut cancelled = pin!(token.cancelled());
         let (mut known, mut polls, mut looks) = (None, 0, 0);
         let done = poll_fn(|context| {
             polls += 1;
-            if aside.is_due(context, &mut known) {
+            if cold_path.is_due(context, &mut known) {
                 looks += 1;
                 if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
                     return Poll::Ready(());

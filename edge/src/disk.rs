@@ -154,8 +154,8 @@ pub(crate) async fn keep(
         let (cache, domains, folder) = (cache.clone(), domains.clone(), folder.clone());
         let write = move || {
             let Some(holding) = cache.holding() else { return Ok(None) };
-            let pace = Pace { bytes_per_second, begun: Instant::now(), stop };
-            write_all(&folder, limits.bytes, &holding, &domains.all(), &pace).map(Some)
+            let throttle = Throttle { bytes_per_second, begun: Instant::now(), stop };
+            write_all(&folder, limits.bytes, &holding, &domains.all(), &throttle).map(Some)
         };
         match tokio::task::spawn_blocking(write).await {
             Ok(Ok(Some(Written { entries, left_out, bytes }))) => {
@@ -191,7 +191,7 @@ struct Written {
 }
 
 /// How fast is written, and until when.
-pub(crate) struct Pace {
+pub(crate) struct Throttle {
     /// Bytes a second; none is as fast as it goes.
     pub(crate) bytes_per_second: Option<u64>,
     /// When the writing began.
@@ -200,7 +200,7 @@ pub(crate) struct Pace {
     pub(crate) stop: CancellationToken,
 }
 
-impl Pace {
+impl Throttle {
     /// Rests as long as it takes; an error when the edge stops.
     pub(crate) fn rest(&self, written: u64) -> io::Result<()> {
         if self.stop.is_cancelled() {
@@ -219,10 +219,10 @@ fn write_all(
     most: u64,
     holding: &Holding,
     domains: &[ShortDomain],
-    pace: &Pace,
+    throttle: &Throttle,
 ) -> io::Result<Written> {
-    let (path, aside) = (folder.join("held"), folder.join("held.new"));
-    let mut out = Out { file: BufWriter::with_capacity(256 << 10, File::create(&aside)?), bytes: 0 };
+    let (path, unfinished) = (folder.join("held"), folder.join("held.new"));
+    let mut out = Out { file: BufWriter::with_capacity(256 << 10, File::create(&unfinished)?), bytes: 0 };
     out.file.write_all(MAGIC)?;
     let rules = holding.rules();
     out.put(&Frame::Head {
@@ -244,7 +244,7 @@ fn write_all(
         entries += 1;
         if failed.is_ok() && out.bytes >= rested + STEP {
             rested = out.bytes;
-            failed = pace.rest(out.bytes);
+            failed = throttle.rest(out.bytes);
         }
         if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
@@ -252,7 +252,7 @@ fn write_all(
     out.put(&Frame::End { entries })?;
     let bytes = out.bytes;
     out.file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    fs::rename(&aside, &path)?;
+    fs::rename(&unfinished, &path)?;
     File::open(folder)?.sync_all()?;
     Ok(Written { entries, left_out, bytes })
 }
@@ -327,8 +327,9 @@ mod tests {
     }
 
     fn write(folder: &Path, cache: &EdgeCache, domains: &Domains) {
-        let pace = Pace { bytes_per_second: None, begun: Instant::now(), stop: CancellationToken::new() };
-        write_all(folder, u64::MAX, &cache.holding().unwrap(), &domains.all(), &pace).unwrap();
+        let throttle =
+            Throttle { bytes_per_second: None, begun: Instant::now(), stop: CancellationToken::new() };
+        write_all(folder, u64::MAX, &cache.holding().unwrap(), &domains.all(), &throttle).unwrap();
     }
 
     /// A cache at revision 10 that holds keys 1 to 3 as of then, and key 4 as absent.

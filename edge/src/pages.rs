@@ -13,7 +13,7 @@ use crate::{
     backing::{Backing, BackingError, jittered},
     cache::{EdgeCache, PageFit, Reading},
     config::DiskLimits,
-    disk::Pace,
+    disk::Throttle,
     domains::Domains,
 };
 
@@ -24,7 +24,7 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// First and longest wait after a page that did not come; a random half is taken off.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 /// The full replica is saved once per this many saves of the cache, because it is much larger.
-const DISK_ROUNDS: u32 = 10;
+const DISK_INTERVALS: u32 = 10;
 
 /// Loads what is missing until `stop`.
 pub(crate) async fn read<B: Backing>(
@@ -101,9 +101,16 @@ pub(crate) async fn keep(
         }
         let folder = folder.clone();
         let write = move || {
-            let pace = Pace { bytes_per_second, begun: Instant::now(), stop };
+            let throttle = Throttle { bytes_per_second, begun: Instant::now(), stop };
             let (epoch, applied) = (whole.epoch(), whole.applied());
-            replica::save(&folder, whole.table(), epoch, applied, || whole.last(), |bytes| pace.rest(bytes))
+            replica::save(
+                &folder,
+                whole.table(),
+                epoch,
+                applied,
+                || whole.last(),
+                |bytes| throttle.rest(bytes),
+            )
         };
         match tokio::task::spawn_blocking(write).await {
             Ok(Ok((links, bytes))) => {
@@ -117,14 +124,14 @@ pub(crate) async fn keep(
     };
     // Frequently after all links were loaded, then seldom; always while control is down, because a kill would lose
     // what cannot be loaded again.
-    let mut rounds = DISK_ROUNDS;
+    let mut intervals = DISK_INTERVALS;
     while stop.run_until_cancelled(sleep(limits.interval)).await.is_some() {
-        rounds += 1;
-        if cache.whole().is_none() || (rounds < DISK_ROUNDS && cache.is_live()) {
+        intervals += 1;
+        if cache.whole().is_none() || (intervals < DISK_INTERVALS && cache.is_live()) {
             continue;
         }
         write(Some(limits.bytes_per_second), stop.clone()).await;
-        rounds = 0;
+        intervals = 0;
     }
     write(None, CancellationToken::new()).await;
 }

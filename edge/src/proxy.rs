@@ -157,7 +157,7 @@ impl Proxy {
         self.sign(&mut parts.headers, client, id);
         let body = Some(body).filter(|body| !body.is_end_stream());
         let ends = Instant::now() + self.timeout;
-        tokio::time::timeout(self.timeout, in_flight.turn()).await.map_err(|_| Code::Timeout)?;
+        tokio::time::timeout(self.timeout, in_flight.wait_to_begin()).await.map_err(|_| Code::Timeout)?;
         let response = self.send(&parts, &path, body, ends).await?;
         let (mut parts, body) = response.into_parts();
         cut_hop_by_hop(&mut parts.headers);

@@ -80,13 +80,13 @@ pub(crate) fn read(rules: &AccountRules) -> Result<Option<RuleSet>, String> {
 
 impl RuleSet {
     /// The first rule that holds, and where it leads.
-    pub(crate) fn decide(&self, scene: &RequestFacts<'_>) -> Option<(Arc<EdgeRule>, HeaderValue)> {
-        let hit = self.0.first(scene)?;
+    pub(crate) fn decide(&self, facts: &RequestFacts<'_>) -> Option<(Arc<EdgeRule>, HeaderValue)> {
+        let hit = self.0.first(facts)?;
         let location = match &hit.made.destination {
-            Destination::Own => scene.served.location.clone(),
+            Destination::Own => facts.served.location.clone(),
             Destination::Fixed(location) => location.clone(),
             // Values of tags are percent-encoded, so the text is a header value.
-            Destination::Template(target) => HeaderValue::try_from(scene.served.fill_in(target)).ok()?,
+            Destination::Template(target) => HeaderValue::try_from(facts.served.fill_in(target)).ok()?,
         };
         Some((hit.made.clone(), location))
     }

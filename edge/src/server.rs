@@ -52,7 +52,7 @@ const DRAIN_GRACE: Duration = Duration::from_millis(250);
 /// Bytes that hyper reads at a time; the least buffer it takes.
 const READ_BYTES: usize = 8 << 10;
 /// Read budget of an HTTP/2 connection: some hundred requests.
-const H2_TURN: usize = 4 << 10;
+const H2_READ_BUDGET: usize = 4 << 10;
 /// Between pings of an HTTP/2 connection: a dead peer must not hold a drain (hyper#4170).
 const H2_PING: Duration = Duration::from_secs(20);
 /// Timeout of a keep-alive ping.
@@ -156,21 +156,23 @@ impl<B: Backing> Server<B> {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
                 let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.serve(TokioIo::new(ReadBudget::new(stream, self.turn(is_h2))), client, is_h2).await;
+                self.serve(TokioIo::new(ReadBudget::new(stream, self.read_budget(is_h2))), client, is_h2)
+                    .await;
             }
             None => {
                 // A silent client must not delay the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
                 let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
-                self.serve(TokioIo::new(ReadBudget::new(stream, self.turn(is_h2))), client, is_h2).await;
+                self.serve(TokioIo::new(ReadBudget::new(stream, self.read_budget(is_h2))), client, is_h2)
+                    .await;
             }
         }
     }
 
     /// The read budget of a connection.
-    fn turn(&self, is_h2: bool) -> usize {
+    fn read_budget(&self, is_h2: bool) -> usize {
         // Of HTTP/1, whose requests are larger, a header that is somewhat too large is still read whole.
-        if is_h2 { H2_TURN } else { self.app.config.limits.header_bytes + READ_BYTES }
+        if is_h2 { H2_READ_BUDGET } else { self.app.config.limits.header_bytes + READ_BYTES }
     }
 
     /// Waits as long as it takes, and a moment only once the edge stops: a request may be under way.
@@ -251,17 +253,17 @@ async fn watch<C: GracefulConnection>(
     activity: &Activity,
     limits: &Limits,
     shutdown: &CancellationToken,
-    farewell: Duration,
+    drain_grace: Duration,
 ) {
     let mut connection = pin!(connection);
     let mut cancelled = pin!(shutdown.cancelled());
     let mut look = pin!(sleep(limits.header_timeout));
-    let (aside, mut known) = (ColdPathWaker::new(), None);
-    let waker = Waker::from(aside.clone());
+    let (cold_path, mut known) = (ColdPathWaker::new(), None);
+    let waker = Waker::from(cold_path.clone());
     let (mut seen, mut quiet_looks, mut stuck_looks) = ((0, 0), 0, 0);
     let patience = loop {
-        let turn = poll_fn(|context| {
-            if aside.is_due(context, &mut known) {
+        let read_budget = poll_fn(|context| {
+            if cold_path.is_due(context, &mut known) {
                 let mut beside = Context::from_waker(&waker);
                 if cancelled.as_mut().poll(&mut beside).is_ready() {
                     return Poll::Ready(Turn::Stop);
@@ -272,7 +274,7 @@ async fn watch<C: GracefulConnection>(
             }
             connection.as_mut().poll(context).map(|_| Turn::Ended)
         });
-        match turn.await {
+        match read_budget.await {
             Turn::Ended => return,
             Turn::Stop => {
                 activity.end();
@@ -290,11 +292,11 @@ async fn watch<C: GracefulConnection>(
                 }
                 seen = counts;
                 look.as_mut().reset(Instant::now() + limits.idle_timeout / 2);
-                aside.look_again();
+                cold_path.look_again();
             }
         }
     };
-    if shutdown.is_cancelled() && timeout(farewell, connection.as_mut()).await.is_ok() {
+    if shutdown.is_cancelled() && timeout(drain_grace, connection.as_mut()).await.is_ok() {
         return;
     }
     connection.as_mut().graceful_shutdown();

@@ -96,7 +96,7 @@ impl Hub {
     pub async fn open(db: Db) -> Result<Self, StoreError> {
         let head = log::load_head(&mut db.read().await?).await?;
         Ok(Self(Arc::new(Inner {
-            log: db.aside(1),
+            log: db.with_own_pool(1),
             db,
             epoch: head.epoch,
             wake: Notify::new(),

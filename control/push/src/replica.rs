@@ -108,7 +108,7 @@ pub struct Replica {
     /// Replicas that run, this one too, as last read.
     running: Mutex<Vec<Running>>,
     /// Connections of its own: who waits for edges must not wait for the queries of others.
-    aside: OnceLock<Db>,
+    own_db: OnceLock<Db>,
 }
 
 /// A replica that runs, as last read.
@@ -155,12 +155,12 @@ impl Replica {
             waiting: AtomicUsize::new(0),
             committed: Notify::new(),
             running: Mutex::default(),
-            aside: OnceLock::new(),
+            own_db: OnceLock::new(),
         }
     }
 
     fn db(&self, hub: &Hub) -> &Db {
-        self.aside.get_or_init(|| hub.0.db.aside(CONNECTIONS))
+        self.own_db.get_or_init(|| hub.0.db.with_own_pool(CONNECTIONS))
     }
 
     /// Its name.

@@ -55,7 +55,7 @@ pub struct Writer {
     urgent: mpsc::Sender<Work>,
     bulk: mpsc::Sender<Work>,
     metrics: WriterMetrics,
-    pace: Arc<AdaptiveBatchSize>,
+    batch_size: Arc<AdaptiveBatchSize>,
 }
 
 /// The other end of a [`Writer`], to be run once.
@@ -72,7 +72,7 @@ pub fn writer() -> (Writer, WriterTask) {
     let (bulk, bulk_in) = mpsc::channel(WAITING_CHANGES.1);
     let metrics = WriterMetrics::default();
     let task = WriterTask { urgent: urgent_in, bulk: bulk_in, metrics: metrics.clone() };
-    (Writer { urgent, bulk, metrics, pace: Arc::default() }, task)
+    (Writer { urgent, bulk, metrics, batch_size: Arc::default() }, task)
 }
 
 impl Writer {
@@ -84,8 +84,8 @@ impl Writer {
 
     /// How much of an import one step takes.
     #[must_use]
-    pub fn pace(&self) -> &Arc<AdaptiveBatchSize> {
-        &self.pace
+    pub fn batch_size(&self) -> &Arc<AdaptiveBatchSize> {
+        &self.batch_size
     }
 
     /// Runs `work` inside a shared transaction; returns after its commit.

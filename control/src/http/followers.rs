@@ -14,7 +14,11 @@ use super::{
 };
 use crate::{
     domain::{access::Actor, listing::ListType},
-    service::{App, followers},
+    service::{
+        App,
+        bulk::{self, Bulk},
+        followers,
+    },
     store::followers::Follower,
 };
 
@@ -73,7 +77,7 @@ impl One {
     }
 
     /// Removes it with its queue.
-    pub(super) async fn delete<F: Follower>(self) -> Result<(), ApiError> {
-        Ok(followers::delete::<F>(&self.app, &self.actor, &self.id).await?)
+    pub(super) async fn delete<F: Follower + Bulk<App>>(self) -> Result<(), ApiError> {
+        Ok(bulk::delete_one::<App, F>(&self.app, &self.actor, &self.id).await?)
     }
 }

@@ -188,22 +188,22 @@ impl Feed {
             let after = events::find_snapshot(&mut conn).await?;
             place.bound(after);
         }
-        let teller = self.teller();
+        let dispatcher = self.dispatcher();
         for recorded in rows.into_iter().filter_map(|(_, recorded)| recorded) {
             if recorded.quiet.notifications {
                 continue;
             }
             let at = recorded.at;
             match &recorded.event {
-                Event::Properties { .. } => teller.tell_properties(&recorded),
-                Event::Action(action) => teller.tell_action(&mut conn, &recorded, action).await?,
+                Event::Properties { .. } => dispatcher.tell_properties(&recorded),
+                Event::Action(action) => dispatcher.tell_action(&mut conn, &recorded, action).await?,
                 // A subscriber that is slow to take thousands of them must not delay the others.
-                Event::Actions { .. } | Event::Redirections { .. } if teller.has_any(&recorded) => {
+                Event::Actions { .. } | Event::Redirections { .. } if dispatcher.has_any(&recorded) => {
                     // The other end lives as long as this one.
                     let _ = bulk.send(recorded).await;
                 }
                 Event::Actions { .. } | Event::Redirections { .. } => {}
-                Event::Job { .. } => teller.tell_job(&recorded),
+                Event::Job { .. } => dispatcher.tell_job(&recorded),
             }
             let delay = self.0.clock.now().0.saturating_sub(at.0).max(0);
             self.0.metrics.delay_seconds.observe(delay as f64 / 1_000.0);
@@ -211,16 +211,16 @@ impl Feed {
         Ok(is_full)
     }
 
-    fn teller(&self) -> Dispatcher<'_> {
+    fn dispatcher(&self) -> Dispatcher<'_> {
         Dispatcher { channels: &self.0.channels, metrics: &self.0.metrics, observers: &*self.0.observers }
     }
 
     /// Delivers actions of jobs and changes of redirections, in chunks.
     async fn tell_bulk(&self, mut waiting: mpsc::Receiver<Recorded>) {
         while let Some(recorded) = waiting.recv().await {
-            let teller = self.teller();
-            teller.tell_redirections(&recorded).await;
-            if let Err(error) = teller.tell_actions(&self.0.db, &recorded).await {
+            let dispatcher = self.dispatcher();
+            dispatcher.tell_redirections(&recorded).await;
+            if let Err(error) = dispatcher.tell_actions(&self.0.db, &recorded).await {
                 self.0.metrics.read_failures.inc();
                 tracing::warn!(%error, "actions of a job were not delivered to subscribers");
             }

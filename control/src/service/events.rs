@@ -83,21 +83,21 @@ impl Default for Streams {
 impl Streams {
     /// Waits for a permit to read. An account has one, so that two accounts are served however many streams the first
     /// has open.
-    pub(super) async fn turn(&self, account: AccountId) -> Option<Turn<'_>> {
+    pub(super) async fn read_permit(&self, account: AccountId) -> Option<ReadPermit<'_>> {
         let own = {
             let mut table = self.by_account.lock().unwrap_or_else(PoisonError::into_inner);
             // Drops permits that are neither held nor waited for.
-            table.retain(|_, turns| Arc::strong_count(turns) > 1);
+            table.retain(|_, permits| Arc::strong_count(permits) > 1);
             table.entry(account).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
         };
         // They are never closed.
         let own = own.acquire_owned().await.ok()?;
-        Some(Turn { _all: self.exports.acquire().await.ok()?, _own: own })
+        Some(ReadPermit { _all: self.exports.acquire().await.ok()?, _own: own })
     }
 }
 
 /// A permit to read for an export.
-pub(super) struct Turn<'a> {
+pub(super) struct ReadPermit<'a> {
     _all: SemaphorePermit<'a>,
     _own: OwnedSemaphorePermit,
 }
@@ -285,11 +285,14 @@ mod tests {
     async fn an_account_reads_its_exports_one_after_the_other() {
         let streams = Streams::default();
         let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
-        let turn = streams.turn(one).await.unwrap();
-        let mut second = Box::pin(streams.turn(one));
+        let permit = streams.read_permit(one).await.unwrap();
+        let mut second = Box::pin(streams.read_permit(one));
         assert!((&mut second).now_or_never().is_none());
-        assert!(streams.turn(other).now_or_never().flatten().is_some(), "another account has its turn");
-        drop(turn);
+        assert!(
+            streams.read_permit(other).now_or_never().flatten().is_some(),
+            "another account has its turn"
+        );
+        drop(permit);
         assert!(second.await.is_some());
     }
 }

@@ -197,7 +197,7 @@ pub async fn open(
 
 /// Reads when it has a permit.
 async fn read(app: &App, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
-    let _turn = app.streams.turn(reader.account).await.ok_or(StoreError::Stopped)?;
+    let _permit = app.streams.read_permit(reader.account).await.ok_or(StoreError::Stopped)?;
     reader.next(&*app.actions.observers, &app.db).await
 }
 

@@ -123,12 +123,12 @@ async fn finish(app: &App, mut tx: Tx, place: Position, shares: Shares) -> Resul
 /// Queues the tasks of an account's reactions, up to the capacity of the queue.
 async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task>) -> Result<(), StoreError> {
     let wanted = new.len() as u64;
-    let rooms = &app.reactions.rooms;
-    let room = match rooms.take(account, wanted, Instant::now()) {
+    let remaining = &app.reactions.remaining;
+    let room = match remaining.take(account, wanted, Instant::now()) {
         Some(room) => room,
         None => {
             let waiting = tasks::count(tx, account, MAX_TASKS).await?;
-            rooms.note(account, MAX_TASKS.saturating_sub(waiting), wanted, Instant::now())
+            remaining.note(account, MAX_TASKS.saturating_sub(waiting), wanted, Instant::now())
         }
     };
     let fits = usize::try_from(room).unwrap_or(usize::MAX).min(new.len());

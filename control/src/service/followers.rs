@@ -6,9 +6,9 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, Core, access::require, bulk::AfterCommit, named, scopes::project_in_reach};
+use super::{App, Core, bulk::AfterCommit, named, scopes::project_in_reach};
 use crate::{
-    domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page, permission::Verb},
+    domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page},
     error::ServiceError,
     store::{
         Db, Tx, accounts, documents, event_log,
@@ -81,20 +81,6 @@ pub(super) async fn save<F: Follower>(
         begin(tx, changed).await?;
     }
     Ok(())
-}
-
-/// Removes one with what waits in its queue.
-///
-/// # Errors
-/// It does not exist.
-#[instrument(skip_all)]
-pub async fn delete<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, F::SUBJECT)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
-    let after = delete_in::<F>(app, &mut tx, actor, &grant, reference).await?;
-    tx.commit().await?;
-    after.run(app).await
 }
 
 /// Removes one within a transaction; what waits in its queue is left for after it.

@@ -10,7 +10,7 @@ use super::{
     App,
     access::require,
     action_creation::alone,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     followers, named, properties,
     remaining_capacity::RemainingCapacity,
 };
@@ -37,7 +37,7 @@ pub struct Reactions {
     /// Their counters.
     pub metrics: ReactionMetrics,
     /// How much more each account's reactions may have to do.
-    pub(super) rooms: RemainingCapacity<shared::id::AccountId>,
+    pub(super) remaining: RemainingCapacity<shared::id::AccountId>,
 }
 
 /// Most queued tasks of an account's reactions: what a job of a million actions causes.
@@ -96,13 +96,7 @@ pub async fn update(
     id: &str,
     change: ReactionChange,
 ) -> Result<Reaction, ServiceError> {
-    let grant = require(actor, Verb::Update, Subject::Reactions)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
-    let (reaction, after) = Reaction::update_in(app, &mut tx, actor, &grant, id, change).await?;
-    tx.commit().await?;
-    after.run(app).await?;
-    Ok(reaction)
+    bulk::update_one(app, actor, id, change).await
 }
 
 impl Bulk<App> for Reaction {

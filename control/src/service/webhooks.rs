@@ -13,7 +13,7 @@ use tracing::instrument;
 use super::{
     App,
     access::require,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     followers::{self, STEP},
     named,
     remaining_capacity::RemainingCapacity,
@@ -50,14 +50,14 @@ pub struct Webhooks {
     pub wake: Arc<Notify>,
     /// Their counters.
     pub metrics: WebhookMetrics,
-    pub(super) rooms: RemainingCapacity<i64>,
+    pub(super) remaining: RemainingCapacity<i64>,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
-        let (wake, metrics, rooms) =
+        let (wake, metrics, remaining) =
             (Arc::default(), WebhookMetrics::default(), RemainingCapacity::default());
-        Self { wake, metrics, rooms }
+        Self { wake, metrics, remaining }
     }
 }
 
@@ -106,13 +106,7 @@ pub async fn update(
     id: &str,
     change: WebhookChange,
 ) -> Result<Webhook, ServiceError> {
-    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
-    let (webhook, after) = Webhook::update_in(app, &mut tx, actor, &grant, id, change).await?;
-    tx.commit().await?;
-    after.run(app).await?;
-    Ok(webhook)
+    bulk::update_one(app, actor, id, change).await
 }
 
 impl Bulk<App> for Webhook {

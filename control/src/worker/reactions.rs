@@ -42,7 +42,7 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
 
 async fn lane(app: &App) {
     loop {
-        match turn(app).await {
+        match run_once(app).await {
             Ok(true) => {}
             Ok(false) => {
                 let _ = timeout(LOOK, app.reactions.wake.notified()).await;
@@ -55,7 +55,7 @@ async fn lane(app: &App) {
     }
 }
 
-async fn turn(app: &App) -> Result<bool, ServiceError> {
+async fn run_once(app: &App) -> Result<bool, ServiceError> {
     let is_due = reaction_tasks::is_due(&mut app.db.read().await?).await?;
-    if is_due { carry_out::turn(app).await } else { Ok(false) }
+    if is_due { carry_out::run_batch(app).await } else { Ok(false) }
 }

@@ -17,7 +17,7 @@ use crate::{
     service::{
         App,
         jobs::{
-            execute::{self, Execution, Pace},
+            execute::{self, Execution, StepSize},
             load::{self, End},
         },
     },
@@ -93,12 +93,12 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
 }
 
 async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
-    let mut pace = Pace::new(&app.db);
+    let mut step_size = StepSize::new(&app.db);
     let mut failures = 0_u64;
     while !stop.is_cancelled() {
         // Registered before the query, so that a job that arrives in between is noticed.
         let told = app.job_wake.notified();
-        let wait = match turn(&app, phase, &mut pace, &stop).await {
+        let wait = match run_once(&app, phase, &mut step_size, &stop).await {
             Ok(true) => {
                 failures = 0;
                 continue;
@@ -122,10 +122,10 @@ async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
 }
 
 /// Claims a job and works on it for a time slice; returns whether there was one.
-async fn turn(
+async fn run_once(
     app: &App,
     phase: Phase,
-    pace: &mut Pace,
+    step_size: &mut StepSize,
     stop: &CancellationToken,
 ) -> Result<bool, StoreError> {
     let Some(mut claimed) = claim(app, phase).await? else { return Ok(false) };
@@ -134,7 +134,7 @@ async fn turn(
     } else {
         match phase {
             Phase::Load => load::load(app, &mut claimed, stop).await,
-            Phase::Execute => work(app, &mut claimed, pace, stop).await,
+            Phase::Execute => work(app, &mut claimed, step_size, stop).await,
         }
     };
     let (id, status) = (claimed.job.id, claimed.job.status.as_str());
@@ -149,7 +149,7 @@ async fn turn(
         Ok(End::Lost) => Duration::ZERO,
         Err(error) => {
             if execute::is_slow(&error) {
-                pace.slow_down();
+                step_size.slow_down();
             }
             tracing::warn!(%error, job = %id, failures = claimed.failures, "a job could not go on");
             app.job_metrics.tries_failed.inc();
@@ -206,7 +206,7 @@ async fn claim(app: &App, phase: Phase) -> Result<Option<Claimed>, StoreError> {
 async fn work(
     app: &App,
     claimed: &mut Claimed,
-    pace: &mut Pace,
+    step_size: &mut StepSize,
     stop: &CancellationToken,
 ) -> Result<End, ServiceError> {
     let mut execution = Execution::new(app, claimed.clone());
@@ -216,7 +216,7 @@ async fn work(
             break Ok(End::Paused);
         }
         yield_to_others(app).await;
-        match execution.step(pace).await {
+        match execution.step(step_size).await {
             Ok(None) => {}
             Ok(Some(end)) => break Ok(end),
             Err(error) => break Err(error),

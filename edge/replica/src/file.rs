@@ -72,8 +72,8 @@ pub fn save(
     last: impl FnOnce() -> (Rev, Vec<RedirectKey>),
     mut rest: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<(usize, u64)> {
-    let (path, aside) = (folder.join(NAME), folder.join("links.new"));
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(&aside)?);
+    let (path, unfinished) = (folder.join(NAME), folder.join("links.new"));
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
     file.write_all(MAGIC)?;
     let (shards, seed) = table.form();
     let (mut bytes, mut links, mut block) = (MAGIC.len() as u64, 0, Vec::new());
@@ -94,7 +94,7 @@ pub fn save(
     file.write_all(&at.to_le_bytes())?;
     file.write_all(END)?;
     file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    fs::rename(&aside, &path)?;
+    fs::rename(&unfinished, &path)?;
     File::open(folder)?.sync_all()?;
     Ok((links, bytes + 16))
 }

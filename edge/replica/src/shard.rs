@@ -81,7 +81,7 @@ impl Shard {
                 return None;
             }
             // Below 2^24, as was checked before.
-            shard.seat(hash, tag(hash) | ((at / UNIT) as u32 + 1));
+            shard.store(hash, tag(hash) | ((at / UNIT) as u32 + 1));
             shard.live += 1;
             at += length;
         }
@@ -128,7 +128,7 @@ impl Shard {
             if (self.live + 1) * 100 > self.slots.len() * FULL {
                 self.grow(form, self.live + 1);
             }
-            self.seat(hash, slot);
+            self.store(hash, slot);
             self.live += 1;
         }
         self.tidy(form);
@@ -192,7 +192,7 @@ impl Shard {
         }
     }
 
-    fn seat(&mut self, hash: u64, slot: u32) {
+    fn store(&mut self, hash: u64, slot: u32) {
         let mut at = self.home(hash);
         // One slot is always free.
         while self.slots[at] != 0 {
@@ -220,7 +220,7 @@ impl Shard {
     fn grow(&mut self, form: &impl Form, records: usize) {
         let old = std::mem::replace(&mut self.slots, vec![0; slots_for(records)].into());
         for slot in old.into_iter().filter(|slot| *slot != 0) {
-            self.seat(form.hash(&self.arena[place(slot)..]), slot);
+            self.store(form.hash(&self.arena[place(slot)..]), slot);
         }
     }
 

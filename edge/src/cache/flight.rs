@@ -23,7 +23,7 @@ pub(super) struct Landing {
     pub(super) found: Found,
 }
 
-/// A seat in a flight.
+/// A permit of a flight.
 #[derive(Debug)]
 pub(super) struct Flight(watch::Receiver<Option<Landing>>);
 
@@ -68,12 +68,12 @@ impl Flights {
         let (sender, receiver) = watch::channel(None);
         open.insert(key.clone(), receiver.clone());
         drop(open);
-        let seat = FlightPermit { open: self.open.clone(), key: key.clone() };
+        let permit = FlightPermit { open: self.open.clone(), key: key.clone() };
         let fill = fill(key.clone());
         tokio::spawn(async move {
             let landing = fill.await;
             // Closed before the answer is out: who comes from here on starts a read of its own.
-            drop(seat);
+            drop(permit);
             sender.send_replace(landing);
         });
         Some((Flight(receiver), false))

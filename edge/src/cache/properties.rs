@@ -196,8 +196,8 @@ impl World {
         let served = Served::new(&key(0), record(0, 0)).unwrap();
         let headers = http::HeaderMap::new();
         let sources = Sources { agents: &self.agents, geo: &NoGeoIp };
-        let scene = RequestFacts::new(&served, &headers, [127, 0, 0, 1].into(), UnixMillis(0), sources);
-        let location = self.cache.with_rules(&account(), |rules| rules.decide(&scene).unwrap().1)?;
+        let facts = RequestFacts::new(&served, &headers, [127, 0, 0, 1].into(), UnixMillis(0), sources);
+        let location = self.cache.with_rules(&account(), |rules| rules.decide(&facts).unwrap().1)?;
         location.to_str().unwrap().rsplit('/').next().unwrap().parse().ok()
     }
 

@@ -145,8 +145,8 @@ pub(super) mod tests {
             let served = served(PROJECT);
             let (headers, agents) = (http::HeaderMap::new(), Agents::new());
             let sources = Sources { agents: &agents, geo: &NoGeoIp };
-            let scene = RequestFacts::new(&served, &headers, scan.ip, scan.at, sources);
-            let (rule, location) = set.decide(&scene).unwrap();
+            let facts = RequestFacts::new(&served, &headers, scan.ip, scan.at, sources);
+            let (rule, location) = set.decide(&facts).unwrap();
             scan.fired = Some(Box::new(Fired { rule, location: location.clone() }));
             let mut bytes = Vec::new();
             write(&scan, &mut bytes);

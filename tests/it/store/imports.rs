@@ -24,9 +24,9 @@ super::super::on_both_engines!(
 /// Has each step take the fewest items that one may.
 fn slow_down(made: &TestApp) -> usize {
     for _ in 0..40 {
-        made.app.redirects.writer.pace().took(1, Duration::from_secs(1));
+        made.app.redirects.writer.batch_size().took(1, Duration::from_secs(1));
     }
-    made.app.redirects.writer.pace().step()
+    made.app.redirects.writer.batch_size().step()
 }
 
 async fn head(made: &TestApp) -> Result<u64> {

@@ -52,9 +52,9 @@ impl Clock {
 
     fn set(&self, seconds: i64) -> Result<()> {
         // Exchanged at once: half a file would be read as another time.
-        let aside = self.file.with_extension("aside");
-        std::fs::write(&aside, format!("{seconds:+}\n"))?;
-        Ok(std::fs::rename(aside, &self.file)?)
+        let new = self.file.with_extension("new");
+        std::fs::write(&new, format!("{seconds:+}\n"))?;
+        Ok(std::fs::rename(new, &self.file)?)
     }
 
     fn settings(&self) -> [(&'static str, String); 5] {

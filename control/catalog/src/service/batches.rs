@@ -6,7 +6,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::require,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     named,
     scopes::scopes_for,
 };
@@ -78,13 +78,7 @@ pub async fn update(
     reference: &str,
     change: BatchChange,
 ) -> Result<Batch, ServiceError> {
-    let grant = require(actor, Verb::Update, Batches)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (batch, after) = Batch::update_in(core, &mut tx, actor, &grant, reference, change).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(batch)
+    bulk::update_one(core, actor, reference, change).await
 }
 
 /// Deletes a batch with its tasks; what they created stays.
@@ -93,13 +87,7 @@ pub async fn update(
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Batches)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = Batch::delete_in(core, &mut tx, actor, &grant, reference).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(())
+    bulk::delete_one::<_, Batch>(core, actor, reference).await
 }
 
 impl Bulk<Core> for Batch {

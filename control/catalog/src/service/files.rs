@@ -14,7 +14,7 @@ use tracing::instrument;
 use super::{
     Catalog,
     access::require,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     named::{self, admitted},
     scopes::scopes_for,
 };
@@ -141,13 +141,7 @@ pub async fn update(
     id: &str,
     change: FileChange,
 ) -> Result<File, ServiceError> {
-    let grant = require(actor, Verb::Update, Files)?;
-    let _place = catalog.capacity.write(actor)?;
-    let mut tx = catalog.db.begin().await?;
-    let (file, after) = File::update_in(catalog, &mut tx, actor, &grant, id, change).await?;
-    tx.commit().await?;
-    after.run(catalog).await?;
-    Ok(file)
+    bulk::update_one(catalog, actor, id, change).await
 }
 
 /// Removes a file and its content.
@@ -156,13 +150,7 @@ pub async fn update(
 /// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete(catalog: &Catalog, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Files)?;
-    let _place = catalog.capacity.write(actor)?;
-    let mut tx = catalog.db.begin().await?;
-    let after = File::delete_in(catalog, &mut tx, actor, &grant, id).await?;
-    tx.commit().await?;
-    after.run(catalog).await?;
-    Ok(())
+    bulk::delete_one::<_, File>(catalog, actor, id).await
 }
 
 impl Bulk<Catalog> for File {

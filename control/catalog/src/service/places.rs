@@ -8,7 +8,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::require,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     named,
     scopes::scopes_for,
 };
@@ -131,13 +131,7 @@ pub async fn update(
     reference: &str,
     change: PlaceChange,
 ) -> Result<Place, ServiceError> {
-    let grant = require(actor, Verb::Update, Places)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (place, after) = Place::update_in(core, &mut tx, actor, &grant, reference, change).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(place)
+    bulk::update_one(core, actor, reference, change).await
 }
 
 /// Removes a place; what points at it stays.
@@ -146,13 +140,7 @@ pub async fn update(
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Places)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = Place::delete_in(core, &mut tx, actor, &grant, reference).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(())
+    bulk::delete_one::<_, Place>(core, actor, reference).await
 }
 
 impl Bulk<Core> for Place {

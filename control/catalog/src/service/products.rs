@@ -8,7 +8,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::require,
-    bulk::{AfterCommit, Bulk, CreateEach},
+    bulk::{self, AfterCommit, Bulk, CreateEach},
     named, properties,
     scopes::scopes_for,
     user_rules, with_properties,
@@ -109,13 +109,7 @@ pub async fn update(
     reference: &str,
     change: ProductChange,
 ) -> Result<Product, ServiceError> {
-    let grant = require(actor, Verb::Update, Products)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (product, after) = Product::update_in(core, &mut tx, actor, &grant, reference, change).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(product)
+    bulk::update_one(core, actor, reference, change).await
 }
 
 /// Removes a product; what points at it stays.
@@ -124,13 +118,7 @@ pub async fn update(
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Products)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = Product::delete_in(core, &mut tx, actor, &grant, reference).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(())
+    bulk::delete_one::<_, Product>(core, actor, reference).await
 }
 
 impl Bulk<Core> for Product {

@@ -9,7 +9,7 @@ use tracing::instrument;
 use super::{
     ChangedThng, Core,
     access::require,
-    bulk::{AfterCommit, Bulk, CreateEach},
+    bulk::{self, AfterCommit, Bulk, CreateEach},
     collections::members::set_collections_of,
     locations,
     named::{self, is_seen},
@@ -125,13 +125,7 @@ pub async fn update(
     reference: &str,
     change: ThngChange,
 ) -> Result<Thng, ServiceError> {
-    let grant = require(actor, Verb::Update, Thngs)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (thng, after) = Thng::update_in(core, &mut tx, actor, &grant, reference, change).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(thng)
+    bulk::update_one(core, actor, reference, change).await
 }
 
 /// Removes a Thng; what points at it stays.
@@ -140,13 +134,7 @@ pub async fn update(
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Thngs)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = Thng::delete_in(core, &mut tx, actor, &grant, reference).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(())
+    bulk::delete_one::<_, Thng>(core, actor, reference).await
 }
 
 impl CreateEach<Core> for Thng {

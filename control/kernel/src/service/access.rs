@@ -51,7 +51,7 @@ const MOST_KNOWN: usize = 10_000;
 /// Unknown keys are not cached: a new key is valid at once.
 #[derive(Clone)]
 pub struct KeyLookups {
-    rounds: Batcher<[u8; 32], Result<Option<Actor>, StoreError>>,
+    batcher: Batcher<[u8; 32], Result<Option<Actor>, StoreError>>,
     known: Arc<Mutex<Known>>,
 }
 
@@ -104,7 +104,7 @@ impl KeyLookups {
             }
         };
         Self {
-            rounds: Batcher::new(
+            batcher: Batcher::new(
                 LOOKUP_LANES,
                 LOOKUP_LANES,
                 |_| None,
@@ -122,7 +122,7 @@ impl KeyLookups {
             }
             (Instant::now(), known.revocations)
         };
-        let found = self.rounds.submit(hash).await??;
+        let found = self.batcher.submit(hash).await??;
         if let Some(actor) = &found {
             let mut known = self.known();
             // A key that was revoked during the look-up must not be cached as valid.

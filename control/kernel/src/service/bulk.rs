@@ -133,6 +133,44 @@ pub trait CreateEach<S>: Document {
     ) -> impl Future<Output = Result<Self, ServiceError>> + Send;
 }
 
+/// Merges the members given into one resource.
+///
+/// # Errors
+/// 404, or the reason why the update is refused.
+pub async fn update_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
+    state: &S,
+    actor: &Actor,
+    reference: &str,
+    change: D::Change,
+) -> Result<D, ServiceError> {
+    let grant = require(actor, Verb::Update, D::SUBJECT)?;
+    let core = state.as_ref();
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let (updated, after) = D::update_in(state, &mut tx, actor, &grant, reference, change).await?;
+    tx.commit().await?;
+    after.run(core).await?;
+    Ok(updated)
+}
+
+/// Removes one resource.
+///
+/// # Errors
+/// 404.
+pub async fn delete_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
+    state: &S,
+    actor: &Actor,
+    reference: &str,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, D::SUBJECT)?;
+    let core = state.as_ref();
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let after = D::delete_in(state, &mut tx, actor, &grant, reference).await?;
+    tx.commit().await?;
+    after.run(core).await
+}
+
 /// Merges the members given into each of some resources: all of them, or none.
 ///
 /// # Errors

@@ -61,22 +61,22 @@ mod tests {
 
     #[test]
     fn cached_capacity_is_used_for_a_while() {
-        let (rooms, begun) = (RemainingCapacity::default(), Instant::now());
+        let (remaining, begun) = (RemainingCapacity::default(), Instant::now());
         let later = |seconds: u64| begun + Duration::from_secs(seconds);
-        assert_eq!(rooms.take(1, 5, begun), None, "nobody has looked");
-        assert_eq!(rooms.note(1, 13, 3, begun), 3);
-        assert_eq!(rooms.take(1, 7, later(9)), Some(7));
-        assert_eq!(rooms.take(2, 7, later(9)), None, "another queue");
-        assert_eq!(rooms.note(1, 3, 0, later(9)), 0);
-        assert_eq!(rooms.take(1, 7, later(10)), Some(3), "what there is room for");
-        assert_eq!(rooms.take(1, 7, later(10)), Some(0), "full");
-        assert_eq!(rooms.take(1, 1, later(11)), None, "there may be room again");
-        assert_eq!(rooms.note(1, 100, 0, later(11)), 0);
-        assert_eq!(rooms.note(3, 1, 2, later(11)), 1, "no more than there is room");
-        assert_eq!(rooms.take(1, 1, later(22)), None, "too long ago");
+        assert_eq!(remaining.take(1, 5, begun), None, "nobody has looked");
+        assert_eq!(remaining.note(1, 13, 3, begun), 3);
+        assert_eq!(remaining.take(1, 7, later(9)), Some(7));
+        assert_eq!(remaining.take(2, 7, later(9)), None, "another queue");
+        assert_eq!(remaining.note(1, 3, 0, later(9)), 0);
+        assert_eq!(remaining.take(1, 7, later(10)), Some(3), "what there is room for");
+        assert_eq!(remaining.take(1, 7, later(10)), Some(0), "full");
+        assert_eq!(remaining.take(1, 1, later(11)), None, "there may be room again");
+        assert_eq!(remaining.note(1, 100, 0, later(11)), 0);
+        assert_eq!(remaining.note(3, 1, 2, later(11)), 1, "no more than there is room");
+        assert_eq!(remaining.take(1, 1, later(22)), None, "too long ago");
         for queue in 0..2 * MOST {
-            assert_eq!(rooms.note(queue, 1, 1, later(30)), 1);
+            assert_eq!(remaining.note(queue, 1, 1, later(30)), 1);
         }
-        assert!(rooms.0.lock().unwrap().len() <= MOST);
+        assert!(remaining.0.lock().unwrap().len() <= MOST);
     }
 }

@@ -354,7 +354,7 @@ impl Db {
     /// The same database over connections of its own, at most so many, opened when they are needed; SQLite's
     /// are one process's own anyhow. Needs a runtime.
     #[must_use]
-    pub fn aside(&self, connections: u32) -> Self {
+    pub fn with_own_pool(&self, connections: u32) -> Self {
         match self {
             Self::Pg(pool) => {
                 let options = PgConnectOptions::clone(&pool.connect_options());

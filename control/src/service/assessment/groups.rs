@@ -68,7 +68,7 @@ type Answer = Result<Action, ServiceError>;
 /// Handle of the assessments that wait; cheap to clone.
 #[derive(Clone)]
 pub struct AssessmentGroups {
-    rounds: Batcher<Waiting, Answer>,
+    batcher: Batcher<Waiting, Answer>,
     groups: Arc<Groups>,
 }
 
@@ -98,7 +98,7 @@ impl AssessmentGroups {
         // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
         let work = groups.clone();
-        let rounds = Batcher::new(
+        let batcher = Batcher::new(
             LANES,
             most_lanes,
             item,
@@ -107,7 +107,7 @@ impl AssessmentGroups {
                 Box::pin(async move { groups.write(all).await })
             }),
         );
-        Self { rounds, groups }
+        Self { batcher, groups }
     }
 
     /// Assesses and stores, batched with concurrent requests; returns after the commit.
@@ -119,7 +119,7 @@ impl AssessmentGroups {
             let mut answers = self.groups.write(vec![waiting]).await;
             return answers.pop().unwrap_or_else(|| Err(unanswered()));
         }
-        self.rounds.submit(waiting).await?
+        self.batcher.submit(waiting).await?
     }
 }
 

@@ -59,7 +59,7 @@ const MAX_JUDGED: usize = 50;
 /// Most Thngs of one replay.
 pub const MAX_THNGS: usize = 100;
 /// Most Thngs of one replay that is applied.
-const MAX_APPLIED: usize = 10;
+pub const MAX_APPLIED: usize = 10;
 /// For several Thngs: most scans of each type that are read, and most that are assessed again, for each.
 const OF_MANY: (usize, usize) = (100, 5);
 

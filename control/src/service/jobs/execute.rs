@@ -43,13 +43,13 @@ const MIN_SIZE: usize = 20;
 
 /// Adaptive number of operations per step: as many as fit its time.
 #[derive(Debug, Clone)]
-pub struct Pace {
+pub struct StepSize {
     size: usize,
     /// How long a step should hold the database: on SQLite all others wait for it.
     time: Duration,
 }
 
-impl Pace {
+impl StepSize {
     /// The initial size for a database.
     #[must_use]
     pub fn new(db: &Db) -> Self {
@@ -109,7 +109,7 @@ impl<'a> Execution<'a> {
     ///
     /// # Errors
     /// The database failed; nothing of the step was done, or all of it.
-    pub async fn step(&mut self, pace: &mut Pace) -> Result<Option<End>, ServiceError> {
+    pub async fn step(&mut self, step_size: &mut StepSize) -> Result<Option<End>, ServiceError> {
         if self.claimed.job.status == JobStatus::Cancelling {
             let job = self.claimed.job.clone().on(JobEvent::Stopped, self.app.clock.now())?;
             return Ok(Some(if write(self.app, &mut self.claimed, job).await? {
@@ -125,7 +125,7 @@ impl<'a> Execution<'a> {
         let (account, seq, first) = (job.account, job.seq, job.progress.done);
         let ready = match self.ahead.take().filter(|ahead| ahead.first == first) {
             Some(ahead) => Some(ahead),
-            None => find(app, account, seq, &request, (self.chunk.take(), first, pace.size)).await?,
+            None => find(app, account, seq, &request, (self.chunk.take(), first, step_size.size)).await?,
         };
         // Without any, somebody else has carried it out to the end.
         let Some(Ahead { chunk, found, .. }) = ready else { return Ok(Some(End::Lost)) };
@@ -137,10 +137,10 @@ impl<'a> Execution<'a> {
                 let end = self.carry_out(&request, &chunk, found).await;
                 (end, begun.elapsed())
             },
-            find(app, account, seq, &request, (Some(chunk.clone()), next, pace.size)),
+            find(app, account, seq, &request, (Some(chunk.clone()), next, step_size.size)),
         );
         let (end, took) = end;
-        pace.learn(size, took);
+        step_size.learn(size, took);
         self.chunk = Some(chunk);
         // A prefetch that failed is repeated, and reported, when its step comes.
         self.ahead = ahead.ok().flatten();

@@ -42,7 +42,7 @@ const MAX_REASON: usize = 1_000;
 ///
 /// # Errors
 /// The database failed; nothing was done.
-pub async fn turn(app: &App) -> Result<bool, ServiceError> {
+pub async fn run_batch(app: &App) -> Result<bool, ServiceError> {
     let mut tx = app.db.begin().await?;
     let Some(account) = tasks::take_turn(&mut tx).await? else { return Ok(false) };
     let next = tasks::list_next(&mut tx, account, BATCH).await?;

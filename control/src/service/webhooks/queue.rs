@@ -21,13 +21,13 @@ pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreErro
     for message in &new {
         *wanted.entry(message.webhook).or_default() += 1;
     }
-    let mut rooms: BTreeMap<i64, u64> = BTreeMap::new();
+    let mut remaining: BTreeMap<i64, u64> = BTreeMap::new();
     for (webhook, wanted) in &wanted {
-        rooms.insert(*webhook, room(app, tx, *webhook, *wanted).await?);
+        remaining.insert(*webhook, room(app, tx, *webhook, *wanted).await?);
     }
     let mut dropped: BTreeMap<i64, u64> = BTreeMap::new();
     let mut fits = |message: &New| {
-        let room = rooms.entry(message.webhook).or_default();
+        let room = remaining.entry(message.webhook).or_default();
         if *room == 0 {
             *dropped.entry(message.webhook).or_default() += 1;
             return false;
@@ -46,10 +46,10 @@ pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreErro
 }
 
 async fn room(app: &App, tx: &mut Tx, webhook: i64, wanted: u64) -> Result<u64, StoreError> {
-    let rooms = &app.webhooks.rooms;
-    if let Some(room) = rooms.take(webhook, wanted, Instant::now()) {
+    let remaining = &app.webhooks.remaining;
+    if let Some(room) = remaining.take(webhook, wanted, Instant::now()) {
         return Ok(room);
     }
     let waiting = messages::count_waiting(tx, webhook, MAX_WAITING).await?;
-    Ok(rooms.note(webhook, MAX_WAITING.saturating_sub(waiting), wanted, Instant::now()))
+    Ok(remaining.note(webhook, MAX_WAITING.saturating_sub(waiting), wanted, Instant::now()))
 }

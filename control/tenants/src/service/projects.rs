@@ -7,7 +7,7 @@ use super::{
     Core,
     access::require,
     applications::remove,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     named::{self, admitted},
 };
 use crate::{
@@ -75,13 +75,7 @@ pub async fn update(
     id: &str,
     change: ProjectChange,
 ) -> Result<Project, ServiceError> {
-    let grant = require(actor, Verb::Update, Projects)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (project, after) = Project::update_in(core, &mut tx, actor, &grant, id, change).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(project)
+    bulk::update_one(core, actor, id, change).await
 }
 
 // Spec gap: what becomes of the applications of a deleted project is not shown: they go with it.
@@ -91,13 +85,7 @@ pub async fn update(
 /// It does not exist.
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Projects)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = Project::delete_in(core, &mut tx, actor, &grant, id).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(())
+    bulk::delete_one::<_, Project>(core, actor, id).await
 }
 
 impl Bulk<Core> for Project {

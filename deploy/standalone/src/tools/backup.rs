@@ -58,10 +58,11 @@ pub async fn run_backup(args: BackupArgs) -> Result<ExitCode, Failure> {
         let reason = format!("{} is there already: give a new name", args.file.display());
         return Err(ConfigError::new("FILE", reason).into());
     }
-    let aside = with_suffix(&args.file, ".partial");
-    let held = copy_checked(database, &aside).await.map_err(|error| Failure::failed("the backup", error))?;
+    let partial = with_suffix(&args.file, ".partial");
+    let held =
+        copy_checked(database, &partial).await.map_err(|error| Failure::failed("the backup", error))?;
     // Never over a file that came meanwhile.
-    let moved = fs::hard_link(&aside, &args.file).and_then(|()| fs::remove_file(&aside));
+    let moved = fs::hard_link(&partial, &args.file).and_then(|()| fs::remove_file(&partial));
     moved.and_then(|()| sync_folder_of(&args.file)).map_err(|error| Failure::failed("the backup", error))?;
     say(&format!("{}: {}, checked.", args.file.display(), described(&held)));
     if let FileStore::Folder(folder) = &config.files {

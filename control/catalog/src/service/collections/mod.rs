@@ -6,7 +6,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::require,
-    bulk::{AfterCommit, Bulk},
+    bulk::{self, AfterCommit, Bulk},
     named,
     scopes::scopes_for,
     user_rules,
@@ -87,13 +87,7 @@ pub async fn update(
     reference: &str,
     change: CollectionChange,
 ) -> Result<Collection, ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (collection, after) = Collection::update_in(core, &mut tx, actor, &grant, reference, change).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(collection)
+    bulk::update_one(core, actor, reference, change).await
 }
 
 /// Deletes a collection; its members stay, and so do references to it.
@@ -102,13 +96,7 @@ pub async fn update(
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
 pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = Collection::delete_in(core, &mut tx, actor, &grant, reference).await?;
-    tx.commit().await?;
-    after.run(core).await?;
-    Ok(())
+    bulk::delete_one::<_, Collection>(core, actor, reference).await
 }
 
 impl Bulk<Core> for Collection {

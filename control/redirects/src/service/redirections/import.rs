@@ -99,7 +99,7 @@ pub async fn create_many(
         project: project.map(str::to_owned),
         idempotency: idempotency.map(|key| key.of(actor)),
         at: state.clock.now(),
-        pace: state.writer.pace().clone(),
+        batch_size: state.writer.batch_size().clone(),
     });
     let mut done = Done::default();
     while done.results.len() < count {
@@ -154,7 +154,7 @@ struct Import {
     project: Option<String>,
     idempotency: Option<CallersKey>,
     at: UnixMillis,
-    pace: Arc<AdaptiveBatchSize>,
+    batch_size: Arc<AdaptiveBatchSize>,
 }
 
 impl Import {
@@ -178,7 +178,7 @@ impl Import {
             user_links::check_drafts(&rules, drafts)?;
         }
         let begun = Instant::now();
-        let to = self.items.len().min(from + self.pace.step());
+        let to = self.items.len().min(from + self.batch_size.step());
         let domain = resolve_domain(tx, account, &self.choice, None).await?;
         let mut items = self.items[from..to].to_vec();
         if let Some(text) = &self.project {
@@ -205,7 +205,7 @@ impl Import {
         } else {
             keep(tx, account, key, &kept, at).await?;
         }
-        self.pace.took(to - from, begun.elapsed());
+        self.batch_size.took(to - from, begun.elapsed());
         Ok(done)
     }
 }

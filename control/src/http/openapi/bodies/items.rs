@@ -18,7 +18,7 @@ use crate::{
         limits::{MAX_NAME, MAX_TAG, MAX_URL},
         webhook::{self, MAX_OVERLAP_MS},
     },
-    service::assessment::replay::MAX_THNGS,
+    service::assessment::replay::{MAX_APPLIED, MAX_THNGS},
 };
 
 /// The body of an operation, if it is one of these.
@@ -177,10 +177,10 @@ fn replay() -> Value {
     let product = || {
         formatted("product-id", "Its newest 100 Thngs; id or `<key>:<value>` of a product of the account.")
     };
-    let many = || json!({"type": "array", "minItems": 1, "maxItems": MAX_THNGS, "items": thng()});
+    let many = |most: usize| json!({"type": "array", "minItems": 1, "maxItems": most, "items": thng()});
     let body = Body::new("One of `thng`, `thngs` and `product`, and what to set over the settings")
         .may("thng", thng())
-        .may("thngs", many())
+        .may("thngs", many(MAX_THNGS))
         .may("product", product())
         .may("settings", overrides(Body::new("")).schema())
         .may("apply", boolean())
@@ -188,16 +188,19 @@ fn replay() -> Value {
         .like("settings", json!({"duplicatePoints": 10}));
     let none = json!({"type": "null"});
     // What is applied are the settings that are stored.
-    let alone = [("apply", json!({"enum": [false, null]})), ("settings", none.clone())];
-    let forms = [("thng", thng()), ("thngs", many()), ("product", product())].map(|(name, schema)| {
-        alone.clone().map(|(other, value)| {
+    let alone =
+        [("apply", json!({"enum": [false, null]}), MAX_THNGS), ("settings", none.clone(), MAX_APPLIED)];
+    let forms = alone.into_iter().flat_map(|(other, value, most)| {
+        let named = [("thng", thng()), ("thngs", many(most)), ("product", product())];
+        let none = none.clone();
+        named.map(|(name, schema)| {
             let mut members = json!({"thng": none, "thngs": none, "product": none});
-            members[name] = schema.clone();
-            members[other] = value;
+            members[name] = schema;
+            members[other] = value.clone();
             json!({"required": [name], "properties": members})
         })
     });
-    one_of(body, forms.into_iter().flatten().collect())
+    one_of(body, forms.collect())
 }
 
 /// A decision on a case.
