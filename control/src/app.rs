@@ -13,7 +13,6 @@ use shared::{
 use ::redirects::writer::{self, WriterTask};
 
 use crate::{
-    domain::action::Action,
     error::ServiceError,
     metrics::{JobMetrics, Metrics},
     publish::{
@@ -22,10 +21,10 @@ use crate::{
         hub::Hub,
     },
     service::{
-        ActionState, App, Catalog, ChangedThng, Core, Dependents, Observers, Random, Readers, Redirects,
-        Secrets,
+        ActionState, App, AssessmentState, Catalog, ChangedThng, Core, Dependents, Observers, Random,
+        Readers, Redirects, Secrets,
         access::KeyLookups,
-        assessment::{groups::AssessmentGroups, history, observe, standing},
+        assessment::standing,
         base_urls::{BaseUrls, UrlSettings},
         capacity::Capacity,
         connections::Connections,
@@ -33,6 +32,7 @@ use crate::{
         events::Streams,
         intake::Counters,
         limiter::{Limiter, Limits, Ticks},
+        observer::Assessments,
         passwords::Passwords,
         property_group::PropertyGroups,
         reactions::Reactions,
@@ -41,10 +41,7 @@ use crate::{
         webhooks::Webhooks,
         write_probe::WriteProbe,
     },
-    store::{
-        Conn, Db, StoreError, Tx, actions::NewAction, assessment_contexts, blobs::Blobs, commissions, jobs,
-        tasks,
-    },
+    store::{Conn, Db, StoreError, Tx, blobs::Blobs, jobs, tasks},
 };
 
 /// The readers of what is committed: the feed of events, and the change stream of edges.
@@ -125,54 +122,6 @@ impl Dependents for LaterSubjects {
     }
 }
 
-/// What assessments do with actions.
-#[must_use]
-pub fn observers() -> Arc<dyn Observers> {
-    Arc::new(Assessments)
-}
-
-struct Assessments;
-
-impl Observers for Assessments {
-    fn recorded<'a>(
-        &'a self,
-        tx: &'a mut Tx,
-        account: AccountId,
-        created_at: UnixMillis,
-        actions: &'a [NewAction],
-    ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(observe::record(tx, account, created_at, actions))
-    }
-
-    fn removed<'a>(
-        &'a self,
-        tx: &'a mut Tx,
-        account: AccountId,
-        action: &'a Action,
-    ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(history::forget(tx, account, action))
-    }
-
-    fn complete<'a>(
-        &'a self,
-        conn: &'a mut Conn,
-        account: AccountId,
-        actions: &'a mut [Action],
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(assessment_contexts::complete(conn, account, actions))
-    }
-
-    fn find_of_product<'a>(
-        &'a self,
-        conn: &'a mut Conn,
-        account: AccountId,
-        identifier: (&'a str, &'a str),
-        product: ProductId,
-    ) -> BoxFuture<'a, Result<Option<ThngId>, ServiceError>> {
-        Box::pin(async move { Ok(commissions::find_of_product(conn, account, identifier, product).await?) })
-    }
-}
-
 /// The parts that a process chooses; the rest is derived.
 pub struct Parts {
     /// The store, prepared.
@@ -214,13 +163,12 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
-    let observers = observers();
+    let observers: Arc<dyn Observers> = Arc::new(Assessments);
     // A pool of its own: a session that always does the same thing has its statements in its caches.
     let feed = Feed::new(parts.db.with_own_pool(feed::CONNECTIONS), parts.clock.clone(), observers.clone());
     let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
     let property_groups =
         PropertyGroups::new(parts.db.with_own_pool(1), parts.clock.clone(), readers.clone());
-    let assessment_groups = AssessmentGroups::new(parts.db.clone(), parts.clock.clone(), readers.clone());
     let core = Arc::new(Core {
         key_lookups: KeyLookups::new(parts.db.clone()),
         db: parts.db,
@@ -240,6 +188,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         observers,
     };
     let app = App {
+        assessment: AssessmentState::new(actions.clone()),
         actions,
         core,
         catalog,
@@ -247,7 +196,6 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         webhooks: Webhooks::default(),
         reactions: Reactions::default(),
         streams: Streams::default(),
-        assessment_groups,
         feed,
         connections: Connections::default(),
         redirects,

@@ -13,11 +13,11 @@ use shared::{
 
 use super::{failed, say};
 use crate::{
-    app,
     config::{ConfigError, Database, Place},
     failure::Failure,
     serve,
     service::export::Reader,
+    service::observer::Assessments,
     store::{
         Db, StoreError, accounts, action_lists,
         blobs::{Blobs, WriteError},
@@ -171,7 +171,7 @@ fn packed(db: Db, reader: Reader) -> impl Stream<Item = Result<Bytes, StoreError
     stream::try_unfold(Packing { db, reader, encoder }, async |mut packing| {
         let Some(mut encoder) = packing.encoder.take() else { return Ok(None) };
         let fault = |error: std::io::Error| StoreError::Row(format!("packing: {error}"));
-        Ok(match packing.reader.next(&*app::observers(), &packing.db).await? {
+        Ok(match packing.reader.next(&Assessments, &packing.db).await? {
             Some(lines) => {
                 encoder.write_all(&lines).map_err(fault)?;
                 let piece = std::mem::take(encoder.get_mut());

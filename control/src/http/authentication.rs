@@ -245,9 +245,9 @@ pub(super) async fn authenticate(
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    let body = assessment::as_recorded(&app, &actor, body).await?;
+    let body = assessment::as_recorded(&app.assessment, &actor, body).await?;
     let request = Asked::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = assessment::authenticate(&app, &actor, &request, sender.origin()).await?;
+    let action = assessment::authenticate(&app.assessment, &actor, &request, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown::default())))
 }
 
@@ -264,7 +264,7 @@ pub(super) async fn read_settings(
     query: Query,
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
-    Ok(Json(settings::read(&app, &actor, owner).await?.into()))
+    Ok(Json(settings::read(&app.assessment, &actor, owner).await?.into()))
 }
 
 /// Replaces the settings of assessment of the account, of a project or of a product, as a whole.
@@ -283,7 +283,7 @@ pub(super) async fn replace_settings(
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
     let replacement = Replacement::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(settings::replace(&app, &actor, owner, &replacement).await?.into()))
+    Ok(Json(settings::replace(&app.assessment, &actor, owner, &replacement).await?.into()))
 }
 
 /// Assesses the last scans of Thngs again, by their settings and by others; stores nothing without `apply`.
@@ -297,5 +297,5 @@ pub(super) async fn replay(
     JsonBody(body): JsonBody,
 ) -> Result<Json<ReplayAnswerDocument>, ApiError> {
     let asked = Replay::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(replay::replay(&app, &actor, &asked).await?.into()))
+    Ok(Json(replay::replay(&app.assessment, &actor, &asked).await?.into()))
 }

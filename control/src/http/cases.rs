@@ -184,7 +184,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(&app, &actor, info, &query, &CASES)?;
-    let page = cases::list(&app, &actor, &listing.request).await?;
+    let page = cases::list(&app.assessment, &actor, &listing.request).await?;
     Ok(listing.answer(&app, page, |case| CaseDocument::new(case, listing.with_scopes)))
 }
 
@@ -205,7 +205,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    Ok(Json(CaseDocument::new(cases::read(&app, &actor, &id).await?, with_scopes)))
+    Ok(Json(CaseDocument::new(cases::read(&app.assessment, &actor, &id).await?, with_scopes)))
 }
 
 /// Dismisses or confirms a case, or opens it again; the verdict of its item follows at once.
@@ -222,5 +222,5 @@ pub(super) async fn decide(
     JsonBody(body): JsonBody,
 ) -> Result<Json<CaseDocument>, ApiError> {
     let request = DecisionRequest::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(CaseDocument::new(cases::decide(&app, &actor, &id, &request).await?, false)))
+    Ok(Json(CaseDocument::new(cases::decide(&app.assessment, &actor, &id, &request).await?, false)))
 }

@@ -2,10 +2,7 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
-pub mod assessment;
 pub mod base_urls;
-pub mod cases;
-pub mod commissioning;
 pub mod connections;
 pub mod events;
 pub mod export;
@@ -25,6 +22,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use shared::{client_address::TrustedProxies, id::AccountId, time::Clock};
 
 pub use ::actions::service::{ActionState, Observers, action_creation, action_types, actions, lists};
+pub use ::assessment::service::{AssessmentState, assessment, cases, commissioning, observer};
 pub use ::catalog::service::{
     Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
     thngs,
@@ -65,8 +63,8 @@ pub struct App {
     pub reactions: reactions::Reactions,
     /// Streams of events.
     pub streams: events::Streams,
-    /// Results of assessments, written with those that come at the same time.
-    pub assessment_groups: assessment::groups::AssessmentGroups,
+    /// What the operations of assessment and commissioning need.
+    pub assessment: AssessmentState,
     /// Connections to the broker.
     pub connections: Connections,
     /// What the operations on actions need.

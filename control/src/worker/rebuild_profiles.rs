@@ -21,7 +21,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
 async fn rebuild(app: &App) {
     let mut after = String::new();
     loop {
-        match rebuild_outdated(app, &mut after).await {
+        match rebuild_outdated(&app.assessment, &mut after).await {
             Ok(0) => return,
             Ok(profiles) => return tracing::info!(profiles, "rebuilt scan profiles of an older release"),
             Err(error) => {

@@ -47,7 +47,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "upkeep failed; retried later"),
         }
-        match displays::learn_unknown(&app, &mut displays_after).await {
+        match displays::learn_unknown(&app.assessment, &mut displays_after).await {
             Ok(0) => {}
             Ok(pieces) => tracing::info!(pieces, "learned where display pieces are"),
             Err(error) => tracing::warn!(%error, "where display pieces are is looked for later"),

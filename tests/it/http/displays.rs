@@ -97,15 +97,15 @@ pub(super) async fn a_piece_that_is_created_as_one_is_learned_later(engine: Engi
     let other = shown(&brand, "A", "Bern").await?;
     let piece = id(&api.create("/thngs", json!({"name": "P", "tags": ["display"]})).await?);
     let app = &api.made.app;
-    assert_eq!(learn_unknown(app, &mut String::new()).await?, 0, "nobody scanned it");
+    assert_eq!(learn_unknown(&app.assessment, &mut String::new()).await?, 0, "nobody scanned it");
     for n in 0..3 {
         let place = Some(("Bern", "CH", BERN));
         scanned(&api, &piece, 10 + n, &format!("Visitor{}/1", letters(n)), place).await?;
     }
     assert_eq!(nearby(&judged(&brand, &other).await?), (false, Value::Null));
-    assert_eq!(learn_unknown(app, &mut String::new()).await?, 1);
+    assert_eq!(learn_unknown(&app.assessment, &mut String::new()).await?, 1);
     assert_eq!(nearby(&judged(&brand, &other).await?), (true, json!(1)));
-    assert_eq!(learn_unknown(app, &mut String::new()).await?, 0, "it is known by now");
+    assert_eq!(learn_unknown(&app.assessment, &mut String::new()).await?, 0, "it is known by now");
     Ok(())
 }
 

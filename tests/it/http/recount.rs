@@ -59,7 +59,7 @@ pub(super) async fn points_of_older_rules_are_counted_again(engine: Engine) -> R
     }
     let old = peak(&api, &thng).await?;
     assert_eq!((old.points, old.rules_version), (99, 4));
-    assert_eq!(rebuild_outdated(&api.made.app, &mut String::new()).await?, 1);
+    assert_eq!(rebuild_outdated(&api.made.app.assessment, &mut String::new()).await?, 1);
     let after = peak(&api, &thng).await?;
     // The scan that was assessed last is not stored: the points before are those of it.
     assert!(after.points <= before.points && after.points + 2 >= before.points, "{after:?} after {before:?}");

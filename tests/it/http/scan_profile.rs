@@ -192,7 +192,7 @@ pub(super) async fn networks_and_languages_are_those_of_the_scans_that_are_left(
         Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
     };
     assert_eq!(told().await?, [(None, None); 3]);
-    assert_eq!(rebuild_outdated(&api.made.app, &mut String::new()).await?, 1);
+    assert_eq!(rebuild_outdated(&api.made.app.assessment, &mut String::new()).await?, 1);
     assert_eq!(told().await?, expected("fr"));
     Ok(())
 }
@@ -229,11 +229,11 @@ pub(super) async fn profiles_of_an_older_release_are_rebuilt(engine: Engine) -> 
     scanned(&api, &thngs[0], 3, "Phone/1", SWISS).await?;
     assert_eq!(replayed(&api, &thngs[0]).await?, (json!(4), json!(true)));
     let mut after = String::new();
-    assert_eq!(rebuild_outdated(app, &mut after).await?, 1, "the others are as they must be");
+    assert_eq!(rebuild_outdated(&app.assessment, &mut after).await?, 1, "the others are as they must be");
     for (thng, scans) in thngs.iter().zip([4, 3, 3]) {
         assert_eq!(replayed(&api, thng).await?, (json!(scans), json!(true)));
     }
-    assert_eq!(rebuild_outdated(app, &mut String::new()).await?, 0);
+    assert_eq!(rebuild_outdated(&app.assessment, &mut String::new()).await?, 0);
     Ok(())
 }
 

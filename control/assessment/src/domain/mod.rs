@@ -1,6 +1,6 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
-pub use ::kernel::domain::*;
+pub use ::actions::domain::*;
 
 pub mod assessment;
 pub mod case;

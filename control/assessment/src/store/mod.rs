@@ -1,6 +1,7 @@
 //! Statements and rows, for SQLite and Postgres.
 
-pub use ::kernel::store::*;
+pub use ::actions::store::*;
+pub use ::redirects::store::redirections;
 
 pub mod assessment_contexts;
 pub mod assessments;

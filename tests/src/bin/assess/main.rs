@@ -240,8 +240,14 @@ impl Bench {
         let body = json!({"product": self.product, "occurredAt": "1970-01-01T00:00:00.001Z",
             "location": {"position": {"type": "Point", "coordinates": [8.5, 47.5]}}});
         let draft = CommissionDraft::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-        commissioning::commission(&self.made.app, &self.actor, id.as_str(), &draft, Origin::default())
-            .await?;
+        commissioning::commission(
+            &self.made.app.assessment,
+            &self.actor,
+            id.as_str(),
+            &draft,
+            Origin::default(),
+        )
+        .await?;
         Ok(id)
     }
 
@@ -304,7 +310,8 @@ impl Bench {
         let request = Asked::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
         let begun = Instant::now();
         let found =
-            assessment::authenticate(&self.made.app, &self.actor, &request, Origin::default()).await?;
+            assessment::authenticate(&self.made.app.assessment, &self.actor, &request, Origin::default())
+                .await?;
         let took = begun.elapsed();
         let status = &found.members["customFields"]["authenticationStatus"];
         ensure!(*status == "positive", "{status}");

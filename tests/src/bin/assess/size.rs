@@ -29,7 +29,8 @@ pub(super) async fn measure(bench: &Bench, results: usize, out: &mut impl Write)
             let body = json!({"id": scan});
             let asked = control::domain::assessment::trigger::Asked::parse(&body)
                 .map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-            assessment::authenticate(&bench.made.app, &bench.actor, &asked, Origin::default()).await?;
+            assessment::authenticate(&bench.made.app.assessment, &bench.actor, &asked, Origin::default())
+                .await?;
         }
     }
     let after = bytes_of(bench).await?;

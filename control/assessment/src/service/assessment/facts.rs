@@ -38,7 +38,7 @@ use crate::{
     },
     error::ServiceError,
     service::{
-        App,
+        AssessmentState,
         assessment::{displays, history, observe},
         named,
     },
@@ -88,7 +88,7 @@ impl Gathered {
 /// Reads everything that a request is judged by.
 #[expect(clippy::too_many_arguments, reason = "each is read by another part of the rules")]
 pub(super) async fn gather(
-    app: &App,
+    state: &AssessmentState,
     conn: &mut Conn,
     actor: &Actor,
     grant: &Grant,
@@ -106,7 +106,7 @@ pub(super) async fn gather(
     });
     let place = match &stored {
         Some(action) => observe::place_of(&action.members),
-        None if by_public(actor) => of_origin(app, origin),
+        None if by_public(actor) => of_origin(state, origin),
         None => (Context::default(), Spot::NOWHERE),
     };
     let (context, by_address) = place;
@@ -238,9 +238,9 @@ fn evidence(custom: &Map<String, Value>) -> Evidence {
     }
 }
 
-fn of_origin(app: &App, origin: Origin<'_>) -> (Context, Spot) {
-    let locality = origin.ip.map(|ip| app.actions.geo_ip.find(ip)).unwrap_or_default();
-    let agent = context::read_agent(&app.actions.agents, origin.user_agent);
+fn of_origin(state: &AssessmentState, origin: Origin<'_>) -> (Context, Spot) {
+    let locality = origin.ip.map(|ip| state.actions.geo_ip.find(ip)).unwrap_or_default();
+    let agent = context::read_agent(&state.actions.agents, origin.user_agent);
     let mut members = Map::new();
     members.insert("context".to_owned(), Value::Object(context::context(origin, agent, &locality)));
     if let Some(location) = context::location(&locality) {

@@ -10,10 +10,7 @@ use std::{
 };
 
 use serde_json::Value;
-use shared::{
-    id::{AccountId, ActionId, CaseId, ThngId},
-    time::Clock,
-};
+use shared::id::{AccountId, ActionId, CaseId, ThngId};
 
 use super::{facts::Gathered, result, standing};
 use crate::{
@@ -29,7 +26,7 @@ use crate::{
     },
     error::ServiceError,
     service::{
-        Readers,
+        Core,
         action_creation::created,
         batcher::{Batcher, of_all},
         redirections::follow_thng,
@@ -79,22 +76,20 @@ impl fmt::Debug for AssessmentGroups {
 }
 
 struct Groups {
-    db: Db,
-    clock: Arc<dyn Clock>,
-    readers: Arc<dyn Readers>,
+    core: Arc<Core>,
     /// Contexts that are stored; they never go.
     known: Mutex<HashSet<(AccountId, String)>>,
 }
 
 impl AssessmentGroups {
-    /// A batcher for a database, which tells the readers of its writes.
+    /// A batcher for the database of `core`, which tells the readers of its writes.
     #[must_use]
-    pub fn new(db: Db, clock: Arc<dyn Clock>, readers: Arc<dyn Readers>) -> Self {
-        let most_lanes = match db {
+    pub fn new(core: Arc<Core>) -> Self {
+        let most_lanes = match core.db {
             Db::Pg(_) => PG_MOST_LANES,
             Db::Sqlite { .. } => LANES,
         };
-        let groups = Arc::new(Groups { db, clock, readers, known: Mutex::default() });
+        let groups = Arc::new(Groups { core, known: Mutex::default() });
         // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
         let work = groups.clone();
@@ -158,11 +153,11 @@ impl Groups {
 
     /// All or nothing; returns the actions as they are answered.
     async fn write_once(&self, all: &[Waiting]) -> Result<Vec<Action>, ServiceError> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.core.db.begin().await?;
         let items: Vec<_> = all.iter().filter_map(Waiting::item).collect();
         let kept = item_standings::lock(&mut tx, &items).await?;
         // A client that saw an earlier result sends its request after this, and so gets a later time.
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         let mut judged = Vec::with_capacity(all.len());
         let mut results: Vec<(NewAction, Option<Value>)> = Vec::with_capacity(all.len());
         let mut contexts = Vec::new();
@@ -205,9 +200,9 @@ impl Groups {
             }
             known.extend(contexts);
         }
-        self.readers.wake_events();
+        self.core.readers.wake_events();
         if is_followed {
-            self.readers.wake_edges();
+            self.core.readers.wake_edges();
         }
         Ok(results.into_iter().map(|(action, _)| created(action, now)).collect())
     }

@@ -9,7 +9,7 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    App,
+    AssessmentState,
     access::{require, require_enterprise},
     action_creation, named,
     redirections::follow_thng,
@@ -45,18 +45,18 @@ use crate::{
 /// belongs to several, or something stands against the step (409, with every reason).
 #[instrument(skip_all)]
 pub async fn commission(
-    app: &App,
+    state: &AssessmentState,
     actor: &Actor,
     thng: &str,
     draft: &CommissionDraft,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = admit(actor, Verb::Create)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let product = find_product(&mut tx, actor, &draft.product).await?;
     let id = resolve_with_product(&mut tx, actor, thng, product.as_ref().ok()).await?;
-    let making = Making { app, actor, grant: &grant, origin, step: Step::Commission, draft: &draft.step };
+    let making = Making { state, actor, grant: &grant, origin, step: Step::Commission, draft: &draft.step };
     let order = draft.purchase_order.as_deref();
     making.run(tx, thng, id, Some((product, order))).await
 }
@@ -67,17 +67,17 @@ pub async fn commission(
 /// As [`commission`].
 #[instrument(skip_all)]
 pub async fn decommission(
-    app: &App,
+    state: &AssessmentState,
     actor: &Actor,
     thng: &str,
     draft: &StepDraft,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = admit(actor, Verb::Create)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let id = resolve_thng(&mut tx, actor.account, thng).await?;
-    Making { app, actor, grant: &grant, origin, step: Step::Decommission, draft }
+    Making { state, actor, grant: &grant, origin, step: Step::Decommission, draft }
         .run(tx, thng, id, None)
         .await
 }
@@ -105,9 +105,9 @@ impl From<Option<Commission>> for Stands {
 /// # Errors
 /// The account may not, the Thng does not exist, or its identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn read_state(app: &App, actor: &Actor, thng: &str) -> Result<Stands, ServiceError> {
+pub async fn read_state(state: &AssessmentState, actor: &Actor, thng: &str) -> Result<Stands, ServiceError> {
     let grant = admit(actor, Verb::Read)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let found: Thng = named::find(&mut conn, actor, &grant, thng).await?;
     Ok(commissions::find(&mut conn, actor.account, found.id).await?.into())
 }
@@ -117,9 +117,13 @@ pub async fn read_state(app: &App, actor: &Actor, thng: &str) -> Result<Stands, 
 /// # Errors
 /// The account may not.
 #[instrument(skip_all)]
-pub async fn list_states(app: &App, actor: &Actor, pairs: &[Pair]) -> Result<Vec<Stands>, ServiceError> {
+pub async fn list_states(
+    state: &AssessmentState,
+    actor: &Actor,
+    pairs: &[Pair],
+) -> Result<Vec<Stands>, ServiceError> {
     let _ = admit(actor, Verb::Read)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let found = commissions::list(&mut conn, actor.account, pairs).await?;
     // Spec gap: two Thngs with one serial and product are not shown; the one with the latest step is returned.
     let stands = |found: Option<Found>| match found {
@@ -172,7 +176,7 @@ async fn resolve_with_product(
 
 /// The work on one step.
 struct Making<'a> {
-    app: &'a App,
+    state: &'a AssessmentState,
     actor: &'a Actor,
     grant: &'a Grant,
     origin: Origin<'a>,
@@ -191,7 +195,7 @@ impl Making<'_> {
         id: ThngId,
         ordered: Option<Ordered<'_>>,
     ) -> Result<Action, ServiceError> {
-        let Self { app, actor, draft, .. } = *self;
+        let Self { state, actor, draft, .. } = *self;
         // A concurrent second request waits here, and then sees what the first one did.
         let found = documents::find_locked(&mut tx, actor.account, id).await?;
         let thng: Thng = named::admitted(found, self.grant, reference)?;
@@ -209,7 +213,7 @@ impl Making<'_> {
         let factory = factory_of(&thng);
         self.check(&mut tx, &thng, known.as_ref(), factory.as_deref(), place.as_ref()).await?;
 
-        let now = app.clock.now();
+        let now = state.clock.now();
         let factory = draft.factory_metadata.as_ref().map(|named| named.factory.clone()).or(factory);
         let commission = self.remembered(known, product, factory.clone(), order)?;
         commissions::put(&mut tx, actor.account, id, &commission).await?;
@@ -221,9 +225,9 @@ impl Making<'_> {
         // Edges learn of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
         tx.commit().await?;
-        app.feed.wake();
+        state.readers.wake_events();
         if followed {
-            app.hub.wake();
+            state.readers.wake_edges();
         }
         Ok(action_creation::created(action, now))
     }
@@ -294,7 +298,7 @@ impl Making<'_> {
         factory: Option<String>,
         order: Option<&str>,
     ) -> Result<NewAction, ServiceError> {
-        let Self { app, actor, draft, step, origin, .. } = *self;
+        let Self { state, actor, draft, step, origin, .. } = *self;
         let metadata = draft.factory_metadata.as_ref();
         let mut custom = Map::new();
         // Spec gap: where supplier, zone and the offset of `occurredAt` are kept is not shown.
@@ -310,8 +314,8 @@ impl Making<'_> {
             }
         }
         let source = if draft.location.coordinates.is_some() { "sensor" } else { "place" };
-        let locality = origin.ip.map(|ip| app.actions.geo_ip.find(ip)).unwrap_or_default();
-        let agent = context::read_agent(&app.actions.agents, origin.user_agent);
+        let locality = origin.ip.map(|ip| state.actions.geo_ip.find(ip)).unwrap_or_default();
+        let agent = context::read_agent(&state.actions.agents, origin.user_agent);
         let mut doc = json!({
             "customFields": custom,
             "locationSource": source,
@@ -325,7 +329,7 @@ impl Making<'_> {
             doc["scopes"] = json!({"users": [], "projects": projects});
         }
         Ok(NewAction {
-            id: ActionId::new(app.clock.now().0, app.random16()?),
+            id: ActionId::new(state.clock.now().0, state.random16()?),
             account: actor.account,
             kind: step.action_type().to_owned(),
             thng: Some(thng.id),

@@ -20,7 +20,7 @@ use tracing::instrument;
 
 use self::{facts::gather, groups::Waiting};
 use super::{
-    App,
+    AssessmentState,
     access::{require, require_enterprise},
     lists,
 };
@@ -51,27 +51,27 @@ use crate::{
 /// The account or the key lacks the permission (403), or the database failed. An unknown item is a result.
 #[instrument(skip_all)]
 pub async fn authenticate(
-    app: &App,
+    state: &AssessmentState,
     actor: &Actor,
     asked: &Asked,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
     let grant = require(actor, Verb::Create, Assessments)?;
     require_enterprise(actor, "Assessment")?;
-    let now = app.clock.now();
-    let mut conn = app.db.read().await?;
-    let stored = lists::find(&*app.actions.observers, &mut conn, actor.account, asked.id).await?;
+    let now = state.clock.now();
+    let mut conn = state.db.read().await?;
+    let stored = lists::find(&*state.actions.observers, &mut conn, actor.account, asked.id).await?;
     let request = asked.clone().complete(stored.as_ref());
     let request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
     let request = &request;
     let of_another = stored.as_ref().is_some_and(|scan| is_of_another(actor, scan, origin));
     check_type(&mut conn, actor, request.kind).await?;
-    let gathered = gather(app, &mut conn, actor, &grant, request, stored, origin, now).await?;
+    let gathered = gather(state, &mut conn, actor, &grant, request, stored, origin, now).await?;
     drop(conn);
-    let id = ActionId::new(now.0, app.random16()?);
-    let cases = [CaseId::new(now.0, app.random16()?), CaseId::new(now.0, app.random16()?)];
+    let id = ActionId::new(now.0, state.random16()?);
+    let cases = [CaseId::new(now.0, state.random16()?), CaseId::new(now.0, state.random16()?)];
     let waiting = Waiting { actor: actor.clone(), request: request.clone(), gathered, id, cases };
-    let mut answer = app.assessment_groups.submit(waiting).await?;
+    let mut answer = state.groups.submit(waiting).await?;
     if of_another {
         document::withhold_scan(asked, &mut answer.members);
     }
@@ -82,14 +82,14 @@ pub async fn authenticate(
 ///
 /// # Errors
 /// The key may not (403).
-pub async fn as_recorded(app: &App, actor: &Actor, body: Value) -> Result<Value, ServiceError> {
+pub async fn as_recorded(state: &AssessmentState, actor: &Actor, body: Value) -> Result<Value, ServiceError> {
     if !recorded::has_recorded_location(&body) {
         return Ok(body);
     }
     let _ = require(actor, Verb::Create, Assessments)?;
     let Some(id) = body["id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(body) };
-    let mut conn = app.db.read().await?;
-    let stored = lists::find(&*app.actions.observers, &mut conn, actor.account, id).await?;
+    let mut conn = state.db.read().await?;
+    let stored = lists::find(&*state.actions.observers, &mut conn, actor.account, id).await?;
     Ok(stored.and_then(|stored| recorded::without_location(&body, &stored)).unwrap_or(body))
 }
 

@@ -21,7 +21,7 @@ use crate::{
         scan_source::Source,
     },
     error::ServiceError,
-    service::App,
+    service::AssessmentState,
     store::{
         Conn, Tx, action_lists, item_standings,
         listing::Selection,
@@ -122,15 +122,15 @@ const OUTDATED_STEP: u32 = 500;
 ///
 /// # Errors
 /// The database failed; what was rebuilt stays, and `after` is where to continue.
-pub async fn rebuild_outdated(app: &App, after: &mut String) -> Result<u64, ServiceError> {
+pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
     let mut made = 0;
     loop {
-        let mut conn = app.db.read().await?;
+        let mut conn = state.db.read().await?;
         let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
         drop(conn);
         let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(made) };
         for Outdated { account, thng } in found {
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             let mut kept = item_standings::load(&mut tx, account, thng).await?;
             let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
             if is_counted_again {

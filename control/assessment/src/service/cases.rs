@@ -4,7 +4,7 @@ use shared::{id::CaseId, problem::Code};
 use tracing::instrument;
 
 use super::{
-    App,
+    AssessmentState,
     access::{require, require_enterprise},
     assessment::standing,
     bulk::{AfterCommit, Bulk},
@@ -37,9 +37,13 @@ const DISPLAY: &str = "display";
 /// # Errors
 /// The account or the key may not.
 #[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Case>, ServiceError> {
+pub async fn list(
+    state: &AssessmentState,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<Case>, ServiceError> {
     let grant = admit(actor, Verb::List)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     Ok(cases::list(&mut conn, &selection).await?)
 }
@@ -49,9 +53,9 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// # Errors
 /// The account or the key may not or it does not exist.
 #[instrument(skip_all)]
-pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Case, ServiceError> {
+pub async fn read(state: &AssessmentState, actor: &Actor, id: &str) -> Result<Case, ServiceError> {
     let grant = admit(actor, Verb::Read)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)
 }
 
@@ -62,14 +66,14 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Case, ServiceErr
 /// (409), or the Thng has no room for the tag.
 #[instrument(skip_all)]
 pub async fn decide(
-    app: &App,
+    state: &AssessmentState,
     actor: &Actor,
     id: &str,
     request: &DecisionRequest,
 ) -> Result<Case, ServiceError> {
     let grant = admit(actor, Verb::Update)?;
-    let (parsed, now) = (parse(id)?, app.clock.now());
-    let mut tx = app.db.begin().await?;
+    let (parsed, now) = (parse(id)?, state.clock.now());
+    let mut tx = state.db.begin().await?;
     let found = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
     // Serialises assessments and decisions of one item; what was read before is read again.
     let thng: Option<Thng> = documents::find_locked(&mut tx, actor.account, found.thng).await?;
@@ -83,13 +87,13 @@ pub async fn decide(
     if request.version.is_some_and(|version| version != before) {
         return Err(conflict());
     }
-    let state = case.state.clone().decide(request, DecidedBy::of(actor), now);
-    if !cases::update(&mut tx, actor.account, &state, before, now).await? {
+    let decided = case.state.clone().decide(request, DecidedBy::of(actor), now);
+    if !cases::update(&mut tx, actor.account, &decided, before, now).await? {
         return Err(conflict());
     }
     let mut after = AfterCommit::default();
     if request.is_display {
-        let (tagged, left) = tag_display(app, &mut tx, actor, &thng).await?;
+        let (tagged, left) = tag_display(state, &mut tx, actor, &thng).await?;
         thng = tagged;
         after.join(left);
     }
@@ -98,13 +102,13 @@ pub async fn decide(
         after = after.wake_edges(followed);
     }
     tx.commit().await?;
-    after.run(app).await?;
-    Ok(Case { state, updated_at: now, ..case })
+    after.run(state).await?;
+    Ok(Case { state: decided, updated_at: now, ..case })
 }
 
 /// The Thng with the tag of display pieces, written as by any change of it.
 async fn tag_display(
-    app: &App,
+    state: &AssessmentState,
     tx: &mut Tx,
     actor: &Actor,
     thng: &Thng,
@@ -121,7 +125,7 @@ async fn tag_display(
     tags.push(DISPLAY.to_owned());
     let mut change = ThngChange::default();
     change.details.common.tags = Some(tags);
-    Thng::update_in(app, tx, actor, &grant, thng.id.as_str(), change).await
+    Thng::update_in(state, tx, actor, &grant, thng.id.as_str(), change).await
 }
 
 fn admit(actor: &Actor, verb: Verb) -> Result<Grant, ServiceError> {

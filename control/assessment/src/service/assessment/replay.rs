@@ -43,7 +43,7 @@ use crate::{
     },
     error::ServiceError,
     service::{
-        App,
+        AssessmentState,
         access::{require, require_enterprise},
         named,
         redirections::follow_thng,
@@ -205,11 +205,11 @@ pub enum Answer {
 /// # Errors
 /// The account or the key lacks the permission, or a Thng or the product does not exist.
 #[instrument(skip_all)]
-pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, ServiceError> {
+pub async fn replay(state: &AssessmentState, actor: &Actor, asked: &Replay) -> Result<Answer, ServiceError> {
     let verb = if asked.is_applied { Verb::Update } else { Verb::Read };
     let grant = require(actor, verb, AssessmentSettings)?;
     require_enterprise(actor, "Assessment")?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let most = if asked.is_applied { MAX_APPLIED } else { MAX_THNGS };
     let (mut found, more) = find(&mut conn, actor, &grant, &asked.which, most).await?;
     drop(conn);
@@ -217,10 +217,10 @@ pub async fn replay(app: &App, actor: &Actor, asked: &Replay) -> Result<Answer, 
         let mut done = HashSet::new();
         found.retain(|thng| done.insert(thng.id));
         for thng in &found {
-            apply(app, actor, thng.id).await?;
+            apply(state, actor, thng.id).await?;
         }
     }
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let is_one = matches!(asked.which, Which::Thng(_));
     let bounds = if is_one { (MAX_SCANS, MAX_JUDGED) } else { OF_MANY };
     let mut thngs = Vec::with_capacity(found.len());
@@ -271,10 +271,10 @@ async fn find(
 }
 
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
-async fn apply(app: &App, actor: &Actor, thng: ThngId) -> Result<(), ServiceError> {
+async fn apply(state: &AssessmentState, actor: &Actor, thng: ThngId) -> Result<(), ServiceError> {
     let account = actor.account;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
     let Some(thng) = found else { return Ok(()) };
     let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;
@@ -286,12 +286,12 @@ async fn apply(app: &App, actor: &Actor, thng: ThngId) -> Result<(), ServiceErro
         }
         recount::peak(&mut tx, account, thng.id, kept, history).await?;
     }
-    let now = app.clock.now();
+    let now = state.clock.now();
     let is_new = standing::judge_again(&mut tx, account, &thng, now).await?;
     let is_followed = is_new && follow_thng(&mut tx, account, thng.id, thng.product, true, now).await?;
     tx.commit().await?;
     if is_followed {
-        app.hub.wake();
+        state.readers.wake_edges();
     }
     Ok(())
 }

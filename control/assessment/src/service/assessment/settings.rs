@@ -18,7 +18,7 @@ use crate::{
     },
     error::ServiceError,
     service::{
-        App,
+        AssessmentState,
         access::{require, require_enterprise},
     },
     store::{
@@ -114,10 +114,10 @@ impl Replacement {
 /// # Errors
 /// The account or the key may not or the owner does not exist.
 #[instrument(skip_all)]
-pub async fn read(app: &App, actor: &Actor, owner: Owner) -> Result<Stored, ServiceError> {
+pub async fn read(state: &AssessmentState, actor: &Actor, owner: Owner) -> Result<Stored, ServiceError> {
     let _ = require(actor, Verb::Read, AssessmentSettings)?;
     require_enterprise(actor, "Assessment")?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     owner.check(&mut tx, actor.account).await?;
     Ok(assessments::find(&mut tx, actor.account, &owner.column()).await?.unwrap_or_default())
 }
@@ -128,16 +128,16 @@ pub async fn read(app: &App, actor: &Actor, owner: Owner) -> Result<Stored, Serv
 /// As [`read`]; 409 when the version is another one than the caller saw.
 #[instrument(skip_all)]
 pub async fn replace(
-    app: &App,
+    state: &AssessmentState,
     actor: &Actor,
     owner: Owner,
     replacement: &Replacement,
 ) -> Result<Stored, ServiceError> {
     let _ = require(actor, Verb::Update, AssessmentSettings)?;
     require_enterprise(actor, "Assessment")?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     owner.check(&mut tx, actor.account).await?;
-    let (column, now) = (owner.column(), app.clock.now());
+    let (column, now) = (owner.column(), state.clock.now());
     let before = assessments::find(&mut tx, actor.account, &column).await?.unwrap_or_default();
     let conflict = |version: i64| {
         let fault = format!("version: the settings are of version {version} by now.");

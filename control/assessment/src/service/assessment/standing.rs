@@ -162,7 +162,7 @@ fn reason(kind: CaseKind, found: &Assessment) -> String {
 ///
 /// # Errors
 /// The database failed.
-pub(crate) async fn marked(
+pub async fn marked(
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
@@ -178,7 +178,7 @@ pub(crate) async fn marked(
 ///
 /// # Errors
 /// The database failed.
-pub(crate) async fn forget(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), ServiceError> {
+pub async fn forget(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), ServiceError> {
     scan_profiles::delete(tx, thng).await?;
     item_standings::delete(tx, account, thng).await?;
     display_places::delete(tx, account, thng).await?;

@@ -14,7 +14,7 @@ use crate::{
         resource::Thng,
     },
     error::ServiceError,
-    service::App,
+    service::AssessmentState,
     store::{Conn, Tx, display_places, documents},
 };
 
@@ -53,10 +53,10 @@ fn region(profile: &Profile) -> Option<String> {
 ///
 /// # Errors
 /// The database failed; what was found stays.
-pub async fn learn_unknown(app: &App, after: &mut String) -> Result<u64, ServiceError> {
+pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
     let mut learned = 0;
     for _ in 0..STEPS {
-        let mut conn = app.db.read().await?;
+        let mut conn = state.db.read().await?;
         let found = display_places::list_unknown(&mut conn, after, STEP).await?;
         *after = found.last().map(|(_, last)| last.to_string()).unwrap_or_default();
         if found.is_empty() {
@@ -70,7 +70,7 @@ pub async fn learn_unknown(app: &App, after: &mut String) -> Result<u64, Service
         }
         drop(conn);
         for (account, thng) in known {
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
             if let Some(thng) = found {
                 learn(&mut tx, account, &thng).await?;

@@ -1,0 +1,61 @@
+//! What assessments do with actions that are stored, removed and read.
+
+use futures_util::future::BoxFuture;
+use shared::{
+    id::{AccountId, ProductId, ThngId},
+    time::UnixMillis,
+};
+
+use super::{
+    Observers,
+    assessment::{history, observe},
+};
+use crate::{
+    domain::action::Action,
+    error::ServiceError,
+    store::{Conn, StoreError, Tx, actions::NewAction, assessment_contexts, commissions},
+};
+
+/// What assessments do with actions.
+#[derive(Debug, Clone, Copy)]
+pub struct Assessments;
+
+impl Observers for Assessments {
+    fn recorded<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        created_at: UnixMillis,
+        actions: &'a [NewAction],
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(observe::record(tx, account, created_at, actions))
+    }
+
+    fn removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        action: &'a Action,
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(history::forget(tx, account, action))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        account: AccountId,
+        actions: &'a mut [Action],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(assessment_contexts::complete(conn, account, actions))
+    }
+
+    fn find_of_product<'a>(
+        &'a self,
+        conn: &'a mut Conn,
+        account: AccountId,
+        identifier: (&'a str, &'a str),
+        product: ProductId,
+    ) -> BoxFuture<'a, Result<Option<ThngId>, ServiceError>> {
+        Box::pin(async move { Ok(commissions::find_of_product(conn, account, identifier, product).await?) })
+    }
+}
