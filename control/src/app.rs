@@ -14,15 +14,15 @@ use ::redirects::writer::{self, WriterTask};
 
 use crate::{
     error::ServiceError,
-    metrics::{JobMetrics, Metrics},
+    metrics::Metrics,
     publish::{
         egress::EgressClient,
         feed::{self, Feed},
         hub::Hub,
     },
     service::{
-        ActionState, App, AssessmentState, Catalog, ChangedThng, Core, Dependents, Observers, Random,
-        Readers, Redirects, Secrets,
+        ActionState, App, AssessmentState, Catalog, ChangedThng, Core, Dependents, JobState, Observers,
+        Random, Readers, Redirects, Secrets,
         access::KeyLookups,
         assessment::standing,
         base_urls::{BaseUrls, UrlSettings},
@@ -189,6 +189,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
     };
     let app = App {
         assessment: AssessmentState::new(actions.clone()),
+        jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),
         actions,
         core,
         catalog,
@@ -206,9 +207,6 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         metrics: Metrics::default(),
         write_probe: WriteProbe::default(),
         intake: Counters::default(),
-        job_wake: tokio::sync::Notify::new(),
-        job_metrics: JobMetrics::default(),
-        jobs_kept: parts.jobs_kept,
         passwords: Passwords::default(),
         docs_url: parts.docs_url,
         base_urls: BaseUrls::new(parts.urls),

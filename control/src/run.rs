@@ -49,7 +49,7 @@ impl Tasks {
         tasks.spawn(worker::connections::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
-        tasks.spawn(worker::run_jobs::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::reactions::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::write_probe::run(app.clone(), stop_background));

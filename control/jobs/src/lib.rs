@@ -5,7 +5,9 @@
 
 pub mod domain;
 pub mod metrics;
+pub mod service;
 pub mod store;
+pub mod worker;
 
 pub use ::kernel::error;
 

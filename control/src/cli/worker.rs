@@ -119,7 +119,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     // Without systemd there is nobody to notify.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let probing = tokio::spawn(write_probe::run(app.clone(), shutdown.clone()));
-    run_jobs::run(app.clone(), shutdown).await;
+    run_jobs::run(app.jobs.clone(), shutdown).await;
     probing.abort();
     stop_admin.cancel();
     if let Some(task) = shown {

@@ -200,7 +200,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(&app, &actor, info, &query, &JOBS)?;
-    let page = jobs::list(&app, &actor, &listing.request).await?;
+    let page = jobs::list(&app.jobs, &actor, &listing.request).await?;
     let page = page.try_map(|job| document(job, listing.with_scopes))?;
     Ok(listing.answer(&app, page, |document| document))
 }
@@ -219,7 +219,7 @@ pub(super) async fn create(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = JobDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let id = jobs::submit(&app, &actor, draft, &info.base, query.find("project")).await?;
+    let id = jobs::submit(&app.jobs, &actor, draft, &info.base, query.find("project")).await?;
     let location = format!("{}{}/{id}", info.base, info.original_path);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
 }
@@ -234,7 +234,7 @@ pub(super) async fn read(
     Caller(actor): Caller,
     Path(id): Path<String>,
 ) -> Result<Json<ActionJobDocument>, ApiError> {
-    Ok(Json(document(jobs::read(&app, &actor, &id).await?, false)?))
+    Ok(Json(document(jobs::read(&app.jobs, &actor, &id).await?, false)?))
 }
 
 /// Lists the operations of a job that failed, newest first.
@@ -254,7 +254,7 @@ pub(super) async fn logs(
     let mut listing = Listing::parse(&app, &actor, info, &query, &JOB_LOGS)?;
     // Entries have no ids.
     listing.request.ids = None;
-    let page = jobs::logs(&app, &actor, &id, &listing.request).await?;
+    let page = jobs::logs(&app.jobs, &actor, &id, &listing.request).await?;
     Ok(listing.answer(&app, page, JobLogEntryDocument::from))
 }
 
@@ -269,7 +269,7 @@ pub(super) async fn cancel(
     Caller(actor): Caller,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    jobs::cancel(&app, &actor, &id).await?;
+    jobs::cancel(&app.jobs, &actor, &id).await?;
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -9,7 +9,6 @@ pub mod export;
 pub mod fan_out;
 pub mod followers;
 pub mod intake;
-pub mod jobs;
 pub mod limiter;
 pub mod live;
 pub mod reactions;
@@ -17,7 +16,7 @@ pub mod seed;
 pub mod webhooks;
 pub mod write_probe;
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc};
 
 use shared::{client_address::TrustedProxies, id::AccountId, time::Clock};
 
@@ -27,6 +26,7 @@ pub use ::catalog::service::{
     Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
     thngs,
 };
+pub use ::jobs::service::{JobState, jobs};
 pub use ::kernel::service::{
     access, batcher, bulk, capacity, idempotency, named, references, remaining_capacity,
     state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets},
@@ -38,7 +38,7 @@ pub use ::tenants::service::{applications, passwords, projects, scopes, tenants,
 use self::{connections::Connections, intake::Counters};
 use crate::{
     error::ServiceError,
-    metrics::{JobMetrics, Metrics},
+    metrics::Metrics,
     publish::{egress::EgressClient, feed::Feed, hub::Hub},
     store::{Db, log, secrets},
 };
@@ -81,12 +81,8 @@ pub struct App {
     pub write_probe: write_probe::WriteProbe,
     /// Counters of scan intake.
     pub intake: Counters,
-    /// Notified when a job may be due, so that workers of this process need not poll.
-    pub job_wake: tokio::sync::Notify,
-    /// What workers of jobs counted.
-    pub job_metrics: JobMetrics,
-    /// How long jobs are kept once they have ended; `None` is for ever.
-    pub jobs_kept: Option<Duration>,
+    /// What operations and workers of jobs need.
+    pub jobs: Arc<JobState>,
     /// Hashes passwords.
     pub passwords: passwords::Passwords,
     /// Address of the docs page without a fragment, for `moreInfo`.

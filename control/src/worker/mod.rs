@@ -5,7 +5,8 @@ mod fan_out;
 pub mod ingest_scans;
 pub mod reactions;
 pub mod rebuild_profiles;
-pub mod run_jobs;
 pub mod upkeep;
 pub mod webhooks;
 pub mod write_probe;
+
+pub use ::jobs::worker as run_jobs;

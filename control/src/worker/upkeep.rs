@@ -53,12 +53,12 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Err(error) => tracing::warn!(%error, "where display pieces are is looked for later"),
         }
         app.limiter.forget();
-        match jobs::sweep(&app).await {
+        match jobs::sweep(&app.jobs).await {
             Ok(0) => {}
             Ok(parts) => tracing::info!(parts, "deleted remaining input of finished jobs"),
             Err(error) => tracing::warn!(%error, "deleting the input of finished jobs is left for later"),
         }
-        match jobs::purge(&app).await {
+        match jobs::purge(&app.jobs).await {
             Ok(0) => {}
             Ok(ended) => tracing::info!(ended, "deleted old jobs"),
             Err(error) => tracing::warn!(%error, "deleting old jobs is left for later"),

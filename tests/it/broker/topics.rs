@@ -90,7 +90,7 @@ async fn actions_of_jobs_are_delivered(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let app = broker.made.app.clone();
     let stop = broker.shutdown.clone();
-    tokio::spawn(async move { control::worker::run_jobs::run(app, stop).await });
+    tokio::spawn(async move { control::worker::run_jobs::run(app.jobs.clone(), stop).await });
     let thng = broker.thng().await?;
     let mut client = broker.operator("c").await?;
     client.subscribe("/actions/all", QoS::AtLeastOnce).await?;
@@ -118,7 +118,7 @@ async fn actions_of_jobs_are_delivered(engine: Engine) -> Result<()> {
 async fn events_of_redirections_and_jobs_are_delivered(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
     let (app, stop) = (broker.made.app.clone(), broker.shutdown.clone());
-    tokio::spawn(async move { control::worker::run_jobs::run(app, stop).await });
+    tokio::spawn(async move { control::worker::run_jobs::run(app.jobs.clone(), stop).await });
     let thng = broker.thng().await?;
     let mut client = broker.operator("c").await?;
     for filter in ["/redirections", "/redirections/one-1", "/jobs/actions/+"] {

@@ -29,7 +29,7 @@ async fn finished_jobs_and_logs_are_purged_and_actions_kept(engine: Engine) -> R
     drop(working);
     let open = submit(&api, list("PLATFORM_IDS", &[&id])).await?;
     let app = &api.made.app;
-    let purge = async |before| control::service::jobs::purge_before(app, before).await;
+    let purge = async |before| control::service::jobs::purge_before(&app.jobs, before).await;
 
     ensure!(purge(ended_at(&one)?).await? == 0, "one that ended at that time stays");
     ensure!(api.fingerprint().await?["job_logs"].len() == 2_301);

@@ -1,6 +1,7 @@
 //! Statements and rows, for SQLite and Postgres.
 
 pub use ::actions::store::*;
+pub use ::redirects::store::redirections;
 
 pub mod job_chunks;
 pub mod job_leases;

@@ -31,7 +31,7 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
 /// Registers the metrics of a job worker.
 pub(super) fn register_worker(app: &Arc<App>, registry: &mut Registry) {
     registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-    app.job_metrics.register(registry);
+    app.jobs.metrics.register(registry);
     registry.register_collector(Box::new(Pools(app.clone())));
 }
 

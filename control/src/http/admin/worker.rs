@@ -45,7 +45,7 @@ impl WorkerAdmin {
             _ if *method != Method::GET && *method != Method::HEAD => only_reads(),
             "/live" => (StatusCode::OK, JSON, r#"{"live":true}"#.to_owned()),
             "/ready" => {
-                let is_fresh = self.app.job_metrics.silence().is_some_and(|silence| silence < STALE_AFTER);
+                let is_fresh = self.app.jobs.metrics.silence().is_some_and(|silence| silence < STALE_AFTER);
                 let is_writable = self.app.write_probe.failing_since().is_none();
                 let is_ready = is_fresh && is_writable;
                 let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

@@ -5,7 +5,7 @@ use shared::{id::JobId, time::UnixMillis};
 use super::clear;
 use crate::{
     error::ServiceError,
-    service::App,
+    service::JobState,
     store::{job_logs, jobs},
 };
 
@@ -19,10 +19,10 @@ const LOG_STEP: u32 = 1_000;
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
-pub async fn purge(app: &App) -> Result<u64, ServiceError> {
-    let Some(kept) = app.jobs_kept else { return Ok(0) };
+pub async fn purge(state: &JobState) -> Result<u64, ServiceError> {
+    let Some(kept) = state.kept else { return Ok(0) };
     let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
-    purge_before(app, UnixMillis(app.clock.now().0.saturating_sub(kept_ms))).await
+    purge_before(state, UnixMillis(state.clock.now().0.saturating_sub(kept_ms))).await
 }
 
 /// Deletes jobs that ended before a time, with their logs and remaining input; returns how many. The actions that
@@ -30,29 +30,29 @@ pub async fn purge(app: &App) -> Result<u64, ServiceError> {
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
-pub async fn purge_before(app: &App, before: UnixMillis) -> Result<u64, ServiceError> {
+pub async fn purge_before(state: &JobState, before: UnixMillis) -> Result<u64, ServiceError> {
     let mut removed = 0;
     loop {
-        let mut conn = app.db.read().await?;
+        let mut conn = state.db.read().await?;
         let ended = jobs::list_ended(&mut conn, before, WINDOW).await?;
         drop(conn);
         if ended.is_empty() {
             return Ok(removed);
         }
         for (seq, id) in ended {
-            clear(app, seq).await?;
-            clear_log(app, id).await?;
+            clear(state, seq).await?;
+            clear_log(state, id).await?;
             // Last: while the row exists, what is left of the job is found again.
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             removed += u64::from(jobs::delete(&mut tx, seq).await?);
             tx.commit().await?;
         }
     }
 }
 
-async fn clear_log(app: &App, id: JobId) -> Result<(), ServiceError> {
+async fn clear_log(state: &JobState, id: JobId) -> Result<(), ServiceError> {
     loop {
-        let mut tx = app.db.begin().await?;
+        let mut tx = state.db.begin().await?;
         let step = job_logs::clear(&mut tx, id, LOG_STEP).await?;
         tx.commit().await?;
         if step == 0 {

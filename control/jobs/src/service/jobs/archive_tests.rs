@@ -112,9 +112,9 @@ fn hostile_archives_are_refused_with_a_reason() {
 }
 
 /// As other programs write it: `zip -fz` of one file.
-const ZIP64: &[u8] = include_bytes!("../../../../tests/fixtures/jobs/zip64.zip");
+const ZIP64: &[u8] = include_bytes!("../../../../../tests/fixtures/jobs/zip64.zip");
 /// As other programs write it: `zip -P secret`.
-const ENCRYPTED_FILE: &[u8] = include_bytes!("../../../../tests/fixtures/jobs/encrypted.zip");
+const ENCRYPTED_FILE: &[u8] = include_bytes!("../../../../../tests/fixtures/jobs/encrypted.zip");
 
 #[test]
 fn zip64_sizes_are_read_from_their_fields() {

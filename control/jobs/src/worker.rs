@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     error::ServiceError,
     service::{
-        App,
+        JobState,
         jobs::{
             execute::{self, Execution, StepSize},
             load::{self, End},
@@ -58,15 +58,15 @@ const YIELD: Duration = Duration::from_millis(20);
 const MAX_YIELDS: u32 = 5;
 
 /// Works on jobs until `stop`, then releases the jobs in progress.
-pub async fn run(app: Arc<App>, stop: CancellationToken) {
-    if let Err(error) = job_leases::free_all(&app.db).await {
+pub async fn run(state: Arc<JobState>, stop: CancellationToken) {
+    if let Err(error) = job_leases::free_all(&state.db).await {
         tracing::warn!(%error, "jobs of the previous process stay claimed until their leases expire");
     }
     let mut lanes = JoinSet::new();
     for phase in [[Phase::Execute].repeat(EXECUTORS), [Phase::Load].repeat(LOADERS)].concat() {
-        lanes.spawn(lane(app.clone(), phase, stop.clone()));
+        lanes.spawn(lane(state.clone(), phase, stop.clone()));
     }
-    lanes.spawn(watch(app, stop));
+    lanes.spawn(watch(state, stop));
     while let Some(ended) = lanes.join_next().await {
         if let Err(error) = ended {
             tracing::error!(%error, "a lane of job workers ended");
@@ -75,13 +75,13 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
 }
 
 /// Shows how the jobs of all accounts stand.
-async fn watch(app: Arc<App>, stop: CancellationToken) {
+async fn watch(state: Arc<JobState>, stop: CancellationToken) {
     loop {
-        let standing = async { job_leases::standing(&mut app.db.read().await?).await };
+        let standing = async { job_leases::standing(&mut state.db.read().await?).await };
         match standing.await {
             Ok(standing) => {
-                app.job_metrics.stand(&standing);
-                app.job_metrics.looked();
+                state.metrics.stand(&standing);
+                state.metrics.looked();
             }
             Err(error) => tracing::warn!(%error, "the jobs by state cannot be counted"),
         }
@@ -92,13 +92,13 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
-    let mut step_size = StepSize::new(&app.db);
+async fn lane(state: Arc<JobState>, phase: Phase, stop: CancellationToken) {
+    let mut step_size = StepSize::new(&state.db);
     let mut failures = 0_u64;
     while !stop.is_cancelled() {
         // Registered before the query, so that a job that arrives in between is noticed.
-        let told = app.job_wake.notified();
-        let wait = match run_once(&app, phase, &mut step_size, &stop).await {
+        let told = state.wake.notified();
+        let wait = match run_once(&state, phase, &mut step_size, &stop).await {
             Ok(true) => {
                 failures = 0;
                 continue;
@@ -123,25 +123,25 @@ async fn lane(app: Arc<App>, phase: Phase, stop: CancellationToken) {
 
 /// Claims a job and works on it for a time slice; returns whether there was one.
 async fn run_once(
-    app: &App,
+    state: &JobState,
     phase: Phase,
     step_size: &mut StepSize,
     stop: &CancellationToken,
 ) -> Result<bool, StoreError> {
-    let Some(mut claimed) = claim(app, phase).await? else { return Ok(false) };
+    let Some(mut claimed) = claim(state, phase).await? else { return Ok(false) };
     let ended = if claimed.failures > MAX_FAILURES {
-        execute::give_up(app, &mut claimed).await
+        execute::give_up(state, &mut claimed).await
     } else {
         match phase {
-            Phase::Load => load::load(app, &mut claimed, stop).await,
-            Phase::Execute => work(app, &mut claimed, step_size, stop).await,
+            Phase::Load => load::load(state, &mut claimed, stop).await,
+            Phase::Execute => work(state, &mut claimed, step_size, stop).await,
         }
     };
     let (id, status) = (claimed.job.id, claimed.job.status.as_str());
     let pause = match ended {
         Ok(End::Done) => {
             tracing::info!(job = %id, status, "a job has moved on");
-            app.job_wake.notify_waiters();
+            state.wake.notify_waiters();
             Duration::ZERO
         }
         Ok(End::Paused) => Duration::ZERO,
@@ -152,13 +152,13 @@ async fn run_once(
                 step_size.slow_down();
             }
             tracing::warn!(%error, job = %id, failures = claimed.failures, "a job could not go on");
-            app.job_metrics.tries_failed.inc();
+            state.metrics.tries_failed.inc();
             pause(claimed.failures)
         }
     };
-    if !let_go(app, &claimed, pause, stop).await? {
+    if !let_go(state, &claimed, pause, stop).await? {
         tracing::info!(job = %id, "a job was taken by another worker");
-        app.job_metrics.leases_lost.inc();
+        state.metrics.leases_lost.inc();
     }
     Ok(true)
 }
@@ -166,7 +166,7 @@ async fn run_once(
 /// Releases a job; returns whether it was still held. Retries until the lease runs out if the database is down, for
 /// example during its restart, because the job would otherwise stand still until then.
 async fn let_go(
-    app: &App,
+    state: &JobState,
     claimed: &Claimed,
     pause: Duration,
     stop: &CancellationToken,
@@ -174,7 +174,7 @@ async fn let_go(
     let begun = Instant::now();
     loop {
         let released = async {
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             let released = job_leases::release(&mut tx, claimed, pause).await?;
             tx.commit().await?;
             Ok(released)
@@ -189,14 +189,14 @@ async fn let_go(
     }
 }
 
-async fn claim(app: &App, phase: Phase) -> Result<Option<Claimed>, StoreError> {
-    let mut conn = app.db.read().await?;
+async fn claim(state: &JobState, phase: Phase) -> Result<Option<Claimed>, StoreError> {
+    let mut conn = state.db.read().await?;
     let is_ready = job_leases::is_ready(&mut conn, phase).await?;
     drop(conn);
     if !is_ready {
         return Ok(None);
     }
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let claimed = job_leases::claim(&mut tx, phase).await?;
     tx.commit().await?;
     Ok(claimed)
@@ -204,25 +204,25 @@ async fn claim(app: &App, phase: Phase) -> Result<Option<Claimed>, StoreError> {
 
 /// Executes operations until the job ends, the time slice is over and another job waits, or `stop`.
 async fn work(
-    app: &App,
+    state: &JobState,
     claimed: &mut Claimed,
     step_size: &mut StepSize,
     stop: &CancellationToken,
 ) -> Result<End, ServiceError> {
-    let mut execution = Execution::new(app, claimed.clone());
+    let mut execution = Execution::new(state, claimed.clone());
     let mut begun = Instant::now();
     let ended = loop {
         if stop.is_cancelled() {
             break Ok(End::Paused);
         }
-        yield_to_others(app).await;
+        yield_to_others(state).await;
         match execution.step(step_size).await {
             Ok(None) => {}
             Ok(Some(end)) => break Ok(end),
             Err(error) => break Err(error),
         }
         if begun.elapsed() >= TURN {
-            if job_leases::is_ready(&mut app.db.read().await?, Phase::Execute).await? {
+            if job_leases::is_ready(&mut state.db.read().await?, Phase::Execute).await? {
                 break Ok(End::Paused);
             }
             begun = Instant::now();
@@ -233,10 +233,10 @@ async fn work(
 }
 
 /// Back-pressure: requests of the API have the first right to a connection.
-async fn yield_to_others(app: &App) {
+async fn yield_to_others(state: &JobState) {
     for _ in 0..MAX_YIELDS {
         let is_full =
-            app.db.pools().iter().any(|pool| pool.most > 1 && pool.idle == 0 && pool.open >= pool.most);
+            state.db.pools().iter().any(|pool| pool.most > 1 && pool.idle == 0 && pool.open >= pool.most);
         if !is_full {
             return;
         }

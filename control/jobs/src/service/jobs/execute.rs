@@ -24,7 +24,7 @@ use crate::{
     },
     error::ServiceError,
     service::{
-        App,
+        JobState,
         action_creation::{Circumstances, alike},
     },
     store::{
@@ -78,7 +78,7 @@ impl StepSize {
 
 /// A claimed job, with the loaded part of its input.
 pub struct Execution<'a> {
-    app: &'a App,
+    state: &'a JobState,
     claimed: Claimed,
     chunk: Option<Arc<Chunk>>,
     ahead: Option<Ahead>,
@@ -95,8 +95,8 @@ struct Ahead {
 impl<'a> Execution<'a> {
     /// Work on a job that was claimed for it.
     #[must_use]
-    pub const fn new(app: &'a App, claimed: Claimed) -> Self {
-        Self { app, claimed, chunk: None, ahead: None }
+    pub const fn new(state: &'a JobState, claimed: Claimed) -> Self {
+        Self { state, claimed, chunk: None, ahead: None }
     }
 
     /// The claim.
@@ -111,8 +111,8 @@ impl<'a> Execution<'a> {
     /// The database failed; nothing of the step was done, or all of it.
     pub async fn step(&mut self, step_size: &mut StepSize) -> Result<Option<End>, ServiceError> {
         if self.claimed.job.status == JobStatus::Cancelling {
-            let job = self.claimed.job.clone().on(JobEvent::Stopped, self.app.clock.now())?;
-            return Ok(Some(if write(self.app, &mut self.claimed, job).await? {
+            let job = self.claimed.job.clone().on(JobEvent::Stopped, self.state.clock.now())?;
+            return Ok(Some(if write(self.state, &mut self.claimed, job).await? {
                 End::Done
             } else {
                 End::Lost
@@ -121,11 +121,11 @@ impl<'a> Execution<'a> {
         let Some(request) = self.claimed.job.request.clone() else {
             return Err(ServiceError::Internal("a job without its request".to_owned()));
         };
-        let (app, job) = (self.app, &self.claimed.job);
+        let (state, job) = (self.state, &self.claimed.job);
         let (account, seq, first) = (job.account, job.seq, job.progress.done);
         let ready = match self.ahead.take().filter(|ahead| ahead.first == first) {
             Some(ahead) => Some(ahead),
-            None => find(app, account, seq, &request, (self.chunk.take(), first, step_size.size)).await?,
+            None => find(state, account, seq, &request, (self.chunk.take(), first, step_size.size)).await?,
         };
         // Without any, somebody else has carried it out to the end.
         let Some(Ahead { chunk, found, .. }) = ready else { return Ok(Some(End::Lost)) };
@@ -137,7 +137,7 @@ impl<'a> Execution<'a> {
                 let end = self.carry_out(&request, &chunk, found).await;
                 (end, begun.elapsed())
             },
-            find(app, account, seq, &request, (Some(chunk.clone()), next, step_size.size)),
+            find(state, account, seq, &request, (Some(chunk.clone()), next, step_size.size)),
         );
         let (end, took) = end;
         step_size.learn(size, took);
@@ -153,13 +153,13 @@ impl<'a> Execution<'a> {
         chunk: &Chunk,
         found: Vec<Result<Target, String>>,
     ) -> Result<Option<End>, ServiceError> {
-        let (app, job) = (self.app, &self.claimed.job);
+        let (state, job) = (self.state, &self.claimed.job);
         let (first, done) = (job.progress.done, found.len() as u64);
         let entry = |place: usize| {
             let place = (first - chunk.first).saturating_add(place as u64);
             usize::try_from(place).ok().and_then(|place| chunk.entries.get(place))
         };
-        let mut tx = app.db.begin().await?;
+        let mut tx = state.db.begin().await?;
         if job_leases::hold(&mut tx, &self.claimed).await? != Some(first) {
             return Ok(Some(End::Lost));
         }
@@ -170,7 +170,7 @@ impl<'a> Execution<'a> {
             }
             None => serde_json::Value::Null,
         };
-        let now = app.clock.now();
+        let now = state.clock.now();
         let logs: Vec<NewLog> = faults
             .into_iter()
             .map(|(place, message)| NewLog { entry: first + place as u64, payload: payload(place), message })
@@ -186,8 +186,8 @@ impl<'a> Execution<'a> {
             return Ok(Some(End::Lost));
         }
         tx.commit().await?;
-        app.feed.wake();
-        app.job_metrics.moved(job, &after);
+        state.readers.wake_events();
+        state.metrics.moved(job, &after);
         let is_over = after.status.is_terminal();
         self.claimed.job = after;
         Ok(is_over.then_some(End::Done))
@@ -201,7 +201,7 @@ impl<'a> Execution<'a> {
         found: Vec<Result<Target, String>>,
     ) -> Result<Vec<(usize, String)>, ServiceError> {
         let job = &self.claimed.job;
-        let key = action_key(&self.app.secrets.scan_id, job.id);
+        let key = action_key(&self.state.secrets.scan_id, job.id);
         let (mut faults, mut places, mut thngs) = (Vec::new(), Vec::new(), Vec::new());
         for (place, target) in found.into_iter().enumerate() {
             match target {
@@ -218,7 +218,7 @@ impl<'a> Execution<'a> {
         let around = Circumstances { project: project.as_deref(), ..Circumstances::default() };
         let refused = match request.draft() {
             Ok(draft) => {
-                alike::create(&self.app.actions, tx, &actor, around, &draft, quiet(request), &thngs).await
+                alike::create(&self.state.actions, tx, &actor, around, &draft, quiet(request), &thngs).await
             }
             Err(faults) => Err(ServiceError::Refused { code: Code::Invalid, errors: faults }),
         };
@@ -244,14 +244,14 @@ impl<'a> Execution<'a> {
 ///
 /// It takes time and changes nothing, so it happens outside of the transaction, which may hold the only writer.
 async fn find(
-    app: &App,
+    state: &JobState,
     account: AccountId,
     job: i64,
     request: &JobRequest,
     (chunk, first, size): (Option<Arc<Chunk>>, u64, usize),
 ) -> Result<Option<Ahead>, ServiceError> {
     let end = |chunk: &Chunk| chunk.first + chunk.entries.len() as u64;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let chunk = match chunk.filter(|chunk| (chunk.first..end(chunk)).contains(&first)) {
         Some(chunk) => chunk,
         None => {
@@ -284,7 +284,7 @@ fn quiet(request: &JobRequest) -> Quiet {
 }
 
 /// Ends a job that could not be worked on however often it was tried.
-pub async fn give_up(app: &App, claimed: &mut Claimed) -> Result<End, ServiceError> {
+pub async fn give_up(state: &JobState, claimed: &mut Claimed) -> Result<End, ServiceError> {
     let message =
         format!("It was tried {} times and never went on; the service's log says why.", claimed.failures);
     let event = match claimed.job.status {
@@ -297,8 +297,8 @@ pub async fn give_up(app: &App, claimed: &mut Claimed) -> Result<End, ServiceErr
         | JobStatus::Cancelled
         | JobStatus::Failed => JobEvent::Broken(message),
     };
-    let job = claimed.job.clone().on(event, app.clock.now())?;
-    Ok(if write(app, claimed, job).await? { End::Done } else { End::Lost })
+    let job = claimed.job.clone().on(event, state.clock.now())?;
+    Ok(if write(state, claimed, job).await? { End::Done } else { End::Lost })
 }
 
 /// Whether an error means that the database was too slow for the step.

@@ -21,7 +21,7 @@ use crate::{
         job_lines::{Entry, Lines},
     },
     error::ServiceError,
-    service::App,
+    service::JobState,
     store::{
         StoreError, job_chunks,
         job_chunks::Chunk,
@@ -82,17 +82,21 @@ impl From<StoreError> for Stop {
 ///
 /// # Errors
 /// The database or the store of files failed; somebody may try again.
-pub async fn load(app: &App, claimed: &mut Claimed, stop: &CancellationToken) -> Result<End, ServiceError> {
+pub async fn load(
+    state: &JobState,
+    claimed: &mut Claimed,
+    stop: &CancellationToken,
+) -> Result<End, ServiceError> {
     if claimed.job.status == JobStatus::Enqueued {
-        let taken = claimed.job.clone().on(JobEvent::Taken, app.clock.now())?;
-        if !write(app, claimed, taken).await? {
+        let taken = claimed.job.clone().on(JobEvent::Taken, state.clock.now())?;
+        if !write(state, claimed, taken).await? {
             return Ok(End::Lost);
         }
     }
     // Deletes what an interrupted reading left.
-    super::clear(app, claimed.job.seq).await?;
+    super::clear(state, claimed.job.seq).await?;
     let mut reader = Reader {
-        app,
+        state,
         claimed: claimed.clone(),
         stop,
         total: 0,
@@ -108,26 +112,26 @@ pub async fn load(app: &App, claimed: &mut Claimed, stop: &CancellationToken) ->
         Err(Stop::End(end)) => return Ok(end),
         Err(Stop::Error(error)) => return Err(error),
     };
-    let mut job = claimed.job.clone().on(event, app.clock.now())?;
+    let mut job = claimed.job.clone().on(event, state.clock.now())?;
     job.blob = None;
-    Ok(if write(app, claimed, job).await? { End::Done } else { End::Lost })
+    Ok(if write(state, claimed, job).await? { End::Done } else { End::Lost })
 }
 
 /// Writes the new state of a job; returns whether it was still held.
-pub(super) async fn write(app: &App, claimed: &mut Claimed, job: Job) -> Result<bool, ServiceError> {
-    let mut tx = app.db.begin().await?;
+pub(super) async fn write(state: &JobState, claimed: &mut Claimed, job: Job) -> Result<bool, ServiceError> {
+    let mut tx = state.db.begin().await?;
     if !job_leases::write(&mut tx, claimed, &job).await? {
         return Ok(false);
     }
     tx.commit().await?;
-    app.feed.wake();
-    app.job_metrics.moved(&claimed.job, &job);
+    state.readers.wake_events();
+    state.metrics.moved(&claimed.job, &job);
     claimed.job = job;
     Ok(true)
 }
 
 struct Reader<'a> {
-    app: &'a App,
+    state: &'a JobState,
     claimed: Claimed,
     stop: &'a CancellationToken,
     /// Entries so far.
@@ -212,7 +216,7 @@ impl Reader<'_> {
     async fn open(&self) -> Result<Bytes, Stop> {
         let gone = || Stop::Unreadable("The file was removed before it was read.".to_owned());
         let blob = self.claimed.job.blob.as_deref().ok_or_else(gone)?;
-        self.app.catalog.blobs.read(blob).await?.ok_or_else(gone)
+        self.state.blobs.read(blob).await?.ok_or_else(gone)
     }
 
     /// Adds entries; writes full chunks.
@@ -255,7 +259,7 @@ impl Reader<'_> {
 
     /// Writes the parts that are closed, and renews the lease.
     async fn flush(&mut self) -> Result<(), Stop> {
-        let mut tx = self.app.db.begin().await?;
+        let mut tx = self.state.db.begin().await?;
         if job_leases::hold(&mut tx, &self.claimed).await?.is_none() {
             return Err(Stop::End(End::Lost));
         }

@@ -15,7 +15,7 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    App,
+    JobState,
     access::require,
     action_creation::{Circumstances, alike},
 };
@@ -57,7 +57,7 @@ const CLEAR_STEP: u32 = 50;
 /// The key lacks the permission, a member is missing or wrong, or too many jobs are under way.
 #[instrument(skip_all)]
 pub async fn submit(
-    app: &App,
+    state: &JobState,
     actor: &Actor,
     draft: JobDraft,
     base: &str,
@@ -65,11 +65,11 @@ pub async fn submit(
 ) -> Result<JobId, ServiceError> {
     // Every caller with this permission reaches the whole account.
     let _ = require(actor, Verb::Create, Jobs)?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let mut faults = draft.faults;
     if let Some(template) = &draft.draft {
         let around = Circumstances { project, ..Circumstances::default() };
-        let found = alike::check(&app.actions, &mut tx, actor, around, template).await?;
+        let found = alike::check(&state.actions, &mut tx, actor, around, template).await?;
         faults.extend(found.into_iter().map(|fault| format!("payload.{fault}")));
     }
     let (mut blob, mut default_domain) = (None, None);
@@ -86,7 +86,7 @@ pub async fn submit(
     let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else { return refuse(faults) };
     request.default_domain = default_domain;
     if let Some(template) = &draft.draft
-        && let Some(fault) = find_other_product(app, &mut tx, actor, &request, template).await?
+        && let Some(fault) = find_other_product(state, &mut tx, actor, &request, template).await?
     {
         return refuse(vec![fault]);
     }
@@ -96,13 +96,13 @@ pub async fn submit(
         return Err(ServiceError::refused(Code::TooManyRequests, fault));
     }
     request.operator.clone_from(&actor.id);
-    let now = app.clock.now();
-    let id = JobId::new(now.0, app.random16()?);
+    let now = state.clock.now();
+    let id = JobId::new(now.0, state.random16()?);
     // The check of the template has found it.
     let project: Option<ProjectId> = project.and_then(|text| text.parse().ok());
     jobs::insert(&mut tx, &Job::new(id, actor.account, project, request, blob, now)).await?;
     tx.commit().await?;
-    app.job_wake.notify_waiters();
+    state.wake.notify_waiters();
     Ok(id)
 }
 
@@ -136,7 +136,7 @@ async fn check_domain(
 ///
 /// Entries of a file are checked when they are carried out: such an entry is a failed operation.
 async fn find_other_product(
-    app: &App,
+    state: &JobState,
     tx: &mut Tx,
     actor: &Actor,
     request: &JobRequest,
@@ -146,7 +146,7 @@ async fn find_other_product(
     if template.product.is_none() {
         return Ok(None);
     }
-    let product = alike::product_of(&app.actions, tx, actor, template).await?;
+    let product = alike::product_of(&state.actions, tx, actor, template).await?;
     let entries: Vec<Entry> = payload.iter().cloned().map(Entry::Id).collect();
     for (index, found) in
         targets::resolve(tx, actor.account, request, &entries).await?.into_iter().enumerate()
@@ -187,9 +187,9 @@ async fn find_blob(
 /// # Errors
 /// The key lacks the permission.
 #[instrument(skip_all)]
-pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Page<Job>, ServiceError> {
+pub async fn list(state: &JobState, actor: &Actor, request: &ListRequest) -> Result<Page<Job>, ServiceError> {
     let grant = require(actor, Verb::Read, Jobs)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     Ok(jobs::list(&mut conn, &selection).await?)
 }
@@ -199,9 +199,9 @@ pub async fn list(app: &App, actor: &Actor, request: &ListRequest) -> Result<Pag
 /// # Errors
 /// It does not exist.
 #[instrument(skip_all)]
-pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Job, ServiceError> {
+pub async fn read(state: &JobState, actor: &Actor, id: &str) -> Result<Job, ServiceError> {
     let grant = require(actor, Verb::Read, Jobs)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     admitted(jobs::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)
 }
 
@@ -211,13 +211,13 @@ pub async fn read(app: &App, actor: &Actor, id: &str) -> Result<Job, ServiceErro
 /// There is no such job.
 #[instrument(skip_all)]
 pub async fn logs(
-    app: &App,
+    state: &JobState,
     actor: &Actor,
     id: &str,
     request: &ListRequest,
 ) -> Result<Page<JobLog>, ServiceError> {
     let grant = require(actor, Verb::Read, Jobs)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let found = admitted(jobs::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)?;
     let within = [("jobId", found.id.as_str())];
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
@@ -229,20 +229,20 @@ pub async fn logs(
 /// # Errors
 /// It does not exist (404) or has ended (409).
 #[instrument(skip_all)]
-pub async fn cancel(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceError> {
+pub async fn cancel(state: &JobState, actor: &Actor, id: &str) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Jobs)?;
     let parsed = parse(id)?;
     for _ in 0..MAX_LOOKS {
-        let mut tx = app.db.begin().await?;
+        let mut tx = state.db.begin().await?;
         let job = admitted(jobs::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
         let before = job.status;
-        let job = job.on(JobEvent::CancelAsked, app.clock.now()).map_err(|unfit| {
+        let job = job.on(JobEvent::CancelAsked, state.clock.now()).map_err(|unfit| {
             ServiceError::refused(Code::Conflict, format!("The job {parsed} has ended: it is {}.", unfit.0))
         })?;
         // A worker may have moved it on since it was read.
         if before == job.status || jobs::change_status(&mut tx, &job, before).await? {
             tx.commit().await?;
-            app.job_wake.notify_waiters();
+            state.wake.notify_waiters();
             return Ok(());
         }
     }
@@ -250,21 +250,21 @@ pub async fn cancel(app: &App, actor: &Actor, id: &str) -> Result<(), ServiceErr
 }
 
 /// Deletes the remaining input of jobs that were cancelled or failed; returns how many chunks.
-pub async fn sweep(app: &App) -> Result<u64, ServiceError> {
-    let mut conn = app.db.read().await?;
+pub async fn sweep(state: &JobState) -> Result<u64, ServiceError> {
+    let mut conn = state.db.read().await?;
     let left = job_chunks::list_left(&mut conn, CLEAR_STEP).await?;
     drop(conn);
     let mut removed = 0;
     for job in left {
-        removed += clear(app, job).await?;
+        removed += clear(state, job).await?;
     }
     Ok(removed)
 }
 
-async fn clear(app: &App, job: i64) -> Result<u64, ServiceError> {
+async fn clear(state: &JobState, job: i64) -> Result<u64, ServiceError> {
     let mut removed = 0;
     loop {
-        let mut tx = app.db.begin().await?;
+        let mut tx = state.db.begin().await?;
         let step = job_chunks::clear(&mut tx, job, CLEAR_STEP).await?;
         tx.commit().await?;
         removed += step;
