@@ -8,7 +8,6 @@ pub mod failure;
 mod follow;
 pub mod geo;
 pub mod http;
-pub mod live;
 pub mod metrics {
     //! Counters, shown by `http::admin`.
     pub use ::jobs::metrics::JobMetrics;
@@ -24,4 +23,5 @@ pub mod telemetry;
 pub mod tls;
 pub mod worker;
 
+pub use ::events::live;
 pub use ::kernel::error;

@@ -45,13 +45,13 @@ impl Tasks {
                 )),
             }
         });
-        tasks.spawn(app.feed.clone().run(stop_background.clone()));
-        tasks.spawn(worker::connections::run(app.clone(), stop_background.clone()));
+        tasks.spawn(app.events.feed.clone().run(stop_background.clone()));
+        tasks.spawn(worker::connections::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
-        tasks.spawn(worker::webhooks::run(app.clone(), stop_background.clone()));
-        tasks.spawn(worker::reactions::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
+        tasks.spawn(worker::reactions::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::write_probe::run(app.clone(), stop_background));
         tasks
     }

@@ -257,7 +257,7 @@ impl Servers {
                 stop_internal,
             ),
             api: (tokio::spawn(http::run(api, app.clone(), stop_api.clone())), stop_api),
-            broker: (tokio::spawn(live::run(broker, app.clone(), stop_broker.clone())), stop_broker),
+            broker: (tokio::spawn(live::run(broker, app.broker.clone(), stop_broker.clone())), stop_broker),
             admin: (tokio::spawn(http::run_admin(admin, answer, stop_admin.clone())), stop_admin),
         })
     }

@@ -60,10 +60,10 @@ impl Broker {
         let shutdown = CancellationToken::new();
         let (api, mqtt) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let (api_at, mqtt_at) = (api.local_addr()?, mqtt.local_addr()?);
-        control::service::connections::beat(&made.app).await?;
-        tokio::spawn(worker::connections::run(made.app.clone(), shutdown.clone()));
+        control::service::connections::beat(&made.app.events).await?;
+        tokio::spawn(worker::connections::run(made.app.events.clone(), shutdown.clone()));
         let listeners = BrokerListeners { plain: Some(mqtt), tls: None };
-        tokio::spawn(control::live::run(listeners, made.app.clone(), shutdown.clone()));
+        tokio::spawn(control::live::run(listeners, made.app.broker.clone(), shutdown.clone()));
         let listeners = ApiListeners { plain: vec![api], tls: None };
         tokio::spawn(control::http::run(listeners, made.app.clone(), shutdown.clone()));
         let (api, mqtt) = (format!("http://{api_at}"), mqtt_at.to_string());

@@ -174,20 +174,20 @@ impl TestApp {
     /// # Errors
     /// The engine does not run.
     pub async fn new(engine: Engine) -> anyhow::Result<Self> {
-        Self::with_capacity(engine, Capacity::default()).await
+        Self::with(engine, |_| {}).await
     }
 
-    /// [`Self::new`] with places of its own.
+    /// [`Self::new`] with other parts.
     ///
     /// # Errors
     /// The engine does not run.
-    pub async fn with_capacity(engine: Engine, capacity: Capacity) -> anyhow::Result<Self> {
-        let mut made = Self::make(engine, capacity).await?;
+    pub async fn with(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> anyhow::Result<Self> {
+        let mut made = Self::make(engine, adapt).await?;
         if let Some(task) = made.writer.take() {
             let shutdown = tokio_util::sync::CancellationToken::new();
             tokio::spawn(task.run(made.app.db.clone(), made.app.readers.clone(), shutdown.clone()));
             tokio::spawn(made.app.hub.clone().run(shutdown.clone()));
-            tokio::spawn(made.app.feed.clone().run(shutdown));
+            tokio::spawn(made.app.events.feed.clone().run(shutdown));
         }
         Ok(made)
     }
@@ -197,10 +197,10 @@ impl TestApp {
     /// # Errors
     /// The engine does not run.
     pub async fn without_tasks(engine: Engine) -> anyhow::Result<Self> {
-        Self::make(engine, Capacity::default()).await
+        Self::make(engine, |_| {}).await
     }
 
-    async fn make(engine: Engine, capacity: Capacity) -> anyhow::Result<Self> {
+    async fn make(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> anyhow::Result<Self> {
         let db = TestDb::new(engine).await?;
         let clock = Arc::new(StepClock::default());
         let prepared = prepare(&db.db, &*clock, &SystemRandom, "history").await?;
@@ -212,7 +212,7 @@ impl TestApp {
             .await?;
         accounts::insert_domain(&mut tx, account, &ShortDomain::new(Scheme::Https, "tn.gg")?).await?;
         tx.commit().await?;
-        let (app, task) = compose(Parts {
+        let mut parts = Parts {
             db: db.db.clone(),
             secrets: prepared.secrets,
             clock,
@@ -224,13 +224,14 @@ impl TestApp {
             trusted_proxies: "192.0.2.0/24".parse()?,
             egress: egress()?,
             limits: Limits::default(),
-            capacity,
+            capacity: Capacity::default(),
             jobs_kept: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
             urls: UrlSettings::default(),
-        })
-        .await?;
+        };
+        adapt(&mut parts);
+        let (app, task) = compose(parts).await?;
         Ok(Self { app, account, operator, db, writer: Some(task) })
     }
 

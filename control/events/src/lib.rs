@@ -4,8 +4,14 @@
 //! its key may read.
 
 pub mod channels;
+mod dispatch;
 pub mod domain;
 pub mod egress;
+pub mod feed;
+pub mod live;
+pub mod messages;
+pub mod service;
 pub mod store;
+pub mod worker;
 
-pub use ::kernel::error;
+pub use ::kernel::{error, metrics};

@@ -43,7 +43,7 @@ use crate::{
         webhook::Webhook,
     },
     service::{
-        App, Catalog, Core,
+        App, Catalog, Core, EventState,
         bulk::{self as service, Bulk, CreateEach},
     },
 };
@@ -127,12 +127,28 @@ bulk!(Catalog, files, File, FileChange, FileDocument, "/files", "Files", "files"
 bulk!(Core, projects, Project, ProjectChange, ProjectDocument, "/projects", "Projects", "projects");
 bulk!(Core, batches, Batch, BatchChange, BatchDocument, "/batches", "Batches", "batches");
 
-bulk!(App, webhooks, Webhook, WebhookDocument, "/webhooks", "Events", "webhooks", "Beta", |app, body| {
-    parse_webhook(app, body, Purpose::Update)
-});
-bulk!(App, reactions, Reaction, ReactionDocument, "/reactions", "Events", "reactions", "Beta", |_, body| {
-    parse_reaction(body, Purpose::Update)
-});
+bulk!(
+    EventState,
+    webhooks,
+    Webhook,
+    WebhookDocument,
+    "/webhooks",
+    "Events",
+    "webhooks",
+    "Beta",
+    |app, body| { parse_webhook(app, body, Purpose::Update) }
+);
+bulk!(
+    EventState,
+    reactions,
+    Reaction,
+    ReactionDocument,
+    "/reactions",
+    "Events",
+    "reactions",
+    "Beta",
+    |_, body| { parse_reaction(body, Purpose::Update) }
+);
 
 /// The ids of a bulk operation; without any it would be about everything.
 pub(super) fn ids(query: &Query) -> Result<Vec<String>, ApiError> {

@@ -96,7 +96,7 @@ pub(super) async fn stream(
         .flat_map(|value| value.split(','))
         .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
     let request = Request { types, condition, after, client: info.client, follows };
-    let pieces = events::open(&app, &actor, hash_key(&key), request).await?;
+    let pieces = events::open(&app.events, &actor, hash_key(&key), request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });
@@ -148,7 +148,7 @@ pub(super) async fn export(
     let to = to.unwrap_or_else(|| app.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);
     let request = export::Request { from, to: to.0, after, project, client: info.client };
-    let pieces = export::open(&app, &actor, hash_key(&key), &kind, request).await?;
+    let pieces = export::open(&app.events, &actor, hash_key(&key), &kind, request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });

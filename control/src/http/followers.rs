@@ -15,7 +15,7 @@ use super::{
 use crate::{
     domain::{access::Actor, listing::ListType},
     service::{
-        App,
+        App, EventState,
         bulk::{self, Bulk},
         followers,
     },
@@ -48,7 +48,7 @@ impl All {
         kind: &ListType,
     ) -> Result<Response, ApiError> {
         let listing = Listing::parse(&self.app, &self.actor, self.info, &self.query, kind)?;
-        let page = followers::list::<F>(&self.app, &self.actor, &listing.request).await?;
+        let page = followers::list::<F>(&self.app.events, &self.actor, &listing.request).await?;
         Ok(listing.answer(&self.app, page, D::from))
     }
 }
@@ -73,11 +73,11 @@ impl FromRequestParts<Arc<App>> for One {
 impl One {
     /// It as a document.
     pub(super) async fn read<F: Follower, D: From<F>>(self) -> Result<Json<D>, ApiError> {
-        Ok(Json(followers::read::<F>(&self.app, &self.actor, &self.id).await?.into()))
+        Ok(Json(followers::read::<F>(&self.app.events, &self.actor, &self.id).await?.into()))
     }
 
     /// Removes it with its queue.
-    pub(super) async fn delete<F: Follower + Bulk<App>>(self) -> Result<(), ApiError> {
-        Ok(bulk::delete_one::<App, F>(&self.app, &self.actor, &self.id).await?)
+    pub(super) async fn delete<F: Follower + Bulk<EventState>>(self) -> Result<(), ApiError> {
+        Ok(bulk::delete_one::<EventState, F>(&self.app.events, &self.actor, &self.id).await?)
     }
 }

@@ -55,18 +55,18 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
     let Ok(info) = RequestInfo::from_request_parts(parts, app).await;
     let client = info.client;
     let key = find_key(&parts.headers, parts.uri.query());
-    let sessions = app.connections.sessions.clone();
+    let sessions = app.events.connections.sessions.clone();
     if &*info.path == MQTT_PATH {
         let socket = take(app, parts).await?.protocols(PROTOCOLS);
         let permit = permits::permit(parts).cloned();
         let limits = Limits { ip: client, limited_as: info.limited_as, token: key, permit };
-        let app = app.clone();
-        let serve = move |socket| sessions.track_future(live::serve(app, FromWebSocket(socket), limits));
+        let broker = app.broker.clone();
+        let serve = move |socket| sessions.track_future(live::serve(broker, FromWebSocket(socket), limits));
         return Ok(Some(socket.on_upgrade(serve)));
     }
     let Ok(topic) = Topic::parse(&info.path) else { return Ok(None) };
     let Caller(actor) = Caller::from_request_parts(parts, app).await?;
-    if let Err(error) = service::channel(app, &actor, &topic).await {
+    if let Err(error) = service::channel(&app.events, &actor, &topic).await {
         // Public keys of applications may write scans and subscribe to nothing.
         let may_write = matches!(topic, Topic::Actions(..))
             && require(&actor, Verb::Create, Subject::Actions).is_ok()
@@ -79,8 +79,8 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
     let key = hash_key(&key.unwrap_or_default());
     permits::hold(parts, &actor, key, client)?;
     let caller = (actor, key, client);
-    let (app, topic) = (app.clone(), (topic, info.path.to_string()));
-    let serve = move |socket| sessions.track_future(live::serve_socket(app, socket, caller, topic));
+    let (broker, topic) = (app.broker.clone(), (topic, info.path.to_string()));
+    let serve = move |socket| sessions.track_future(live::serve_socket(broker, socket, caller, topic));
     Ok(Some(socket.on_upgrade(serve)))
 }
 

@@ -3,17 +3,8 @@
 //! Functions fail when the database does; their docs list other errors only.
 
 pub mod base_urls;
-pub mod connections;
-pub mod events;
-pub mod export;
-pub mod fan_out;
-pub mod followers;
 pub mod intake;
-pub mod limiter;
-pub mod live;
-pub mod reactions;
 pub mod seed;
-pub mod webhooks;
 pub mod write_probe;
 
 use std::{ops::Deref, sync::Arc};
@@ -26,20 +17,24 @@ pub use ::catalog::service::{
     Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
     thngs,
 };
+pub use ::events::service::{
+    EventState, connections, events, export, fan_out, followers, live, reactions, webhooks,
+};
 pub use ::jobs::service::{JobState, jobs};
 pub use ::kernel::service::{
-    access, batcher, bulk, capacity, idempotency, named, references, remaining_capacity,
+    access, batcher, bulk, capacity, idempotency, limiter, named, references, remaining_capacity,
     state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets},
 };
 pub use ::push::edge_keys;
 pub use ::redirects::service::{Redirects, redirections, rules, tasks};
 pub use ::tenants::service::{applications, passwords, projects, scopes, tenants, users};
 
-use self::{connections::Connections, intake::Counters};
+use self::intake::Counters;
 use crate::{
     error::ServiceError,
+    live::Broker,
     metrics::Metrics,
-    publish::{egress::EgressClient, feed::Feed, hub::Hub},
+    publish::hub::Hub,
     store::{Db, log, secrets},
 };
 
@@ -53,20 +48,12 @@ pub struct App {
     pub redirects: Redirects,
     /// The change stream.
     pub hub: Hub,
-    /// The event feed for subscribers.
-    pub feed: Feed,
-    /// Sends requests to addresses that somebody gave.
-    pub egress: EgressClient,
-    /// What workers of webhooks share.
-    pub webhooks: webhooks::Webhooks,
-    /// What workers of reactions share.
-    pub reactions: reactions::Reactions,
-    /// Streams of events.
-    pub streams: events::Streams,
     /// What the operations of assessment and commissioning need.
     pub assessment: AssessmentState,
-    /// Connections to the broker.
-    pub connections: Connections,
+    /// What operations and workers of events need.
+    pub events: Arc<EventState>,
+    /// What connections need.
+    pub broker: Arc<Broker>,
     /// What the operations on actions need.
     pub actions: ActionState,
     /// Proxies before the API that may name the client of a request.
@@ -74,7 +61,7 @@ pub struct App {
     /// Keys of edges: they authenticate, and make what an edge says of the client count.
     pub edge_keys: Arc<edge_keys::EdgeKeys>,
     /// How many requests keys and addresses may make.
-    pub limiter: limiter::Limiter,
+    pub limiter: Arc<limiter::Limiter>,
     /// What requests of the API counted.
     pub metrics: Metrics,
     /// Whether the database takes writes.
@@ -111,9 +98,9 @@ impl AsRef<Catalog> for App {
     }
 }
 
-impl AsRef<Self> for App {
-    fn as_ref(&self) -> &Self {
-        self
+impl AsRef<EventState> for App {
+    fn as_ref(&self) -> &EventState {
+        &self.events
     }
 }
 

@@ -83,7 +83,7 @@ async fn ingest_part(app: &App, part: Part<'_>) -> Result<ScanReceipt, ServiceEr
     let (count, stored) = (fresh.len() as u64, store(app, &mut tx, fresh).await?);
     scans::move_cursor(&mut tx, part.edge, part.boot, next, end).await?;
     tx.commit().await?;
-    app.feed.wake();
+    app.readers.wake_events();
     if missing > 0 {
         tracing::error!(edge = %part.edge, boot = part.boot, missing, "scans are missing before a batch");
     }

@@ -105,7 +105,7 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
         let mut tx = app.db.begin().await?;
         let (step, pending) = webhook_messages::purge(&mut tx, before, MESSAGES_STEP).await?;
         tx.commit().await?;
-        app.webhooks.metrics.expired.inc_by(pending);
+        app.events.webhooks.metrics.expired.inc_by(pending);
         if step == 0 {
             return Ok((revisions, answers));
         }

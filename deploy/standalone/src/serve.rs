@@ -66,9 +66,11 @@ pub(crate) fn broker(
             Some((listener, Arc::new(config)))
         }
     };
-    let (listeners, app) = (BrokerListeners { plain, tls }, app.clone());
+    let (listeners, broker) = (BrokerListeners { plain, tls }, app.broker.clone());
     Ok(tokio::spawn(async move {
-        control::live::run(listeners, app, shutdown).await.map_err(|error| Failure::Failed(error.to_string()))
+        control::live::run(listeners, broker, shutdown)
+            .await
+            .map_err(|error| Failure::Failed(error.to_string()))
     }))
 }
 

@@ -14,7 +14,7 @@ mod domain {
 }
 
 #[allow(dead_code)]
-#[path = "../../../control/src/live"]
+#[path = "../../../control/events/src/live"]
 mod live {
     use bytes::BytesMut;
 

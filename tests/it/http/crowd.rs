@@ -71,7 +71,7 @@ impl Crowd {
         let mut capacity = Capacity::new(limits);
         capacity.internal =
             Permits::new(Bounds { newcomers: Some(PERMITS / 2), ..Bounds::plain(PERMITS, PERMITS) });
-        let made = TestApp::with_capacity(engine, capacity).await?;
+        let made = TestApp::with(engine, |parts| parts.capacity = capacity).await?;
         let key = "K".repeat(80);
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         let mut tx = made.app.db.begin().await?;
@@ -87,7 +87,7 @@ impl Crowd {
         tokio::spawn(run(plain(api), made.app.clone(), stop.clone()));
         tokio::spawn(internal::run(plain(edges), made.app.clone(), stop.clone()));
         let listeners = BrokerListeners { plain: Some(mqtt), tls: None };
-        tokio::spawn(control::live::run(listeners, made.app.clone(), stop.clone()));
+        tokio::spawn(control::live::run(listeners, made.app.broker.clone(), stop.clone()));
         Ok(Self { made, api: api_at, mqtt: mqtt_at, edges: edges_at, key, edge_key, stop })
     }
 

@@ -238,7 +238,7 @@ pub(super) async fn streams_end_with_their_key_and_are_bounded(engine: Engine) -
     let made = api.create(&format!("/actions/scans?project={project}"), json!({})).await?;
     ensure!(confined.next().await?.body["data"]["id"] == made["id"]);
     ensure!(api.call(Method::DELETE, &app, None).await?.status == 200);
-    connections::beat(&api.made.app).await?;
+    connections::beat(&api.made.app.events).await?;
     while confined.block().await?.is_some() {}
 
     let mut open = Vec::new();
@@ -256,7 +256,7 @@ pub(super) async fn streams_end_with_their_key_and_are_bounded(engine: Engine) -
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     // A stop sends all away.
-    api.made.app.connections.stopping.cancel();
+    api.made.app.events.connections.stopping.cancel();
     for mut stream in open {
         while stream.block().await?.is_some() {}
     }

@@ -4,13 +4,13 @@ use std::{net::TcpListener, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use control::{
+    app::Parts,
     domain::access::ActorKind,
     http::{ApiListeners, internal, run},
     service::{
-        App,
         capacity::{Capacity, CapacityLimits},
         edge_keys,
-        limiter::{Limiter, Limits, Ticks},
+        limiter::{Limits, Ticks},
     },
     store::keys,
     system::SystemRandom,
@@ -48,21 +48,17 @@ impl Limited {
         Self::with(engine, |_| {}).await
     }
 
-    async fn with(engine: Engine, adapt: impl FnOnce(&mut App)) -> Result<Self> {
-        Self::within(engine, Capacity::default(), adapt).await
-    }
-
-    async fn within(engine: Engine, capacity: Capacity, adapt: impl FnOnce(&mut App)) -> Result<Self> {
+    async fn with(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> Result<Self> {
         // A second installation in one process is refused, and is no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut made = TestApp::with_capacity(engine, capacity).await?;
         let clock = Arc::new(ManualClock::new(UnixMillis(0)));
         let ticks = clock.clone();
-        let ticks = Ticks::new(move || Duration::from_millis(ticks.now().0.unsigned_abs()));
-        let limits = Limits { requests_per_key: 3, refusals_per_address: 1, logins_per_address: 2 };
-        let app = Arc::get_mut(&mut made.app).context("shared")?;
-        app.limiter = Limiter::new(&limits, &ticks);
-        adapt(app);
+        let made = TestApp::with(engine, |parts| {
+            parts.ticks = Ticks::new(move || Duration::from_millis(ticks.now().0.unsigned_abs()));
+            parts.limits = Limits { requests_per_key: 3, refusals_per_address: 1, logins_per_address: 2 };
+            adapt(parts);
+        })
+        .await?;
         let keys = ["K".repeat(80), "L".repeat(80)];
         let mut tx = made.app.db.begin().await?;
         for key in &keys {
@@ -237,8 +233,8 @@ async fn requests_through_a_local_proxy_are_limited(engine: Engine) -> Result<()
         }
         ensure!(refused(&api, Some(name)).await? == 429, "{name}");
     }
-    let api = Limited::with(engine, |app| {
-        app.trusted_proxies = app.trusted_proxies.clone().behind_tls_proxy(true);
+    let api = Limited::with(engine, |parts| {
+        parts.trusted_proxies = parts.trusted_proxies.clone().behind_tls_proxy(true);
     })
     .await?;
     for n in 0..10 {
@@ -251,7 +247,7 @@ async fn requests_through_a_local_proxy_are_limited(engine: Engine) -> Result<()
 /// Each write of a request takes a share until it is committed; reads take none.
 async fn waiting_writes_are_bounded(engine: Engine) -> Result<()> {
     let limits = CapacityLimits { writes: 1, ..CapacityLimits::default() };
-    let api = Limited::within(engine, Capacity::new(limits), |_| {}).await?;
+    let api = Limited::with(engine, |parts| parts.capacity = Capacity::new(limits)).await?;
     let thng = format!("/thngs/{}", "U".repeat(24));
     for (method, path) in [
         (Method::POST, "/thngs".to_owned()),

@@ -20,7 +20,7 @@ use super::{
 /// Runs the workers of one process: what shares out, and what does.
 fn react(api: &Api) -> (DropGuard, DropGuard) {
     let stop = CancellationToken::new();
-    tokio::spawn(reactions::run(api.made.app.clone(), stop.clone()));
+    tokio::spawn(reactions::run(api.made.app.events.clone(), stop.clone()));
     (deliver(api), stop.drop_guard())
 }
 

@@ -203,11 +203,11 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
         (format!("/thngs/{thng}/properties"), json!([{"key": "secret", "value": 1}]), Code::NotFound),
     ] {
         let topic = Topic::parse(&topic).map_err(|fault| anyhow::anyhow!("{fault}"))?;
-        let refused = live::publish(&api.made.app, &sender, &topic, &payload).await;
+        let refused = live::publish(&api.made.app.events, &sender, &topic, &payload).await;
         assert_eq!(refused.map_err(|error| error.code()), Err(code), "{topic:?}");
     }
     let topic = Topic::Properties(control::domain::property::Owner::Thng, thng.clone());
-    assert!(live::channel(&api.made.app, &actor, &topic).await.is_err());
+    assert!(live::channel(&api.made.app.events, &actor, &topic).await.is_err());
     assert_eq!(api.fingerprint().await?, before, "an attack changed something");
     Ok(())
 }
@@ -308,10 +308,10 @@ pub(super) async fn open_rights_exclude_resources_of_others(engine: Engine) -> R
     // The key is known: the change counts for it at once.
     assert_eq!(api.call_as(&key, Method::GET, "/thngs", None).await?.json(), json!([]));
     let actor = identify(&api.made.app, &key).await?;
-    let connection = connections::open(&api.made.app, &actor, hash_key(&key), None).await?;
+    let connection = connections::open(&api.made.app.events, &actor, hash_key(&key), None).await?;
     api.open_rights().await?;
     // What a connection hears was decided when it came.
-    connections::beat(&api.made.app).await?;
+    connections::beat(&api.made.app.events).await?;
     assert!(connection.ends.is_cancelled());
     assert_eq!(api.get(&account).await?.json()["userRights"], "open");
     let listed = api.call_as(&key, Method::GET, "/thngs", None).await?.json();

@@ -21,10 +21,10 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
     app.metrics.register(registry);
     app.redirects.writer.metrics().register(registry);
     app.hub.metrics().register(registry);
-    app.feed.metrics().register(registry);
-    app.connections.metrics.register(registry);
-    app.webhooks.metrics.register(registry);
-    app.reactions.metrics.register(registry);
+    app.events.feed.metrics().register(registry);
+    app.events.connections.metrics.register(registry);
+    app.events.webhooks.metrics.register(registry);
+    app.events.reactions.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 
@@ -114,7 +114,7 @@ impl Collector for Readings {
         gauge(
             "broker_connections",
             "Connections of MQTT and WebSockets that are open",
-            plain(app.connections.count() as f64),
+            plain(app.events.connections.count() as f64),
         )?;
         let listeners =
             [("api", &app.capacity.api), ("mqtt", &app.capacity.mqtt), ("internal", &app.capacity.internal)];

@@ -187,7 +187,7 @@ impl Receiver {
 /// Runs the workers of one process.
 pub(in crate::http) fn deliver(api: &Api) -> DropGuard {
     let stop = CancellationToken::new();
-    tokio::spawn(webhooks::run(api.made.app.clone(), stop.clone()));
+    tokio::spawn(webhooks::run(api.made.app.events.clone(), stop.clone()));
     stop.drop_guard()
 }
 

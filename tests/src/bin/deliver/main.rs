@@ -104,10 +104,10 @@ async fn run(form: &Form, has_cost: bool) -> Result<()> {
     let body = json!({"name": "deliver", "url": receiver.url, "types": ["action"]});
     let change =
         WebhookChange::parse(&body, Purpose::Create, true).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    webhooks::create(&made.app, &actor, change, None).await?;
+    webhooks::create(&made.app.events, &actor, change, None).await?;
     let stop = CancellationToken::new();
     let _stop = stop.clone().drop_guard();
-    tokio::spawn(worker::webhooks::run(made.app.clone(), stop));
+    tokio::spawn(worker::webhooks::run(made.app.events.clone(), stop));
 
     let mut committed = HashMap::new();
     for _ in 0..form.single {

@@ -10,8 +10,8 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::Broker;
 use super::session::{self, Limits};
-use crate::service::App;
 
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,24 +35,28 @@ pub struct BrokerListeners {
 ///
 /// # Errors
 /// A socket cannot be used.
-pub async fn run(listeners: BrokerListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
+pub async fn run(
+    listeners: BrokerListeners,
+    broker: Arc<Broker>,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
     let mut accepting = JoinSet::new();
     if let Some(listener) = listeners.plain {
-        let doors = Doors::new(listener, None, &app)?;
+        let doors = Doors::new(listener, None, &broker)?;
         accepting.spawn(doors.open());
     }
     if let Some((listener, config)) = listeners.tls {
         // Clients may name protocols that are not those of HTTP.
         let mut config = (*config).clone();
         config.alpn_protocols.clear();
-        let doors = Doors::new(listener, Some(TlsAcceptor::from(Arc::new(config))), &app)?;
+        let doors = Doors::new(listener, Some(TlsAcceptor::from(Arc::new(config))), &broker)?;
         accepting.spawn(doors.open());
     }
     shutdown.cancelled().await;
     accepting.shutdown().await;
     // Those of WebSockets too, which came in by the API's listeners.
-    app.connections.stopping.cancel();
-    let sessions = &app.connections.sessions;
+    broker.connections.stopping.cancel();
+    let sessions = &broker.connections.sessions;
     sessions.close();
     if timeout(DRAIN, sessions.wait()).await.is_err() {
         tracing::warn!(left = sessions.len(), "connections were dropped at the end of the drain");
@@ -63,17 +67,17 @@ pub async fn run(listeners: BrokerListeners, app: Arc<App>, shutdown: Cancellati
 struct Doors {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    app: Arc<App>,
+    broker: Arc<Broker>,
 }
 
 impl Doors {
     fn new(
         listener: std::net::TcpListener,
         acceptor: Option<TlsAcceptor>,
-        app: &Arc<App>,
+        broker: &Arc<Broker>,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Ok(Self { listener: TcpListener::from_std(listener)?, acceptor, app: app.clone() })
+        Ok(Self { listener: TcpListener::from_std(listener)?, acceptor, broker: broker.clone() })
     }
 
     async fn open(self) {
@@ -91,23 +95,24 @@ impl Doors {
     fn enter(&self, stream: TcpStream, peer: SocketAddr) {
         let ip = peer.ip().to_canonical();
         // A refusal is counted; the client sees the connection closed.
-        let Ok(permit) = self.app.capacity.mqtt.enter(ip, self.app.trusted_proxies.is_exempt(ip)) else {
+        let Ok(permit) = self.broker.capacity.mqtt.enter(ip, self.broker.trusted_proxies.is_exempt(ip))
+        else {
             return;
         };
         // Messages are small: they must not wait for more.
         let _ = stream.set_nodelay(true);
         // MQTT names no client: behind a proxy, clients share the proxy's limit.
-        let client = self.app.trusted_proxies.client(peer.ip(), std::iter::empty());
+        let client = self.broker.trusted_proxies.client(peer.ip(), std::iter::empty());
         let (limited_as, permit_handle) = (client.limited(), Some(permit.handle()));
         let limits = Limits { ip: Some(client.ip), limited_as, token: None, permit: permit_handle };
-        let (app, acceptor) = (self.app.clone(), self.acceptor.clone());
-        self.app.connections.sessions.spawn(async move {
+        let (broker, acceptor) = (self.broker.clone(), self.acceptor.clone());
+        self.broker.connections.sessions.spawn(async move {
             let serve = async {
                 match acceptor {
-                    None => session::serve(app, stream, limits).await,
+                    None => session::serve(broker, stream, limits).await,
                     Some(acceptor) => {
                         if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-                            session::serve(app, stream, limits).await;
+                            session::serve(broker, stream, limits).await;
                         }
                     }
                 }

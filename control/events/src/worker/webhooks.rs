@@ -15,7 +15,7 @@ use super::fan_out;
 use crate::{
     error::ServiceError,
     service::{
-        App,
+        EventState,
         webhooks::deliver::{self, LEASE},
     },
     store::webhooks::{self, Claimed, Fit},
@@ -44,13 +44,13 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 const LAST: Duration = Duration::from_secs(2);
 
 /// Works until `stop`.
-pub async fn run(app: Arc<App>, stop: CancellationToken) {
-    if let Err(error) = webhooks::free_all(&app.db).await {
+pub async fn run(state: Arc<EventState>, stop: CancellationToken) {
+    if let Err(error) = webhooks::free_all(&state.db).await {
         tracing::warn!(%error, "webhooks of the previous process stay claimed until their leases expire");
     }
     // Deliveries in flight end when this is dropped.
     let mut lanes = JoinSet::new();
-    let work = async { tokio::join!(fan_out::run(&app), send(&app, &mut lanes, &stop)) };
+    let work = async { tokio::join!(fan_out::run(&state), send(&state, &mut lanes, &stop)) };
     stop.run_until_cancelled(work).await;
     let rest = async { while lanes.join_next().await.is_some() {} };
     if timeout(LAST, rest).await.is_err() {
@@ -76,7 +76,7 @@ impl Accounts {
     }
 }
 
-async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken) {
+async fn send(state: &Arc<EventState>, lanes: &mut JoinSet<()>, stop: &CancellationToken) {
     let sick = Arc::new(Semaphore::new(SICK_LANES));
     let mut accounts = Accounts::default();
     loop {
@@ -91,7 +91,7 @@ async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken)
             0 => (room, Fit::Healthy),
             places => (room.min(places), Fit::Any),
         };
-        let claimed = match claim(app, room, fit, &mut accounts).await {
+        let claimed = match claim(state, room, fit, &mut accounts).await {
             Ok(claimed) => claimed,
             Err(error) => {
                 tracing::warn!(%error, "webhooks cannot be claimed");
@@ -100,12 +100,12 @@ async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken)
             }
         };
         if claimed.is_empty() {
-            let _ = timeout(LOOK, app.webhooks.wake.notified()).await;
+            let _ = timeout(LOOK, state.webhooks.wake.notified()).await;
             continue;
         }
         for (claimed, of_account) in claimed {
             let sick = (claimed.health.failures > 0).then(|| sick.clone().try_acquire_owned().ok()).flatten();
-            lanes.spawn(lane(app.clone(), claimed, (of_account, sick), stop.clone()));
+            lanes.spawn(lane(state.clone(), claimed, (of_account, sick), stop.clone()));
         }
     }
 }
@@ -113,8 +113,8 @@ async fn send(app: &Arc<App>, lanes: &mut JoinSet<()>, stop: &CancellationToken)
 /// A place of the account's, and one of those for webhooks whose receivers failed.
 type Places = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
-async fn lane(app: Arc<App>, claimed: Claimed, places: Places, stop: CancellationToken) {
-    if let Err(error) = deliver::work(&app, claimed, &stop).await {
+async fn lane(state: Arc<EventState>, claimed: Claimed, places: Places, stop: CancellationToken) {
+    if let Err(error) = deliver::work(&state, claimed, &stop).await {
         tracing::warn!(%error, webhook = %claimed.id, "a webhook stays claimed until its lease expires");
     }
     drop(places);
@@ -122,20 +122,20 @@ async fn lane(app: Arc<App>, claimed: Claimed, places: Places, stop: Cancellatio
 
 /// Claims webhooks of accounts with free lanes; others are released at once.
 async fn claim(
-    app: &App,
+    state: &EventState,
     room: usize,
     fit: Fit,
     accounts: &mut Accounts,
 ) -> Result<Vec<(Claimed, OwnedSemaphorePermit)>, ServiceError> {
     let full = accounts.full();
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let is_due = webhooks::is_due(&mut conn, fit, &full).await?;
     drop(conn);
     if !is_due {
         return Ok(Vec::new());
     }
     let limit = u32::try_from(room).unwrap_or(1);
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let claimed = webhooks::claim(&mut tx, limit, LEASE, fit, &full).await?;
     let mut entered = Vec::with_capacity(claimed.len());
     for claimed in claimed {

@@ -15,8 +15,8 @@ use crate::{
         webhook::Webhook,
     },
     error::ServiceError,
-    publish::messages::{Message, expand},
-    service::{App, reactions::MAX_TASKS, webhooks::queue},
+    messages::{Message, expand},
+    service::{EventState, reactions::MAX_TASKS, webhooks::queue},
     store::{
         Conn, StoreError, Tx, event_log,
         followers::{self, Follower, Following},
@@ -41,8 +41,8 @@ pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
 ///
 /// # Errors
 /// The database failed; nothing was shared out.
-pub async fn step(app: &App) -> Result<bool, ServiceError> {
-    let mut tx = app.db.begin().await?;
+pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
+    let mut tx = state.db.begin().await?;
     let Some(after) = event_log::hold_place(&mut tx, PLACE).await? else { return Ok(false) };
     let rows = event_log::list_after(&mut tx, after, None, ROWS).await?;
     let Some((last, _)) = rows.last() else { return Ok(false) };
@@ -55,14 +55,14 @@ pub async fn step(app: &App) -> Result<bool, ServiceError> {
     let (mut shares, mut is_cut) = (Shares::default(), false);
     for (at, recorded) in rows {
         let Some(recorded) = recorded else { continue };
-        let wanted = Wanted::of(app, at, &recorded, &receivers, &reacting);
+        let wanted = Wanted::of(state, at, &recorded, &receivers, &reacting);
         if wanted.is_empty() {
             continue;
         }
         let is_begun = (at.xid, at.seq) == (after.xid, after.seq);
         let mut next = if is_begun { usize::try_from(after.item.saturating_add(1)).ok() } else { Some(0) };
         while let Some(from) = next {
-            let (messages, more) = expand(&*app.actions.observers, &mut tx, at, &recorded, from).await?;
+            let (messages, more) = expand(&*state.actions.observers, &mut tx, at, &recorded, from).await?;
             for message in &messages {
                 wanted.share(message, &mut shares);
             }
@@ -80,7 +80,7 @@ pub async fn step(app: &App) -> Result<bool, ServiceError> {
             break;
         }
     }
-    finish(app, tx, place, shares).await?;
+    finish(state, tx, place, shares).await?;
     Ok(is_full || is_cut)
 }
 
@@ -89,8 +89,8 @@ pub async fn step(app: &App) -> Result<bool, ServiceError> {
 ///
 /// The head must have been read before it was seen that there are no subscribers: a subscriber that is created later
 /// does not receive earlier events.
-pub async fn pass(app: &App, head: Position) -> Result<bool, StoreError> {
-    let mut tx = app.db.begin().await?;
+pub async fn pass(state: &EventState, head: Position) -> Result<bool, StoreError> {
+    let mut tx = state.db.begin().await?;
     if event_log::hold_place(&mut tx, PLACE).await?.is_none() {
         return Ok(false);
     }
@@ -99,31 +99,36 @@ pub async fn pass(app: &App, head: Position) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-async fn finish(app: &App, mut tx: Tx, place: Position, shares: Shares) -> Result<(), ServiceError> {
+async fn finish(state: &EventState, mut tx: Tx, place: Position, shares: Shares) -> Result<(), ServiceError> {
     let (has_messages, has_tasks) = (!shares.messages.is_empty(), !shares.tasks.is_empty());
-    queue::put(app, &mut tx, shares.messages).await?;
+    queue::put(state, &mut tx, shares.messages).await?;
     let mut of_accounts: BTreeMap<AccountId, Vec<Task>> = BTreeMap::new();
     for task in shares.tasks {
         of_accounts.entry(task.account).or_default().push(task);
     }
     for (account, tasks) in of_accounts {
-        put_tasks(app, &mut tx, account, tasks).await?;
+        put_tasks(state, &mut tx, account, tasks).await?;
     }
     event_log::move_place(&mut tx, PLACE, place).await?;
     tx.commit().await?;
     if has_messages {
-        app.webhooks.wake.notify_one();
+        state.webhooks.wake.notify_one();
     }
     if has_tasks {
-        app.reactions.wake.notify_one();
+        state.reactions.wake.notify_one();
     }
     Ok(())
 }
 
 /// Queues the tasks of an account's reactions, up to the capacity of the queue.
-async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task>) -> Result<(), StoreError> {
+async fn put_tasks(
+    state: &EventState,
+    tx: &mut Tx,
+    account: AccountId,
+    mut new: Vec<Task>,
+) -> Result<(), StoreError> {
     let wanted = new.len() as u64;
-    let remaining = &app.reactions.remaining;
+    let remaining = &state.reactions.remaining;
     let room = match remaining.take(account, wanted, Instant::now()) {
         Some(room) => room,
         None => {
@@ -136,10 +141,10 @@ async fn put_tasks(app: &App, tx: &mut Tx, account: AccountId, mut new: Vec<Task
     for task in new.drain(fits..) {
         *dropped.entry(task.reaction).or_default() += 1;
     }
-    tasks::insert(tx, app.clock.now(), &new).await?;
+    tasks::insert(tx, state.clock.now(), &new).await?;
     for (reaction, count) in dropped {
         tracing::warn!(%account, reaction, count, "the queue of reactions is full");
-        app.reactions.metrics.dropped.inc_by(count);
+        state.reactions.metrics.dropped.inc_by(count);
         followers::count_dropped::<Reaction>(tx, reaction, count).await?;
     }
     Ok(())
@@ -167,7 +172,7 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn of(
-        app: &App,
+        state: &EventState,
         at: Position,
         recorded: &'a Recorded,
         receivers: &'a [Following<Webhook>],
@@ -178,7 +183,7 @@ impl<'a> Wanted<'a> {
         let caused = reacting.filter(|_| !recorded.quiet.reactions).filter_map(|one| {
             let cause = recorded.cause.by(one.id);
             if cause.is_none() {
-                app.reactions.metrics.cut.inc();
+                state.reactions.metrics.cut.inc();
             }
             Some((one, cause?))
         });

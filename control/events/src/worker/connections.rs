@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::service::{
-    App,
+    EventState,
     connections::{self, HEARTBEAT},
 };
 
 /// Renews the lease and closes what other replicas left, until `shutdown`; then gives up the replica.
-pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+pub async fn run(state: Arc<EventState>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(HEARTBEAT);
     // After a pause one heartbeat is enough.
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -19,11 +19,11 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => break,
         }
-        if let Err(error) = connections::beat(&app).await {
+        if let Err(error) = connections::beat(&state).await {
             tracing::warn!(%error, "the lease of this replica was not renewed");
         }
     }
-    if let Err(error) = connections::leave(&app).await {
+    if let Err(error) = connections::leave(&state).await {
         tracing::warn!(%error, "this replica could not release its lease, which will expire");
     }
 }

@@ -9,7 +9,7 @@ use shared::time::{Clock, UnixMillis};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{channels::Channels, dispatch::Dispatcher};
+use crate::{channels::Channels, dispatch::Dispatcher};
 use crate::{
     domain::event::{Event, Position, Recorded},
     metrics::FeedMetrics,
@@ -29,7 +29,7 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Connections that its tasks use at once, one each: reading, delivering bulk events, finding the end of the log,
 /// notifying other replicas, listening, trimming.
-pub(crate) const CONNECTIONS: u32 = 6;
+pub const CONNECTIONS: u32 = 6;
 
 /// Events per read.
 const BATCH: u32 = 500;

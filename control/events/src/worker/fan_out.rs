@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 use crate::{
     domain::event::Position,
     error::ServiceError,
-    service::{App, fan_out},
+    service::{EventState, fan_out},
     store::event_log,
 };
 
@@ -21,12 +21,12 @@ const IDLE: Duration = Duration::from_secs(10);
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Shares out for as long as it runs.
-pub(super) async fn run(app: &App) {
-    let mut settled = app.feed.settled();
+pub(super) async fn run(state: &EventState) {
+    let mut settled = state.feed.settled();
     let mut noted: Option<Instant> = None;
     loop {
         let head = *settled.borrow_and_update();
-        match share_once(app, head, &mut noted).await {
+        match share_once(state, head, &mut noted).await {
             Ok(true) => continue,
             Ok(false) => {}
             Err(error) => {
@@ -39,8 +39,12 @@ pub(super) async fn run(app: &App) {
     }
 }
 
-async fn share_once(app: &App, head: Position, noted: &mut Option<Instant>) -> Result<bool, ServiceError> {
-    let mut conn = app.db.read().await?;
+async fn share_once(
+    state: &EventState,
+    head: Position,
+    noted: &mut Option<Instant>,
+) -> Result<bool, ServiceError> {
+    let mut conn = state.db.read().await?;
     let has_any = fan_out::has_any(&mut conn).await?;
     let place = event_log::find_place(&mut conn, fan_out::PLACE).await?;
     drop(conn);
@@ -48,10 +52,10 @@ async fn share_once(app: &App, head: Position, noted: &mut Option<Instant>) -> R
         return Ok(false);
     }
     if has_any {
-        return fan_out::step(app).await;
+        return fan_out::step(state).await;
     }
     // A webhook that is created later only gets later events, so nothing is lost if the cursor lags a little.
-    if noted.is_none_or(|at| at.elapsed() >= IDLE) && fan_out::pass(app, head).await? {
+    if noted.is_none_or(|at| at.elapsed() >= IDLE) && fan_out::pass(state, head).await? {
         *noted = Some(Instant::now());
     }
     Ok(false)

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use shared::problem::{Code, Problem};
 
 use super::{
+    Broker,
     link::Link,
     session::{End, MAX_UNRELEASED, Session},
 };
 use crate::{
     domain::{known_members::Unknown, topic::Topic},
     error::ServiceError,
-    http::remove_unknown,
-    service::{App, live},
+    service::live,
 };
 
 /// Pause of a connection whose key has used up its requests.
@@ -51,7 +51,7 @@ impl<L: Link> Session<L> {
         }
         self.wait_for_turn().await;
         let written = self.write_message(&message.topic_name, &message.payload).await;
-        let metrics = &self.app.connections.metrics;
+        let metrics = &self.broker.connections.metrics;
         let reason = match &written {
             Ok(_) => {
                 metrics.published.inc();
@@ -73,7 +73,7 @@ impl<L: Link> Session<L> {
             Ok(unknown) if unknown.is_empty() => {}
             Ok(unknown) => self.tell_error(&ignored(unknown, &message.topic_name)).await?,
             Err((error, _)) => {
-                let problem = problem(error, &message.topic_name, &self.app.docs_url);
+                let problem = problem(error, &message.topic_name, &self.broker.docs_url);
                 self.tell_error(&problem).await?;
             }
         }
@@ -117,7 +117,7 @@ impl<L: Link> Session<L> {
     ) -> Result<Unknown, (ServiceError, ReasonCode)> {
         let topic =
             Topic::parse(topic).map_err(|fault| (live::refused(fault), ReasonCode::TopicNameInvalid))?;
-        write(&self.app, &self.sender(), &topic, payload).await.map_err(|error| {
+        write(&self.broker, &self.sender(), &topic, payload).await.map_err(|error| {
             let reason = reason(error.code());
             (error, reason)
         })
@@ -125,7 +125,7 @@ impl<L: Link> Session<L> {
 
     /// A key that has used up its requests is not read from until it has more: nothing is lost.
     async fn wait_for_turn(&mut self) {
-        while self.app.limiter.request(&self.key).is_some_and(|verdict| !verdict.is_allowed) {
+        while self.broker.limiter.request(&self.key).is_some_and(|verdict| !verdict.is_allowed) {
             tokio::time::sleep(TURN).await;
         }
     }
@@ -133,14 +133,14 @@ impl<L: Link> Session<L> {
 
 /// Writes a message with the members that the topic's request knows; returns the others, which are ignored.
 pub(super) async fn write(
-    app: &App,
+    broker: &Broker,
     sender: &live::Sender<'_>,
     topic: &Topic,
     payload: &[u8],
 ) -> Result<Unknown, ServiceError> {
     let mut body = live::read(payload)?;
-    let unknown = remove_unknown(topic, &mut body);
-    live::publish(app, sender, topic, &body).await?;
+    let unknown = (broker.remove_unknown)(topic, &mut body);
+    live::publish(broker, sender, topic, &body).await?;
     Ok(unknown)
 }
 

@@ -18,7 +18,7 @@ use shared::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::instrument;
 
-use super::App;
+use super::EventState;
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
@@ -133,43 +133,43 @@ impl Connections {
 /// The Thng does not exist or the replica is not registered.
 #[instrument(skip_all)]
 pub async fn open(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     key: [u8; 32],
     client: Option<&str>,
 ) -> Result<Connection, ServiceError> {
-    let id = ActionId::new(app.clock.now().0, app.random16()?).to_string();
+    let id = ActionId::new(state.clock.now().0, state.random16()?).to_string();
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
     let client = client.map(|client| (actor.account, actor.id.clone(), client.to_owned()));
     let rights = (actor.kind == ActorKind::User).then_some(actor.user_rights);
     let held = Held { ends: connection.ends.clone(), why: None, key, client: client.clone(), rights };
-    app.connections.lock().held.insert(id.clone(), held);
+    state.connections.lock().held.insert(id.clone(), held);
     if actor.kind == ActorKind::Thng {
-        let replica = app.connections.lock().replica.clone();
+        let replica = state.connections.lock().replica.clone();
         let added = match replica {
-            Some(replica) => add(app, actor, &id, &replica).await,
+            Some(replica) => add(state, actor, &id, &replica).await,
             None => Err(StoreError::Busy.into()),
         };
         if let Err(error) = added {
-            forget(app, &id);
+            forget(state, &id);
             return Err(error);
         }
     }
     // Once its own row stands: the Thng is connected all the while.
     if let Some(client) = client {
-        let before = app.connections.lock().by_client.insert(client, id);
-        app.connections.end(before.into_iter(), Ended::TakenOver);
+        let before = state.connections.lock().by_client.insert(client, id);
+        state.connections.end(before.into_iter(), Ended::TakenOver);
     }
     Ok(connection)
 }
 
 /// Releases a connection; what cannot be written now is written when the replica is given up.
 #[instrument(skip_all)]
-pub async fn close(app: &App, actor: &Actor, id: &str) {
+pub async fn close(state: &EventState, actor: &Actor, id: &str) {
     if actor.kind == ActorKind::Thng {
         let mut pause = Duration::from_millis(100);
         for _ in 0..5 {
-            match remove(app, actor.account, &actor.id, id).await {
+            match remove(state, actor.account, &actor.id, id).await {
                 Ok(()) => break,
                 Err(error) => tracing::warn!(%error, "the end of a connection is not recorded yet"),
             }
@@ -177,16 +177,16 @@ pub async fn close(app: &App, actor: &Actor, id: &str) {
             pause *= 2;
         }
     }
-    forget(app, id);
+    forget(state, id);
 }
 
 /// Releases a connection that is not a Thng's own, which is only in the table of this process.
-pub(super) fn release(app: &App, id: &str) {
-    forget(app, id);
+pub(super) fn release(state: &EventState, id: &str) {
+    forget(state, id);
 }
 
-fn forget(app: &App, id: &str) {
-    let mut table = app.connections.lock();
+fn forget(state: &EventState, id: &str) {
+    let mut table = state.connections.lock();
     let Some(held) = table.held.remove(id) else { return };
     if let Some(client) = held.client
         && table.by_client.get(&client).is_some_and(|current| current == id)
@@ -195,42 +195,42 @@ fn forget(app: &App, id: &str) {
     }
 }
 
-async fn add(app: &App, actor: &Actor, id: &str, replica: &str) -> Result<(), ServiceError> {
-    let mut tx = app.db.begin().await?;
+async fn add(state: &EventState, actor: &Actor, id: &str, replica: &str) -> Result<(), ServiceError> {
+    let mut tx = state.db.begin().await?;
     if !property_owners::hold(&mut tx, actor.account, Owner::Thng, &actor.id, Hold::Alone).await? {
         return Err(ServiceError::not_found("thng", &actor.id));
     }
     if !store::open(&mut tx, id, replica, actor.account, &actor.id).await? {
         return Err(StoreError::Busy.into());
     }
-    note(app, &mut tx, actor.account, &actor.id, true).await?;
+    note(state, &mut tx, actor.account, &actor.id, true).await?;
     tx.commit().await?;
-    app.feed.wake();
+    state.readers.wake_events();
     Ok(())
 }
 
-async fn remove(app: &App, account: AccountId, thng: &str, id: &str) -> Result<(), StoreError> {
-    let mut tx = app.db.begin().await?;
+async fn remove(state: &EventState, account: AccountId, thng: &str, id: &str) -> Result<(), StoreError> {
+    let mut tx = state.db.begin().await?;
     // The properties of a deleted Thng are gone, too.
     let is_there = property_owners::hold(&mut tx, account, Owner::Thng, thng, Hold::Alone).await?;
     if store::close(&mut tx, id).await? && is_there && !store::is_connected(&mut tx, thng).await? {
-        note(app, &mut tx, account, thng, false).await?;
+        note(state, &mut tx, account, thng, false).await?;
     }
     tx.commit().await?;
-    app.feed.wake();
+    state.readers.wake_events();
     Ok(())
 }
 
 /// Writes `~connected` of a Thng that the transaction holds alone, if it changes.
 async fn note(
-    app: &App,
+    state: &EventState,
     tx: &mut Tx,
     account: AccountId,
     thng: &str,
     is_connected: bool,
 ) -> Result<(), StoreError> {
     let key = PropertyKey::stored(CONNECTED.to_owned());
-    let now = app.clock.now();
+    let now = state.clock.now();
     let timestamp = match properties::find_latest(tx, account, thng, &key).await? {
         Some(point) if point.value == Value::Bool(is_connected) => return Ok(()),
         // Another replica's clock may be ahead: the change is later all the same.
@@ -248,12 +248,12 @@ async fn note(
 ///
 /// # Errors
 /// The database failed; the next heartbeat comes soon.
-pub async fn beat(app: &App) -> Result<(), ServiceError> {
-    let own = app.connections.lock().replica.clone();
+pub async fn beat(state: &EventState) -> Result<(), ServiceError> {
+    let own = state.connections.lock().replica.clone();
     let own = match own {
-        None => register(app).await?,
+        None => register(state).await?,
         Some(own) => {
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             let is_renewed = store::renew(&mut tx, &own, LEASE).await?;
             tx.commit().await?;
             if is_renewed {
@@ -261,68 +261,68 @@ pub async fn beat(app: &App) -> Result<(), ServiceError> {
             } else {
                 tracing::error!("the lease of this replica expired: its connections end");
                 let ids: Vec<String> = {
-                    let mut table = app.connections.lock();
+                    let mut table = state.connections.lock();
                     table.replica = None;
                     table.held.keys().cloned().collect()
                 };
-                app.connections.end(ids.into_iter(), Ended::Lost);
-                register(app).await?
+                state.connections.end(ids.into_iter(), Ended::Lost);
+                register(state).await?
             }
         }
     };
-    reap(app, &own).await?;
-    check_keys(app).await
+    reap(state, &own).await?;
+    check_keys(state).await
 }
 
-async fn register(app: &App) -> Result<String, ServiceError> {
-    let name = ActionId::new(app.clock.now().0, app.random16()?).to_string();
-    let mut tx = app.db.begin().await?;
+async fn register(state: &EventState) -> Result<String, ServiceError> {
+    let name = ActionId::new(state.clock.now().0, state.random16()?).to_string();
+    let mut tx = state.db.begin().await?;
     store::register(&mut tx, &name, LEASE).await?;
     tx.commit().await?;
-    app.connections.lock().replica = Some(name.clone());
+    state.connections.lock().replica = Some(name.clone());
     Ok(name)
 }
 
 /// Closes connections of replicas that are gone.
-async fn reap(app: &App, own: &str) -> Result<(), ServiceError> {
-    let mut tx = app.db.begin().await?;
+async fn reap(state: &EventState, own: &str) -> Result<(), ServiceError> {
+    let mut tx = state.db.begin().await?;
     store::bury(&mut tx, own).await?;
     store::forget(&mut tx).await?;
     tx.commit().await?;
     loop {
-        let orphans = store::list_orphans(&mut app.db.read().await?, ROUND).await?;
+        let orphans = store::list_orphans(&mut state.db.read().await?, ROUND).await?;
         for orphan in &orphans {
             let account = orphan.account_id.parse().map_err(|_| StoreError::Row("account_id".to_owned()))?;
-            remove(app, account, &orphan.thng_id, &orphan.id).await?;
+            remove(state, account, &orphan.thng_id, &orphan.id).await?;
         }
         if orphans.len() < ROUND as usize {
             return Ok(());
         }
         // The own lease comes first.
-        let mut tx = app.db.begin().await?;
+        let mut tx = state.db.begin().await?;
         store::renew(&mut tx, own, LEASE).await?;
         tx.commit().await?;
     }
 }
 
-async fn check_keys(app: &App) -> Result<(), ServiceError> {
+async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
     let all: Vec<(String, [u8; 32], Option<UserRights>)> = {
-        let table = app.connections.lock();
+        let table = state.connections.lock();
         table.held.iter().map(|(id, held)| (id.clone(), held.key, held.rights)).collect()
     };
     for some in all.chunks(KEYS) {
         let hashes: Vec<[u8; 32]> = some.iter().map(|(_, key, _)| *key).collect();
-        let valid = store::list_valid_keys(&mut app.db.read().await?, &hashes).await?;
+        let valid = store::list_valid_keys(&mut state.db.read().await?, &hashes).await?;
         let valid: HashMap<[u8; 32], UserRights> = valid.into_iter().collect();
         let gone = some.iter().filter(|(_, key, _)| !valid.contains_key(key)).map(|(id, ..)| id.clone());
-        app.connections.end(gone, Ended::KeyRevoked);
+        state.connections.end(gone, Ended::KeyRevoked);
         // Its subscriptions were authorised when it connected: it must reconnect to get the present rights of users.
         let is_changed =
             |key: &[u8; 32], rights: &UserRights| valid.get(key).is_some_and(|now| now != rights);
         let other = some
             .iter()
             .filter(|(_, key, rights)| rights.as_ref().is_some_and(|rights| is_changed(key, rights)));
-        app.connections.end(other.map(|(id, ..)| id.clone()), Ended::Lost);
+        state.connections.end(other.map(|(id, ..)| id.clone()), Ended::Lost);
     }
     Ok(())
 }
@@ -331,9 +331,9 @@ async fn check_keys(app: &App) -> Result<(), ServiceError> {
 ///
 /// # Errors
 /// The database failed; the lease runs out then.
-pub async fn leave(app: &App) -> Result<(), StoreError> {
-    let Some(own) = app.connections.lock().replica.take() else { return Ok(()) };
-    let mut tx = app.db.begin().await?;
+pub async fn leave(state: &EventState) -> Result<(), StoreError> {
+    let Some(own) = state.connections.lock().replica.take() else { return Ok(()) };
+    let mut tx = state.db.begin().await?;
     store::leave(&mut tx, &own).await?;
     tx.commit().await
 }

@@ -5,13 +5,14 @@ use shared::problem::Code;
 use tracing::instrument;
 
 use super::{
-    App,
+    EventState,
     access::require,
     action_creation::{self, Circumstances},
     actions::{self, Scope},
     properties,
 };
 use crate::{
+    channels::Channel,
     domain::{
         access::Actor,
         action_draft::Drafts,
@@ -25,7 +26,6 @@ use crate::{
         topic::{ActionScope, Topic, TopicFault},
     },
     error::ServiceError,
-    publish::channels::Channel,
     store::events,
 };
 
@@ -58,28 +58,33 @@ pub fn read(payload: &[u8]) -> Result<Value, ServiceError> {
 /// As those of the HTTP API: the key may not, something does not exist, or the message is wrong.
 #[instrument(skip_all)]
 pub async fn publish(
-    app: &App,
+    state: &EventState,
     sender: &Sender<'_>,
     topic: &Topic,
     body: &Value,
 ) -> Result<(), ServiceError> {
-    let write = write(app, sender, topic, body);
+    let write = write(state, sender, topic, body);
     match sender.connection {
         Some(connection) => events::with_origin(connection.to_owned(), write).await,
         None => write.await,
     }
 }
 
-async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> Result<(), ServiceError> {
+async fn write(
+    state: &EventState,
+    sender: &Sender<'_>,
+    topic: &Topic,
+    body: &Value,
+) -> Result<(), ServiceError> {
     match topic {
         Topic::Properties(owner, id) => {
             let points = property_body::parse_many(body).map_err(invalid)?;
-            properties::write(&app.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
+            properties::write(&state.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Property(owner, id, key) => {
             let key = key.as_ref().ok_or_else(|| refused(TopicFault::Wildcard))?;
             let points = property_body::parse_values(key, body).map_err(invalid)?;
-            properties::write(&app.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
+            properties::write(&state.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Actions(scope, kind) => {
             let drafts = match Drafts::parse(body).map_err(invalid)? {
@@ -87,7 +92,7 @@ async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> R
                 Drafts::Many(drafts) => drafts,
             };
             let around = Circumstances { origin: sender.origin, project: None };
-            action_creation::create(&app.actions, sender.actor, of(scope), kind, &drafts, around).await?;
+            action_creation::create(&state.actions, sender.actor, of(scope), kind, &drafts, around).await?;
         }
         Topic::Redirections(_) | Topic::Jobs(_) => {
             let fault = "Nothing can be published to this topic: it is there to be heard.";
@@ -102,14 +107,18 @@ async fn write(app: &App, sender: &Sender<'_>, topic: &Topic, body: &Value) -> R
 /// # Errors
 /// The key may not read it, or the resource does not exist.
 #[instrument(skip_all)]
-pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel, Limit), ServiceError> {
+pub async fn channel(
+    state: &EventState,
+    actor: &Actor,
+    topic: &Topic,
+) -> Result<(Channel, Limit), ServiceError> {
     match topic {
         Topic::Properties(owner, reference) => {
-            let id = properties::find_owner(app, actor, (*owner, reference)).await?;
+            let id = properties::find_owner(state, actor, (*owner, reference)).await?;
             Ok((Channel::Properties(*owner, id), Limit::Account))
         }
         Topic::Property(owner, reference, key) => {
-            let id = properties::find_owner(app, actor, (*owner, reference)).await?;
+            let id = properties::find_owner(state, actor, (*owner, reference)).await?;
             let channel = match key {
                 Some(key) => Channel::Property(*owner, id, key.to_string()),
                 None => Channel::EachProperty(*owner, id),
@@ -118,7 +127,7 @@ pub async fn channel(app: &App, actor: &Actor, topic: &Topic) -> Result<(Channel
         }
         Topic::Actions(scope, kind) => {
             let grant = require(actor, Verb::Read, Actions)?;
-            let (about, kind) = actions::find_channel(&app.actions, actor, &grant, of(scope), kind).await?;
+            let (about, kind) = actions::find_channel(&state.actions, actor, &grant, of(scope), kind).await?;
             Ok((Channel::Actions(about.into(), kind), grant.limit().clone()))
         }
         // Withheld events reveal no more than absent ones.

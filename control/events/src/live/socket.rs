@@ -7,13 +7,13 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use shared::problem::Code;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::Broker;
 use super::publishing::{ignored, problem, write};
 use crate::{
+    channels::Subscriber,
     domain::{access::Actor, context::Origin, topic::Topic},
     error::ServiceError,
-    publish::channels::Subscriber,
     service::{
-        App,
         connections::{self, Ended},
         live::{self, Sender},
     },
@@ -38,31 +38,31 @@ const TURN: Duration = Duration::from_millis(20);
 ///
 /// The first thing that goes wrong with the topic itself is answered before the upgrade: see [`live::channel`].
 pub async fn serve(
-    app: Arc<App>,
+    broker: Arc<Broker>,
     mut socket: WebSocket,
     caller: (Actor, [u8; 32], Option<IpAddr>),
     (topic, name): (Topic, String),
 ) {
     let (actor, key, ip) = caller;
-    let connection = match connections::open(&app, &actor, key, None).await {
+    let connection = match connections::open(&broker, &actor, key, None).await {
         Ok(connection) => connection,
         Err(error) => {
             tracing::warn!(%error, "a WebSocket could not be opened");
             return close(&mut socket, close_code::AGAIN, "try again").await;
         }
     };
-    app.connections.metrics.connected.inc();
+    broker.connections.metrics.connected.inc();
     let (ear, mut waiting) = Subscriber::new(WAITING);
-    let subscribed = live::channel(&app, &actor, &topic).await;
+    let subscribed = live::channel(&broker, &actor, &topic).await;
     let _subscription = match subscribed {
         Ok((channel, limit)) => {
-            Some(app.feed.channels().subscribe(actor.account, channel, limit, 0, ear.clone()))
+            Some(broker.feed.channels().subscribe(actor.account, channel, limit, 0, ear.clone()))
         }
         // It may only write.
         Err(error) if error.code() == Code::Forbidden => None,
         Err(_) => {
             close(&mut socket, close_code::POLICY, "there is nothing to hear").await;
-            return connections::close(&app, &actor, &connection.id).await;
+            return connections::close(&broker, &actor, &connection.id).await;
         }
     };
     let mut heard_at = Instant::now();
@@ -78,18 +78,18 @@ pub async fn serve(
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                     Some(Ok(Message::Close(_)) | Err(_)) | None => break (close_code::NORMAL, ""),
                 };
-                while app.limiter.request(&key).is_some_and(|verdict| !verdict.is_allowed) {
+                while broker.limiter.request(&key).is_some_and(|verdict| !verdict.is_allowed) {
                     tokio::time::sleep(TURN).await;
                 }
                 let origin = Origin { ip, user_agent: None, referer: None, language: None };
                 let sender = Sender { actor: &actor, connection: None, origin };
-                let is_there = match write(&app, &sender, &topic, &payload).await {
+                let is_there = match write(&broker, &sender, &topic, &payload).await {
                     Ok(unknown) if unknown.is_empty() => true,
                     Ok(unknown) => {
                         let report = ignored(&unknown, &name).to_string();
                         send(&mut socket, Message::Text(report.into())).await
                     }
-                    Err(error) => refuse(&app, &mut socket, &error, &name).await,
+                    Err(error) => refuse(&broker, &mut socket, &error, &name).await,
                 };
                 if !is_there {
                     break (close_code::NORMAL, "");
@@ -107,24 +107,24 @@ pub async fn serve(
             },
             () = sleep_until(heard_at + SILENCE) => break (close_code::AWAY, "no answer to a ping"),
             () = ear.overflow.cancelled() => break (close_code::POLICY, "messages were not taken in time"),
-            () = app.connections.stopping.cancelled() => break (close_code::RESTART, "the service stops here"),
-            () = connection.ends.cancelled() => break match app.connections.why(&connection.id) {
+            () = broker.connections.stopping.cancelled() => break (close_code::RESTART, "the service stops here"),
+            () = connection.ends.cancelled() => break match broker.connections.why(&connection.id) {
                 Some(Ended::KeyRevoked) => (close_code::POLICY, "the key is not valid any more"),
                 Some(Ended::TakenOver | Ended::Lost) | None => (close_code::AGAIN, "connect again"),
             },
         }
     };
     close(&mut socket, code, reason).await;
-    connections::close(&app, &actor, &connection.id).await;
+    connections::close(&broker, &actor, &connection.id).await;
 }
 
 /// Reports the error of a message that HTTP would refuse; returns whether the client is still connected.
-async fn refuse(app: &App, socket: &mut WebSocket, error: &ServiceError, name: &str) -> bool {
-    app.connections.metrics.failed.inc();
+async fn refuse(broker: &Broker, socket: &mut WebSocket, error: &ServiceError, name: &str) -> bool {
+    broker.connections.metrics.failed.inc();
     if error.code().status() >= 500 {
         tracing::error!(%error, "a message was not written");
     }
-    send(socket, Message::Text(problem(error, name, &app.docs_url).to_string().into())).await
+    send(socket, Message::Text(problem(error, name, &broker.docs_url).to_string().into())).await
 }
 
 async fn send(socket: &mut WebSocket, message: Message) -> bool {

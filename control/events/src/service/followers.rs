@@ -6,7 +6,7 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{App, Core, bulk::AfterCommit, named, scopes::project_in_reach};
+use super::{Core, EventState, bulk::AfterCommit, named, scopes::project_in_reach};
 use crate::{
     domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page},
     error::ServiceError,
@@ -27,8 +27,12 @@ pub(super) const STEP: u32 = 2_000;
 /// # Errors
 /// It does not exist.
 #[instrument(skip_all)]
-pub async fn read<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Result<F, ServiceError> {
-    named::read(app, actor, reference).await
+pub async fn read<F: Follower>(
+    state: &EventState,
+    actor: &Actor,
+    reference: &str,
+) -> Result<F, ServiceError> {
+    named::read(state, actor, reference).await
 }
 
 /// Lists them.
@@ -37,11 +41,11 @@ pub async fn read<F: Follower>(app: &App, actor: &Actor, reference: &str) -> Res
 /// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list<F: Follower>(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     request: &ListRequest,
 ) -> Result<Page<F>, ServiceError> {
-    named::list(app, actor, request).await
+    named::list(state, actor, request).await
 }
 
 /// The project that `?project=` names for a new one, if it does.

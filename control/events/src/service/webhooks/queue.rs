@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use crate::{
     domain::webhook::Webhook,
-    service::App,
+    service::EventState,
     store::{
         StoreError, Tx, followers,
         webhook_messages::{self as messages, New},
@@ -16,14 +16,14 @@ use crate::{
 const MAX_WAITING: u64 = 100_000;
 
 /// Puts messages into the queues of their webhooks; returns how many were dropped because a queue was full.
-pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreError> {
+pub async fn put(state: &EventState, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreError> {
     let mut wanted: BTreeMap<i64, u64> = BTreeMap::new();
     for message in &new {
         *wanted.entry(message.webhook).or_default() += 1;
     }
     let mut remaining: BTreeMap<i64, u64> = BTreeMap::new();
     for (webhook, wanted) in &wanted {
-        remaining.insert(*webhook, room(app, tx, *webhook, *wanted).await?);
+        remaining.insert(*webhook, room(state, tx, *webhook, *wanted).await?);
     }
     let mut dropped: BTreeMap<i64, u64> = BTreeMap::new();
     let mut fits = |message: &New| {
@@ -36,17 +36,17 @@ pub async fn put(app: &App, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreErro
         true
     };
     let new: Vec<New> = new.into_iter().filter(|message| fits(message)).collect();
-    messages::insert(tx, app.clock.now(), &new).await?;
+    messages::insert(tx, state.clock.now(), &new).await?;
     for (webhook, count) in &dropped {
         tracing::warn!(webhook, count, "the queue of a webhook is full");
         followers::count_dropped::<Webhook>(tx, *webhook, *count).await?;
-        app.webhooks.metrics.dropped.inc_by(*count);
+        state.webhooks.metrics.dropped.inc_by(*count);
     }
     Ok(dropped.values().sum())
 }
 
-async fn room(app: &App, tx: &mut Tx, webhook: i64, wanted: u64) -> Result<u64, StoreError> {
-    let remaining = &app.webhooks.remaining;
+async fn room(state: &EventState, tx: &mut Tx, webhook: i64, wanted: u64) -> Result<u64, StoreError> {
+    let remaining = &state.webhooks.remaining;
     if let Some(room) = remaining.take(webhook, wanted, Instant::now()) {
         return Ok(room);
     }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tracing::instrument;
 
 use super::{
-    App,
+    EventState,
     access::require,
     bulk::{self, AfterCommit, Bulk},
     followers::{self, STEP},
@@ -32,9 +32,9 @@ use crate::{
             secret, shown,
         },
     },
+    egress::Answer,
     error::ServiceError,
     metrics::WebhookMetrics,
-    publish::egress::Answer,
     store::{
         Db, Tx, documents,
         listing::Selection,
@@ -67,18 +67,18 @@ impl Default for Webhooks {
 /// The key lacks the permission, a member or the project is wrong, or there are too many.
 #[instrument(skip_all)]
 pub async fn create(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     change: WebhookChange,
     project: Option<&str>,
 ) -> Result<Webhook, ServiceError> {
     let grant = require(actor, Verb::Create, Subject::Webhooks)?;
-    let now = app.clock.now();
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let now = state.clock.now();
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
     let new = Webhook {
-        id: WebhookId::new(now.0, app.random16()?),
+        id: WebhookId::new(now.0, state.random16()?),
         stamp: Stamp::new(now),
         name: String::new(),
         project,
@@ -101,19 +101,19 @@ pub async fn create(
 /// It does not exist, or the database failed: then messages may keep waiting.
 #[instrument(skip_all)]
 pub async fn update(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     id: &str,
     change: WebhookChange,
 ) -> Result<Webhook, ServiceError> {
-    bulk::update_one(app, actor, id, change).await
+    bulk::update_one(state, actor, id, change).await
 }
 
-impl Bulk<App> for Webhook {
+impl Bulk<EventState> for Webhook {
     type Change = WebhookChange;
 
     async fn update_in(
-        app: &App,
+        state: &EventState,
         tx: &mut Tx,
         actor: &Actor,
         grant: &Grant,
@@ -123,16 +123,16 @@ impl Bulk<App> for Webhook {
         let before: Self = named::find_locked(tx, actor, grant, reference).await?;
         let (was_disabled, is_resumed) =
             (before.status == Status::Disabled, change.status == Some(Status::Active));
-        let webhook = before.apply(change, app.clock.now());
+        let webhook = before.apply(change, state.clock.now());
         followers::save(tx, actor.account, was_disabled, &webhook).await?;
         let mut after = AfterCommit::default();
         if is_resumed {
-            let (db, seq) = (app.db.clone(), webhook.stamp.seq);
+            let (db, seq) = (state.db.clone(), webhook.stamp.seq);
             table::resume(tx, seq).await?;
             let task = async move { renew_messages(&db, seq).await };
             after = after.then(format!("renew the messages of webhook {seq}"), Box::new(|| Box::pin(task)));
         }
-        let wake = app.webhooks.wake.clone();
+        let wake = state.webhooks.wake.clone();
         let task = async move {
             wake.notify_one();
             Ok(())
@@ -141,13 +141,13 @@ impl Bulk<App> for Webhook {
     }
 
     async fn delete_in(
-        app: &App,
+        state: &EventState,
         tx: &mut Tx,
         actor: &Actor,
         grant: &Grant,
         reference: &str,
     ) -> Result<AfterCommit, ServiceError> {
-        followers::delete_in::<Self>(app, tx, actor, grant, reference).await
+        followers::delete_in::<Self>(state, tx, actor, grant, reference).await
     }
 }
 
@@ -176,11 +176,11 @@ pub struct Secret {
 /// # Errors
 /// The webhook does not exist.
 #[instrument(skip_all)]
-pub async fn list_secrets(app: &App, actor: &Actor, id: &str) -> Result<Vec<Secret>, ServiceError> {
+pub async fn list_secrets(state: &EventState, actor: &Actor, id: &str) -> Result<Vec<Secret>, ServiceError> {
     // A caller that may change a webhook may see its signing secret.
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
-    Ok(secrets(app, &webhook))
+    let webhook: Webhook = named::find(&mut state.db.read().await?, actor, &grant, id).await?;
+    Ok(secrets(state, &webhook))
 }
 
 /// Puts a new secret into use; those before it sign beside it for `overlap_ms`.
@@ -189,7 +189,7 @@ pub async fn list_secrets(app: &App, actor: &Actor, id: &str) -> Result<Vec<Secr
 /// The webhook does not exist or the time is out of range.
 #[instrument(skip_all)]
 pub async fn rotate(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     id: &str,
     overlap_ms: Option<i64>,
@@ -200,22 +200,22 @@ pub async fn rotate(
         let fault = format!("overlap must be between 0 and {MAX_OVERLAP_MS} milliseconds.");
         return Err(ServiceError::refused(Code::Invalid, fault));
     }
-    let now = app.clock.now();
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let now = state.clock.now();
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
     let webhook = webhook.rotate(now, UnixMillis(now.0.saturating_add(overlap)));
     documents::update(&mut tx, actor.account, &webhook).await?;
     tx.commit().await?;
-    Ok(secrets(app, &webhook))
+    Ok(secrets(state, &webhook))
 }
 
-fn secrets(app: &App, webhook: &Webhook) -> Vec<Secret> {
+fn secrets(state: &EventState, webhook: &Webhook) -> Vec<Secret> {
     let value = |version: SecretVersion| Secret {
         version,
-        value: shown(&secret(&app.secrets.webhook, webhook.id, version.version)),
+        value: shown(&secret(&state.secrets.webhook, webhook.id, version.version)),
     };
-    webhook.signing(app.clock.now()).into_iter().map(value).collect()
+    webhook.signing(state.clock.now()).into_iter().map(value).collect()
 }
 
 /// Sends a test event at once, whatever the webhook's state; returns the receiver's response, or why there is none.
@@ -223,14 +223,18 @@ fn secrets(app: &App, webhook: &Webhook) -> Vec<Secret> {
 /// # Errors
 /// The webhook does not exist, or too many test events are in flight.
 #[instrument(skip_all)]
-pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, String>, ServiceError> {
+pub async fn ping(
+    state: &EventState,
+    actor: &Actor,
+    id: &str,
+) -> Result<Result<Answer, String>, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
-    let _place = app.capacity.ping(actor)?;
-    let now = app.clock.now();
-    let message = format!("ping_{}", WebhookId::new(now.0, app.random16()?));
+    let webhook: Webhook = named::find(&mut state.db.read().await?, actor, &grant, id).await?;
+    let _place = state.capacity.ping(actor)?;
+    let now = state.clock.now();
+    let message = format!("ping_{}", WebhookId::new(now.0, state.random16()?));
     let body = json!({"type": "ping", "timestamp": now.0, "data": {"webhook": webhook.id}}).to_string();
-    Ok(deliver::send(app, &webhook, &message, &body).await)
+    Ok(deliver::send(state, &webhook, &message, &body).await)
 }
 
 /// Lists the waiting and sent messages of a webhook.
@@ -239,13 +243,13 @@ pub async fn ping(app: &App, actor: &Actor, id: &str) -> Result<Result<Answer, S
 /// The webhook does not exist.
 #[instrument(skip_all)]
 pub async fn deliveries(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     id: &str,
     request: &ListRequest,
 ) -> Result<Page<Delivery>, ServiceError> {
     let grant = require(actor, Verb::Read, Subject::Webhooks)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let webhook: Webhook = named::find(&mut conn, actor, &grant, id).await?;
     let within = messages::within(&webhook.id);
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
@@ -257,16 +261,21 @@ pub async fn deliveries(
 /// # Errors
 /// The webhook or message does not exist.
 #[instrument(skip_all)]
-pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Result<(), ServiceError> {
+pub async fn send_again(
+    state: &EventState,
+    actor: &Actor,
+    id: &str,
+    message: &str,
+) -> Result<(), ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
     if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
         return Err(ServiceError::not_found("delivery", shorten(message)));
     }
     tx.commit().await?;
-    app.webhooks.wake.notify_one();
+    state.webhooks.wake.notify_one();
     Ok(())
 }
 
@@ -276,22 +285,22 @@ pub async fn send_again(app: &App, actor: &Actor, id: &str, message: &str) -> Re
 /// The webhook does not exist, or the database failed: some of them are sent again then.
 #[instrument(skip_all)]
 pub async fn send_range_again(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     id: &str,
     range: &Range,
 ) -> Result<u64, ServiceError> {
     let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook: Webhook = named::find(&mut app.db.read().await?, actor, &grant, id).await?;
+    let webhook: Webhook = named::find(&mut state.db.read().await?, actor, &grant, id).await?;
     let (mut all, mut after) = (0, 0);
     loop {
-        let _place = app.capacity.write(actor)?;
-        let mut tx = app.db.begin().await?;
+        let _place = state.capacity.write(actor)?;
+        let mut tx = state.db.begin().await?;
         let (count, last) =
             messages::send_range_again(&mut tx, webhook.stamp.seq, range, after, STEP).await?;
         tx.commit().await?;
         (all, after) = (all + count, last);
-        app.webhooks.wake.notify_one();
+        state.webhooks.wake.notify_one();
         if count < u64::from(STEP) {
             return Ok(all);
         }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use shared::id::{AccountId, ActionId};
 
-use super::channels::{About, Channel, Channels, Heard};
+use crate::channels::{About, Channel, Channels, Heard};
 use crate::{
     domain::{
         action::Action,

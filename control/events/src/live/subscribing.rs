@@ -18,8 +18,8 @@ use super::{
     session::{End, Session},
 };
 use crate::{
+    channels::{Delivery, Subscription},
     domain::topic::{Filter, TopicFault},
-    publish::channels::{Delivery, Subscription},
     service::live,
 };
 
@@ -83,7 +83,7 @@ impl<L: Link> Session<L> {
                     return SubAckReasonCode::TopicFilterInvalid;
                 }
             };
-            let (channel, limit) = match live::channel(&self.app, &self.actor, &filter.topic).await {
+            let (channel, limit) = match live::channel(&self.broker, &self.actor, &filter.topic).await {
                 Ok(found) => found,
                 Err(error) if error.code().status() < 500 => return SubAckReasonCode::NotAuthorized,
                 Err(error) => {
@@ -91,7 +91,7 @@ impl<L: Link> Session<L> {
                     return SubAckReasonCode::UnspecifiedError;
                 }
             };
-            let channels = self.app.feed.channels();
+            let channels = self.broker.feed.channels();
             let account = self.actor.account;
             heard._subscription = Some(channels.subscribe(account, channel, limit, number, self.ear.clone()));
             heard.filter = Some(filter);

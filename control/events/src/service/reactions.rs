@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tracing::instrument;
 
 use super::{
-    App,
+    EventState,
     access::require,
     action_creation::alone,
     bulk::{self, AfterCommit, Bulk},
@@ -49,7 +49,7 @@ pub(super) const MAX_TASKS: u64 = 1_000_000;
 /// The key lacks the permission, a member or the project is wrong, or there are too many.
 #[instrument(skip_all)]
 pub async fn create(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     change: ReactionChange,
     project: Option<&str>,
@@ -58,9 +58,9 @@ pub async fn create(
     let (Some(name), Some(effect)) = (change.name.clone(), change.effect.clone()) else {
         return Err(ServiceError::refused(Code::Invalid, "name and effect are required."));
     };
-    let now = app.clock.now();
-    let _place = app.capacity.write(actor)?;
-    let mut tx = app.db.begin().await?;
+    let now = state.clock.now();
+    let _place = state.capacity.write(actor)?;
+    let mut tx = state.db.begin().await?;
     let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
     let details = ReactionDetails {
         common: change.common.clone(),
@@ -68,7 +68,7 @@ pub async fn create(
         effect,
     };
     let new = Reaction {
-        id: ReactionId::new(now.0, app.random16()?),
+        id: ReactionId::new(now.0, state.random16()?),
         stamp: Stamp::new(now),
         name,
         project,
@@ -78,7 +78,7 @@ pub async fn create(
     };
     let mut new = new.apply(change, now);
     new.stamp = Stamp::new(now);
-    check(app, &mut tx, actor, &new).await?;
+    check(state, &mut tx, actor, &new).await?;
     let reaction = followers::add(&mut tx, actor.account, new).await?;
     tasks::open(&mut tx, actor.account).await?;
     tx.commit().await?;
@@ -91,19 +91,19 @@ pub async fn create(
 /// It does not exist or a member is wrong.
 #[instrument(skip_all)]
 pub async fn update(
-    app: &App,
+    state: &EventState,
     actor: &Actor,
     id: &str,
     change: ReactionChange,
 ) -> Result<Reaction, ServiceError> {
-    bulk::update_one(app, actor, id, change).await
+    bulk::update_one(state, actor, id, change).await
 }
 
-impl Bulk<App> for Reaction {
+impl Bulk<EventState> for Reaction {
     type Change = ReactionChange;
 
     async fn update_in(
-        app: &App,
+        state: &EventState,
         tx: &mut Tx,
         actor: &Actor,
         grant: &Grant,
@@ -112,22 +112,22 @@ impl Bulk<App> for Reaction {
     ) -> Result<(Self, AfterCommit), ServiceError> {
         let before: Self = named::find_locked(tx, actor, grant, reference).await?;
         let (was_disabled, is_other) = (before.status == Status::Disabled, change.effect.is_some());
-        let reaction = before.apply(change, app.clock.now());
+        let reaction = before.apply(change, state.clock.now());
         if is_other {
-            check(app, tx, actor, &reaction).await?;
+            check(state, tx, actor, &reaction).await?;
         }
         followers::save(tx, actor.account, was_disabled, &reaction).await?;
         Ok((reaction, AfterCommit::default()))
     }
 
     async fn delete_in(
-        app: &App,
+        state: &EventState,
         tx: &mut Tx,
         actor: &Actor,
         grant: &Grant,
         reference: &str,
     ) -> Result<AfterCommit, ServiceError> {
-        followers::delete_in::<Self>(app, tx, actor, grant, reference).await
+        followers::delete_in::<Self>(state, tx, actor, grant, reference).await
     }
 }
 
@@ -144,7 +144,12 @@ pub(super) fn actor_of(
 }
 
 /// Refuses an effect that could never be carried out: its references must be visible to the reaction.
-async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Result<(), ServiceError> {
+async fn check(
+    state: &EventState,
+    tx: &mut Tx,
+    actor: &Actor,
+    reaction: &Reaction,
+) -> Result<(), ServiceError> {
     let by = actor_of(actor.account, reaction.id, reaction.project);
     let named = |member: &str, error: ServiceError| match error {
         ServiceError::Refused { code: Code::NotFound | Code::Conflict, errors } => {
@@ -171,7 +176,7 @@ async fn check(app: &App, tx: &mut Tx, actor: &Actor, reaction: &Reaction) -> Re
         Effect::Action { action } => {
             let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
             let draft = ResolvedEffect::draft(action).map_err(invalid)?;
-            let faults = alone::check(&app.actions, tx, &by, &draft).await?;
+            let faults = alone::check(&state.actions, tx, &by, &draft).await?;
             if faults.is_empty() {
                 return Ok(());
             }

@@ -16,7 +16,7 @@ use crate::{
         webhook::{Status, Webhook},
     },
     error::ServiceError,
-    service::{App, action_creation::alone, properties, webhooks::queue},
+    service::{EventState, action_creation::alone, properties, webhooks::queue},
     store::{
         Tx, documents, events,
         reaction_tasks::{self as tasks, Task},
@@ -42,8 +42,8 @@ const MAX_REASON: usize = 1_000;
 ///
 /// # Errors
 /// The database failed; nothing was done.
-pub async fn run_batch(app: &App) -> Result<bool, ServiceError> {
-    let mut tx = app.db.begin().await?;
+pub async fn run_batch(state: &EventState) -> Result<bool, ServiceError> {
+    let mut tx = state.db.begin().await?;
     let Some(account) = tasks::take_turn(&mut tx).await? else { return Ok(false) };
     let next = tasks::list_next(&mut tx, account, BATCH).await?;
     // A task that failed before runs alone, so that its failure does not affect others.
@@ -56,7 +56,7 @@ pub async fn run_batch(app: &App) -> Result<bool, ServiceError> {
     let next = &next[..count.min(next.len())];
     let mut came: BTreeMap<i64, CameOf> = BTreeMap::new();
     for task in next {
-        match carry_out(app, &mut tx, account, task).await {
+        match carry_out(state, &mut tx, account, task).await {
             Ok(()) if task.by.is_none() => {}
             Ok(()) => came.entry(task.reaction).or_default().done += 1,
             Err(ServiceError::Refused { errors, .. }) => {
@@ -67,20 +67,20 @@ pub async fn run_batch(app: &App) -> Result<bool, ServiceError> {
             }
             Err(error) => {
                 drop(tx);
-                return put_off(app, account, task, &error).await.map(|()| true);
+                return put_off(state, account, task, &error).await.map(|()| true);
             }
         }
     }
     let done: Vec<i64> = next.iter().map(|task| task.seq).collect();
     tasks::delete(&mut tx, &done).await?;
-    let now = app.clock.now();
+    let now = state.clock.now();
     for (reaction, came) in &came {
         table::note(&mut tx, *reaction, now.0, came).await?;
     }
     tx.commit().await?;
-    app.feed.wake();
-    app.webhooks.wake.notify_one();
-    let metrics = &app.reactions.metrics;
+    state.readers.wake_events();
+    state.webhooks.wake.notify_one();
+    let metrics = &state.reactions.metrics;
     for task in next.iter().filter(|task| task.by.is_some()) {
         let delay = now.0.saturating_sub(task.created_at.0).max(0);
         metrics.delay_seconds.observe(delay as f64 / 1_000.0);
@@ -91,22 +91,27 @@ pub async fn run_batch(app: &App) -> Result<bool, ServiceError> {
 }
 
 async fn put_off(
-    app: &App,
+    state: &EventState,
     account: AccountId,
     task: &Task,
     error: &ServiceError,
 ) -> Result<(), ServiceError> {
     tracing::warn!(%error, %account, attempts = task.attempts, "a reaction is retried later");
-    app.reactions.metrics.put_off.inc();
+    state.reactions.metrics.put_off.inc();
     let doublings = u32::try_from(task.attempts.clamp(0, 10)).unwrap_or_default();
     let pause = (MIN_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE);
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     tasks::put_off(&mut tx, account, task.seq, pause).await?;
     Ok(tx.commit().await?)
 }
 
 /// Executes one task; a refused task is rolled back.
-async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> Result<(), ServiceError> {
+async fn carry_out(
+    state: &EventState,
+    tx: &mut Tx,
+    account: AccountId,
+    task: &Task,
+) -> Result<(), ServiceError> {
     // Its reaction is gone, or does nothing any more.
     let Some((reaction, project)) = task.by else { return Ok(()) };
     if task.attempts >= MAX_TRIES {
@@ -117,7 +122,7 @@ async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> R
     };
     let actor = actor_of(account, reaction, project);
     tx.savepoint().await?;
-    let done = events::with_cause(task.cause.clone(), carry_out_deed(app, tx, &actor, task, deed)).await;
+    let done = events::with_cause(task.cause.clone(), carry_out_deed(state, tx, &actor, task, deed)).await;
     match &done {
         Ok(()) => tx.release_savepoint().await?,
         Err(ServiceError::Refused { .. }) => tx.rollback_to_savepoint().await?,
@@ -128,7 +133,7 @@ async fn carry_out(app: &App, tx: &mut Tx, account: AccountId, task: &Task) -> R
 }
 
 async fn carry_out_deed(
-    app: &App,
+    state: &EventState,
     tx: &mut Tx,
     actor: &Actor,
     task: &Task,
@@ -152,7 +157,7 @@ async fn carry_out_deed(
                 kind: crate::domain::event_filter::REACTION.to_owned(),
                 body: body.clone(),
             };
-            if queue::put(app, tx, vec![message]).await? > 0 {
+            if queue::put(state, tx, vec![message]).await? > 0 {
                 return Err(ServiceError::refused(
                     Code::Conflict,
                     format!("The queue of {webhook} is full."),
@@ -163,17 +168,17 @@ async fn carry_out_deed(
         ResolvedEffect::ThngProperty { thng, key, value } => {
             let point =
                 NewPoint { key: PropertyKey::stored(key.clone()), value: value.clone(), timestamp: None };
-            properties::write_within(app, tx, actor, (Owner::Thng, thng), vec![point]).await
+            properties::write_within(state, tx, actor, (Owner::Thng, thng), vec![point]).await
         }
         ResolvedEffect::ProductProperty { product, key, value } => {
             let point =
                 NewPoint { key: PropertyKey::stored(key.clone()), value: value.clone(), timestamp: None };
-            properties::write_within(app, tx, actor, (Owner::Product, product), vec![point]).await
+            properties::write_within(state, tx, actor, (Owner::Product, product), vec![point]).await
         }
         ResolvedEffect::Action { action } => {
             let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
             let draft = ResolvedEffect::draft(action).map_err(invalid)?;
-            alone::create(&app.actions, tx, actor, &draft).await.map(|_| ())
+            alone::create(&state.actions, tx, actor, &draft).await.map(|_| ())
         }
         ResolvedEffect::Impossible { fault } => Err(ServiceError::refused(Code::Invalid, fault.clone())),
     }

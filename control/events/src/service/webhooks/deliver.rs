@@ -13,9 +13,9 @@ use crate::{
         webhook::{Status, Webhook, secret, sign},
         webhook_tries::{Retry, Verdict, retry},
     },
+    egress::{Answer, Post},
     error::ServiceError,
-    publish::egress::{Answer, Post},
-    service::App,
+    service::EventState,
     store::{
         documents,
         webhook_messages::{self as messages, Due, Tried},
@@ -40,21 +40,25 @@ const GONE: u16 = 410;
 ///
 /// # Errors
 /// The database failed; the claim expires then.
-pub async fn work(app: &App, mut claimed: Claimed, stop: &CancellationToken) -> Result<(), ServiceError> {
+pub async fn work(
+    state: &EventState,
+    mut claimed: Claimed,
+    stop: &CancellationToken,
+) -> Result<(), ServiceError> {
     let begun = Instant::now();
     while begun.elapsed() < TURN && !stop.is_cancelled() {
-        if !round(app, &mut claimed).await? {
+        if !round(state, &mut claimed).await? {
             break;
         }
     }
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     webhooks::release(&mut tx, &claimed).await?;
     Ok(tx.commit().await?)
 }
 
 /// One batch; returns whether another may follow at once.
-async fn round(app: &App, claimed: &mut Claimed) -> Result<bool, ServiceError> {
-    let mut conn = app.db.read().await?;
+async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
+    let mut conn = state.db.read().await?;
     let found: Option<Webhook> = documents::find(&mut conn, claimed.account, claimed.id).await?;
     let Some(webhook) = found.filter(|webhook| webhook.status == Status::Active) else { return Ok(false) };
     let ordered = webhook.details.ordered;
@@ -65,20 +69,20 @@ async fn round(app: &App, claimed: &mut Claimed) -> Result<bool, ServiceError> {
         if let Some(pause) = waits {
             // Those behind it are due, but not before it is.
             let verdict = Verdict { health: claimed.health, pause, is_dead: false };
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             webhooks::settle(&mut tx, claimed, LEASE, &verdict, None).await?;
             tx.commit().await?;
         }
         return Ok(false);
     }
     let answers = if ordered {
-        send_in_order(app, &webhook, &due).await
+        send_in_order(state, &webhook, &due).await
     } else {
-        join_all(due.iter().map(|due| send(app, &webhook, &due.message_id, &due.body))).await
+        join_all(due.iter().map(|due| send(state, &webhook, &due.message_id, &due.body))).await
     };
     let mut tried = Vec::with_capacity(answers.len());
     for (due, answer) in due.iter().zip(&answers) {
-        tried.push(outcome(app, due, answer)?);
+        tried.push(outcome(state, due, answer)?);
     }
     let was_taken = tried.iter().any(|one| one.status == "delivered");
     let mut verdict = claimed.health.after(was_taken, claimed.now_ms);
@@ -92,13 +96,13 @@ async fn round(app: &App, claimed: &mut Claimed) -> Result<bool, ServiceError> {
         (false, true) => Some("The receiver took nothing for 24 hours."),
         (false, false) => None,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let Some((is_active, now_ms)) = webhooks::settle(&mut tx, claimed, LEASE, &verdict, reason).await? else {
         return Ok(false);
     };
     messages::settle(&mut tx, &tried).await?;
     tx.commit().await?;
-    count(app, &tried, &due, reason.is_some());
+    count(state, &tried, &due, reason.is_some());
     if let Some(reason) = reason {
         tracing::warn!(webhook = %webhook.id, account = %claimed.account, reason, "a webhook is paused");
     }
@@ -107,11 +111,11 @@ async fn round(app: &App, claimed: &mut Claimed) -> Result<bool, ServiceError> {
 }
 
 /// Sends one after the other, and stops at the first that is not taken.
-async fn send_in_order(app: &App, webhook: &Webhook, due: &[Due]) -> Vec<Result<Answer, String>> {
+async fn send_in_order(state: &EventState, webhook: &Webhook, due: &[Due]) -> Vec<Result<Answer, String>> {
     let begun = Instant::now();
     let mut answers = Vec::new();
     for due in due {
-        let answer = send(app, webhook, &due.message_id, &due.body).await;
+        let answer = send(state, webhook, &due.message_id, &due.body).await;
         let is_taken = answer.as_ref().is_ok_and(is_taken);
         answers.push(answer);
         // The whole batch must end before the lease does.
@@ -123,26 +127,31 @@ async fn send_in_order(app: &App, webhook: &Webhook, due: &[Due]) -> Vec<Result<
 }
 
 /// Sends one message, signed with every secret in use.
-pub(super) async fn send(app: &App, webhook: &Webhook, message: &str, body: &str) -> Result<Answer, String> {
-    let now = app.clock.now();
+pub(super) async fn send(
+    state: &EventState,
+    webhook: &Webhook,
+    message: &str,
+    body: &str,
+) -> Result<Answer, String> {
+    let now = state.clock.now();
     let secrets: Vec<[u8; 32]> = webhook
         .signing(now)
         .iter()
-        .map(|version| secret(&app.secrets.webhook, webhook.id, version.version))
+        .map(|version| secret(&state.secrets.webhook, webhook.id, version.version))
         .collect();
     let timestamp_s = now.0.div_euclid(1_000);
     let signature = sign(&secrets, message, timestamp_s, body.as_bytes());
     let timestamp = timestamp_s.to_string();
     let headers =
         [("webhook-id", message), ("webhook-timestamp", &timestamp), ("webhook-signature", &signature)];
-    app.egress.post(Post { url: &webhook.details.url, headers: &headers, body }).await
+    state.egress.post(Post { url: &webhook.details.url, headers: &headers, body }).await
 }
 
 const fn is_taken(answer: &Answer) -> bool {
     matches!(answer.status, 200..300)
 }
 
-fn outcome(app: &App, due: &Due, answer: &Result<Answer, String>) -> Result<Tried, ServiceError> {
+fn outcome(state: &EventState, due: &Due, answer: &Result<Answer, String>) -> Result<Tried, ServiceError> {
     let (http_status, excerpt, error) = match answer {
         Ok(answer) => (Some(answer.status), Some(answer.excerpt.clone()), None),
         Err(error) => (None, None, Some(error.clone())),
@@ -152,20 +161,20 @@ fn outcome(app: &App, due: &Due, answer: &Result<Answer, String>) -> Result<Trie
     if answer.as_ref().is_ok_and(is_taken) {
         return Ok(base);
     }
-    let chance = f64::from(app.random16()?[0]) / 255.0;
+    let chance = f64::from(state.random16()?[0]) / 255.0;
     Ok(match retry(due.attempts + 1, due.age_ms, chance) {
         Retry::After(pause) => Tried { status: "pending", pause, ..base },
         Retry::Dead => Tried { status: "dead", ..base },
     })
 }
 
-fn count(app: &App, tried: &[Tried], due: &[Due], is_paused: bool) {
-    let metrics = &app.webhooks.metrics;
+fn count(state: &EventState, tried: &[Tried], due: &[Due], is_paused: bool) {
+    let metrics = &state.webhooks.metrics;
     for (one, due) in tried.iter().zip(due) {
         match one.status {
             "delivered" => {
                 metrics.delivered.inc();
-                let delay = app.clock.now().0.saturating_sub(due.created_at.0).max(0);
+                let delay = state.clock.now().0.saturating_sub(due.created_at.0).max(0);
                 metrics.delay_seconds.observe(delay as f64 / 1_000.0);
             }
             "dead" => {

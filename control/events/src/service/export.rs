@@ -15,7 +15,7 @@ use tokio::{sync::mpsc, time::timeout};
 use tracing::instrument;
 
 use super::{
-    App, Observers,
+    EventState, Observers,
     access::require,
     actions,
     events::{PATIENCE, Place},
@@ -156,18 +156,18 @@ fn line(action: &Action) -> serde_json::Value {
 /// The key lacks the permission, the type or the action to continue from does not exist, or too many streams are open.
 #[instrument(skip_all)]
 pub async fn open(
-    app: &Arc<App>,
+    state: &Arc<EventState>,
     actor: &Actor,
     key: [u8; 32],
     kind: &str,
     request: Request,
 ) -> Result<mpsc::Receiver<Result<Bytes, BrokenOff>>, ServiceError> {
     let grant = require(actor, Verb::Read, Events)?;
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let kind = actions::action_type(&mut conn, actor, kind).await?.name().map(str::to_owned);
     let mut after = Position { at: UnixMillis(request.from), seq: 0 };
     if let Some(id) = request.after {
-        let found = lists::find(&*app.actions.observers, &mut conn, actor.account, id).await?;
+        let found = lists::find(&*state.actions.observers, &mut conn, actor.account, id).await?;
         let fault = || {
             let fault = "after names no action (was it removed?): go on with from=, its createdAt.";
             ServiceError::refused(Code::Conflict, fault)
@@ -188,17 +188,17 @@ pub async fn open(
         to: request.to,
         is_done: false,
     };
-    let place = Place::take(app, actor, key, request.client).await?;
-    let first = read(app, &mut reader).await?;
+    let place = Place::take(state, actor, key, request.client).await?;
+    let first = read(state, &mut reader).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
-    app.connections.sessions.spawn(run(place, reader, first, pieces));
+    state.connections.sessions.spawn(run(place, reader, first, pieces));
     Ok(receiver)
 }
 
 /// Reads when it has a permit.
-async fn read(app: &App, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
-    let _permit = app.streams.read_permit(reader.account).await.ok_or(StoreError::Stopped)?;
-    reader.next(&*app.actions.observers, &app.db).await
+async fn read(state: &EventState, reader: &mut Reader) -> Result<Option<Bytes>, StoreError> {
+    let _permit = state.streams.read_permit(reader.account).await.ok_or(StoreError::Stopped)?;
+    reader.next(&*state.actions.observers, &state.db).await
 }
 
 async fn run(
@@ -214,7 +214,7 @@ async fn run(
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return false,
             }
-            next = match read(&place.app, &mut reader).await {
+            next = match read(&place.state, &mut reader).await {
                 Ok(next) => next,
                 Err(error) => {
                     tracing::warn!(%error, "an export was interrupted");
@@ -227,7 +227,7 @@ async fn run(
     let is_whole = tokio::select! {
         is_whole = tell => is_whole,
         () = place.connection.ends.cancelled() => false,
-        () = place.app.connections.stopping.cancelled() => false,
+        () = place.state.connections.stopping.cancelled() => false,
     };
     if !is_whole {
         // A client that does not read does not read this either.

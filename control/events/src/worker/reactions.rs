@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::ServiceError,
-    service::{App, reactions::carry_out},
+    service::{EventState, reactions::carry_out},
     store::{Db, reaction_tasks},
 };
 
@@ -23,15 +23,15 @@ const LOOK: Duration = Duration::from_millis(250);
 const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Works until `stop`; unfinished work is rolled back, and redone by the next worker.
-pub async fn run(app: Arc<App>, stop: CancellationToken) {
-    let lanes = match app.db {
+pub async fn run(state: Arc<EventState>, stop: CancellationToken) {
+    let lanes = match state.db {
         Db::Pg(_) => PG_LANES,
         Db::Sqlite { .. } => 1,
     };
     let mut all = JoinSet::new();
     for _ in 0..lanes {
-        let (app, stop) = (app.clone(), stop.clone());
-        all.spawn(async move { stop.run_until_cancelled(lane(&app)).await });
+        let (state, stop) = (state.clone(), stop.clone());
+        all.spawn(async move { stop.run_until_cancelled(lane(&state)).await });
     }
     while let Some(ended) = all.join_next().await {
         if let Err(error) = ended {
@@ -40,12 +40,12 @@ pub async fn run(app: Arc<App>, stop: CancellationToken) {
     }
 }
 
-async fn lane(app: &App) {
+async fn lane(state: &EventState) {
     loop {
-        match run_once(app).await {
+        match run_once(state).await {
             Ok(true) => {}
             Ok(false) => {
-                let _ = timeout(LOOK, app.reactions.wake.notified()).await;
+                let _ = timeout(LOOK, state.reactions.wake.notified()).await;
             }
             Err(error) => {
                 tracing::warn!(%error, "reactions were not carried out; retried");
@@ -55,7 +55,7 @@ async fn lane(app: &App) {
     }
 }
 
-async fn run_once(app: &App) -> Result<bool, ServiceError> {
-    let is_due = reaction_tasks::is_due(&mut app.db.read().await?).await?;
-    if is_due { carry_out::run_batch(app).await } else { Ok(false) }
+async fn run_once(state: &EventState) -> Result<bool, ServiceError> {
+    let is_due = reaction_tasks::is_due(&mut state.db.read().await?).await?;
+    if is_due { carry_out::run_batch(state).await } else { Ok(false) }
 }

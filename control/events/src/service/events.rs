@@ -16,7 +16,7 @@ use tokio::{
 use tracing::instrument;
 
 use super::{
-    App,
+    EventState,
     access::require,
     capacity,
     connections::{self, Connection},
@@ -30,7 +30,7 @@ use crate::{
         permission::{Subject::Events, Verb},
     },
     error::ServiceError,
-    publish::messages::{Message, expand},
+    messages::{Message, expand},
     store::event_log::{self, TRIMMED},
 };
 
@@ -104,7 +104,7 @@ pub(super) struct ReadPermit<'a> {
 
 /// The slot of one stream, returned on drop.
 pub(super) struct Place {
-    pub(super) app: Arc<App>,
+    pub(super) state: Arc<EventState>,
     account: AccountId,
     pub(super) connection: Connection,
     _share: capacity::Place,
@@ -116,20 +116,20 @@ impl Place {
     /// # Errors
     /// Too many streams are open.
     pub(super) async fn take(
-        app: &Arc<App>,
+        state: &Arc<EventState>,
         actor: &Actor,
         key: [u8; 32],
         client: Option<IpAddr>,
     ) -> Result<Self, ServiceError> {
-        let share = app.capacity.stream(actor, client)?;
-        let connection = connections::open(app, actor, key, None).await?;
-        Ok(Self { app: app.clone(), account: actor.account, connection, _share: share })
+        let share = state.capacity.stream(actor, client)?;
+        let connection = connections::open(state, actor, key, None).await?;
+        Ok(Self { state: state.clone(), account: actor.account, connection, _share: share })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        connections::release(&self.app, &self.connection.id);
+        connections::release(&self.state, &self.connection.id);
     }
 }
 
@@ -141,14 +141,14 @@ impl Drop for Place {
 /// The key lacks the permission, too many streams are open, or the place is not kept any more (409).
 #[instrument(skip_all)]
 pub async fn open(
-    app: &Arc<App>,
+    state: &Arc<EventState>,
     actor: &Actor,
     key: [u8; 32],
     request: Request,
 ) -> Result<mpsc::Receiver<Bytes>, ServiceError> {
     let grant = require(actor, Verb::Read, Events)?;
     let limit = grant.limit().clone();
-    let mut conn = app.db.read().await?;
+    let mut conn = state.db.read().await?;
     let head = event_log::find_head(&mut conn).await?;
     let trimmed = event_log::find_place(&mut conn, TRIMMED).await?.unwrap_or(Position::START);
     drop(conn);
@@ -163,10 +163,10 @@ pub async fn open(
         None if request.follows => head,
         None => trimmed,
     };
-    let place = Place::take(app, actor, key, request.client).await?;
+    let place = Place::take(state, actor, key, request.client).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
     let stream = Stream { place, limit, request, after, pieces };
-    app.connections.sessions.spawn(stream.run());
+    state.connections.sessions.spawn(stream.run());
     Ok(receiver)
 }
 
@@ -184,7 +184,7 @@ struct Stream {
 impl Stream {
     async fn run(mut self) {
         let ends = self.place.connection.ends.clone();
-        let stopping = self.place.app.connections.stopping.clone();
+        let stopping = self.place.state.connections.stopping.clone();
         let pieces = self.pieces.clone();
         tokio::select! {
             _ = self.tell() => {}
@@ -195,7 +195,7 @@ impl Stream {
     }
 
     async fn tell(&mut self) -> Result<(), Ended> {
-        let mut settled = self.place.app.feed.settled();
+        let mut settled = self.place.state.feed.settled();
         self.send(format!("retry: {RETRY_MS}\nid: {}\n\n", self.after)).await?;
         let mut told_at = Instant::now();
         loop {
@@ -221,7 +221,7 @@ impl Stream {
     /// Reads and sends once; returns whether there may be more.
     async fn step(&mut self, told_at: &mut Instant) -> Result<bool, Ended> {
         let read = async {
-            let mut conn = self.place.app.db.read().await?;
+            let mut conn = self.place.state.db.read().await?;
             let trimmed = event_log::find_place(&mut conn, TRIMMED).await?;
             let account = Some(self.place.account);
             let rows = event_log::list_after(&mut conn, self.after, account, BATCH).await?;
@@ -240,8 +240,8 @@ impl Stream {
             let recorded = recorded.filter(|recorded| !recorded.quiet.notifications);
             while let (Some(recorded), Some(from)) = (&recorded, next) {
                 let read = async {
-                    let mut conn = self.place.app.db.read().await?;
-                    expand(&*self.place.app.actions.observers, &mut conn, place, recorded, from).await
+                    let mut conn = self.place.state.db.read().await?;
+                    expand(&*self.place.state.actions.observers, &mut conn, place, recorded, from).await
                 };
                 let (messages, more) = read.await.map_err(|error| self.failed(&error))?;
                 for message in messages.iter().filter(|message| self.is_wanted(message)) {

@@ -27,20 +27,21 @@ use tokio::{
 };
 
 use super::{
+    Broker,
     link::Link,
     outbox::InFlight,
     packets::{self, Broken, MAX_CONNECT, MAX_PACKET},
     subscribing::Heard,
 };
 use crate::{
+    channels::{Delivery, Subscriber},
     domain::{
         access::{Actor, hash_key},
         context::Origin,
     },
     error::ServiceError,
-    publish::channels::{Delivery, Subscriber},
     service::{
-        App, access, capacity,
+        access, capacity,
         connections::{self, Connection, Ended},
         live::{self, Sender},
     },
@@ -108,7 +109,7 @@ impl From<Broken> for End {
 
 /// A connection whose CONNECT was accepted.
 pub(super) struct Session<L> {
-    pub(super) app: Arc<App>,
+    pub(super) broker: Arc<Broker>,
     pub(super) link: L,
     pub(super) buffer: BytesMut,
     pub(super) version: u8,
@@ -132,7 +133,7 @@ pub(super) struct Session<L> {
 }
 
 /// Serves one connection until it ends.
-pub async fn serve<L: Link>(app: Arc<App>, mut link: L, limits: Limits) {
+pub async fn serve<L: Link>(broker: Arc<Broker>, mut link: L, limits: Limits) {
     let mut buffer = BytesMut::new();
     let first = async {
         loop {
@@ -149,10 +150,10 @@ pub async fn serve<L: Link>(app: Arc<App>, mut link: L, limits: Limits) {
         Ok(Ok(_) | Err(_)) | Err(_) => return link.close().await,
     };
     let version = connect.protocol_version;
-    match admit(&app, &connect, &limits).await {
-        Ok(admitted) => run(app, link, buffer, connect, admitted, limits).await,
+    match admit(&broker, &connect, &limits).await {
+        Ok(admitted) => run(broker, link, buffer, connect, admitted, limits).await,
         Err((reason, text)) => {
-            app.connections.metrics.refused.inc();
+            broker.connections.metrics.refused.inc();
             let mut answer = connack(version, reason);
             if version == 5 && connect.properties.get_request_problem_information() != Some(false) {
                 answer.properties.set_reason_string(text);
@@ -178,7 +179,7 @@ struct Admitted {
 
 /// Accepts a client, or returns the reason against it.
 async fn admit(
-    app: &App,
+    broker: &Broker,
     connect: &ConnectPacket,
     limits: &Limits,
 ) -> Result<Admitted, (ReasonCode, String)> {
@@ -202,10 +203,10 @@ async fn admit(
     let Some(key) = key else {
         return refuse(ReasonCode::BadUsernameOrPassword, "No API key was sent: it is the password.");
     };
-    let actor = match access::identify(app, key).await {
+    let actor = match access::identify(broker, key).await {
         Ok(actor) => actor,
         Err(error) if error.code() == Code::KeyUnknown => {
-            if app.limiter.refusal(limits.limited_as).is_some_and(|verdict| !verdict.is_allowed) {
+            if broker.limiter.refusal(limits.limited_as).is_some_and(|verdict| !verdict.is_allowed) {
                 return refuse(
                     ReasonCode::ConnectionRateExceeded,
                     "Too many connections without a known key.",
@@ -232,11 +233,11 @@ async fn admit(
         };
         return refuse(code, "Too many connections are open; try again later.");
     }
-    let assigned = connect.client_id.is_empty().then(|| app.random16().map(hex)).transpose();
+    let assigned = connect.client_id.is_empty().then(|| broker.random16().map(hex)).transpose();
     let assigned = assigned.map_err(|error| unavailable(&error.into()))?;
     let client = assigned.as_deref().unwrap_or(&connect.client_id);
     let connection =
-        connections::open(app, &actor, key, Some(client)).await.map_err(|error| match error.code() {
+        connections::open(broker, &actor, key, Some(client)).await.map_err(|error| match error.code() {
             Code::NotFound => (ReasonCode::NotAuthorized, "The Thng is not there.".to_owned()),
             _ => unavailable(&error),
         })?;
@@ -253,7 +254,7 @@ fn hex(bytes: [u8; 16]) -> String {
 }
 
 async fn run<L: Link>(
-    app: Arc<App>,
+    broker: Arc<Broker>,
     link: L,
     buffer: BytesMut,
     connect: ConnectPacket,
@@ -267,7 +268,7 @@ async fn run<L: Link>(
     let max_message = connect.properties.get_maximum_packet_size();
     let id = connection.id.clone();
     let mut session = Session {
-        app: app.clone(),
+        broker: broker.clone(),
         link,
         buffer,
         version: connect.protocol_version,
@@ -287,7 +288,7 @@ async fn run<L: Link>(
         pings: wanted > 0,
         will: connect.will.clone(),
     };
-    app.connections.metrics.connected.inc();
+    broker.connections.metrics.connected.inc();
     // A panic must not leave the connection behind.
     let told = (wanted != keep_alive).then_some(keep_alive);
     let life = AssertUnwindSafe(session.live(&connect, assigned, told, waiting));
@@ -298,7 +299,7 @@ async fn run<L: Link>(
         session.publish_will(&will).await;
     }
     session.send_disconnect(&end).await;
-    connections::close(&app, &actor, &id).await;
+    connections::close(&broker, &actor, &id).await;
 }
 
 impl<L: Link> Session<L> {
@@ -310,7 +311,7 @@ impl<L: Link> Session<L> {
         keep_alive: Option<u16>,
         mut waiting: mpsc::Receiver<Delivery>,
     ) -> End {
-        let app = self.app.clone();
+        let broker = self.broker.clone();
         let welcome = self.welcome(connect, assigned, keep_alive);
         match self.send(&welcome).await {
             Ok(()) => {}
@@ -345,7 +346,7 @@ impl<L: Link> Session<L> {
                 }
                 () = self.connection.ends.cancelled() => return self.ended(),
                 () = self.ear.overflow.cancelled() => return End::Ours(ReasonCode::QuotaExceeded),
-                () = app.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
+                () = broker.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
                 () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
                 // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients do not support WebSocket
                 // pings.
@@ -384,7 +385,7 @@ impl<L: Link> Session<L> {
     }
 
     fn ended(&self) -> End {
-        End::Ours(match self.app.connections.why(&self.connection.id) {
+        End::Ours(match self.broker.connections.why(&self.connection.id) {
             Some(Ended::TakenOver) => ReasonCode::SessionTakenOver,
             Some(Ended::KeyRevoked) => ReasonCode::NotAuthorized,
             Some(Ended::Lost) | None => ReasonCode::ServerBusy,
