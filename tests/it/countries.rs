@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use control::domain::{assessment::countries::find, location::Coordinates};
+use ::countries::find;
+use control::domain::location::Coordinates;
 
 use super::schemathesis::install;
 

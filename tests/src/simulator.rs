@@ -23,11 +23,11 @@ use control::domain::{
         profile::{Observation, Profile},
         rules::{Evidence, Item, Known, Match, duplicate},
         settings::Settings,
-        spot::CountryCode,
         spread::Trigger,
     },
     commissioning::{Commission, Taken},
 };
+use countries::CountryCode;
 use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::UnixMillis};
 
 pub use self::{

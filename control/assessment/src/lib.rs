@@ -1,4 +1,4 @@
-//! Commissioning at the factory, and the assessment that tells whether a scanned item is genuine, diverted or copied.
+//! The assessment that tells whether a scanned item is genuine, diverted or copied.
 //!
 //! Invariants: Rules are plain functions of an item, its scans and the settings of an account: time and facts are
 //! arguments. A verdict never falls because older scans were pushed out: the greatest points since commissioning

@@ -91,7 +91,7 @@ pub(super) async fn commission(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = CommissionDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = service::commission(&app.assessment, &actor, &thng, &draft, sender.origin()).await?;
+    let action = service::commission(&app.actions, &actor, &thng, &draft, sender.origin()).await?;
     let document = ActionDocument::new(action, Shown { context: true, scopes: false });
     let id = document.id().to_owned();
     Ok(created(&sender.info, &id, document))
@@ -112,7 +112,7 @@ pub(super) async fn decommission(
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
     let draft = StepDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = service::decommission(&app.assessment, &actor, &thng, &draft, sender.origin()).await?;
+    let action = service::decommission(&app.actions, &actor, &thng, &draft, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown { context: true, scopes: false })))
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn read_state(
     Caller(actor): Caller,
     Path(thng): Path<String>,
 ) -> Result<Json<CommissionStateDocument>, ApiError> {
-    Ok(Json(service::read_state(&app.assessment, &actor, &thng).await?.into()))
+    Ok(Json(service::read_state(&app.actions, &actor, &thng).await?.into()))
 }
 
 /// Reads the states of up to 1,000 pairs of a Thng and a product, in the order in which they are asked for.
@@ -141,7 +141,7 @@ pub(super) async fn list_states(
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<PairStateDocument>>, ApiError> {
     let pairs = parse_pairs(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let states = service::list_states(&app.assessment, &actor, &pairs).await?;
+    let states = service::list_states(&app.actions, &actor, &pairs).await?;
     let documents = pairs.into_iter().zip(states).map(|(pair, stands)| PairStateDocument {
         thng_identifier: format!("{THNG_KEY}:{}", pair.thng),
         product_identifier: format!("{PRODUCT_KEY}:{}", pair.product),

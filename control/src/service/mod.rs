@@ -12,11 +12,12 @@ use std::{ops::Deref, sync::Arc};
 use shared::{client_address::TrustedProxies, id::AccountId, time::Clock};
 
 pub use ::actions::service::{ActionState, Observers, action_creation, action_types, actions, lists};
-pub use ::assessment::service::{AssessmentState, assessment, cases, commissioning, observer};
+pub use ::assessment::service::{AssessmentState, assessment, cases, observer};
 pub use ::catalog::service::{
     Catalog, batches, collections, files, locations, places, products, properties, property_group, thng_keys,
     thngs,
 };
+pub use ::commissioning::service::commissioning;
 pub use ::events::service::{
     EventState, connections, events, export, fan_out, followers, live, reactions, webhooks,
 };
@@ -48,7 +49,7 @@ pub struct App {
     pub redirects: Redirects,
     /// The change stream.
     pub hub: Hub,
-    /// What the operations of assessment and commissioning need.
+    /// What the operations of assessment need.
     pub assessment: AssessmentState,
     /// What operations and workers of events need.
     pub events: Arc<EventState>,

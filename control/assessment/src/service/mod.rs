@@ -2,19 +2,17 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
-pub use ::actions::service::*;
-pub use ::redirects::service::redirections;
+pub use ::commissioning::service::*;
 
 pub mod assessment;
 pub mod cases;
-pub mod commissioning;
 pub mod observer;
 
 use std::ops::Deref;
 
 use self::assessment::groups::AssessmentGroups;
 
-/// What the operations of assessment and commissioning need.
+/// What the operations of assessment need.
 #[derive(Debug, Clone)]
 pub struct AssessmentState {
     /// What the operations on actions need.

@@ -1,12 +1,11 @@
 //! Statements and rows, for SQLite and Postgres.
 
-pub use ::actions::store::*;
+pub use ::commissioning::store::*;
 pub use ::redirects::store::redirections;
 
 pub mod assessment_contexts;
 pub mod assessments;
 pub mod cases;
-pub mod commissions;
 pub mod display_places;
 pub mod item_standings;
 pub mod scan_profiles;

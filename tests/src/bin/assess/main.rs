@@ -241,7 +241,7 @@ impl Bench {
             "location": {"position": {"type": "Point", "coordinates": [8.5, 47.5]}}});
         let draft = CommissionDraft::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
         commissioning::commission(
-            &self.made.app.assessment,
+            &self.made.app.actions,
             &self.actor,
             id.as_str(),
             &draft,

@@ -1,12 +1,10 @@
 //! What happens to an item, turned into the scans that the service gets.
 
 use control::domain::{
-    assessment::{
-        profile::Observation,
-        spot::{CountryCode, Spot},
-    },
+    assessment::{profile::Observation, spot::Spot},
     scan_source::Source,
 };
+use countries::CountryCode;
 use shared::time::UnixMillis;
 
 use super::super::{Case, Kind, Rng, lines, people::Town};

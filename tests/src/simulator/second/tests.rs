@@ -1,12 +1,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use control::domain::{
-    assessment::{
-        agent::AgentHash,
-        spot::{CountryCode, Precision},
-    },
+    assessment::{agent::AgentHash, spot::Precision},
     scan_source::Source,
 };
+use countries::CountryCode;
 
 use super::{
     super::{Case, Kind, Rng},

@@ -1,6 +1,6 @@
 //! Diverted goods: genuine items that are sold outside of their market.
 
-use control::domain::assessment::spot::CountryCode;
+use countries::CountryCode;
 
 use super::super::{Case, Kind, Rng, atlas::Country, people::Town};
 use super::{

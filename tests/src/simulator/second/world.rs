@@ -1,6 +1,7 @@
 //! Countries, towns, markets and distributions that the second population draws from.
 
-use control::domain::{assessment::spot::CountryCode, geo::distance_km, location::Coordinates};
+use control::domain::{geo::distance_km, location::Coordinates};
+use countries::CountryCode;
 
 use super::super::{
     Rng,

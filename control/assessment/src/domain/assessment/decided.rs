@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use countries::CountryCode;
 use shared::{
     id::CaseId,
     standing::{Authenticity, Risk, Verdict},
@@ -11,7 +12,6 @@ use shared::{
 use super::{
     peak::Level,
     rules::{Finding, Match},
-    spot::CountryCode,
 };
 use crate::domain::case::{CaseState, CaseStatus, Decision};
 

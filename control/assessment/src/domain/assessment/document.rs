@@ -1,5 +1,6 @@
 //! The result of an assessment as it is returned and stored.
 
+use countries::CountryCode;
 use serde_json::{Map, Value, json};
 use shared::id::ActionId;
 
@@ -8,7 +9,6 @@ use super::{
     explain::form,
     rules::Match,
     settings::Settings,
-    spot::CountryCode,
     trigger::{Asked, Named, Request},
 };
 use crate::domain::action_names::TriggerType;

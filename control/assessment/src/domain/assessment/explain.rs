@@ -6,9 +6,10 @@ use super::{
     peak::{Level, Peak},
     rules::{Finding, Known, Match, WITHDRAWN},
     settings::Settings,
-    spot::{CountryCode, Precision},
+    spot::Precision,
     spread::{PHONES_OF_ONE, Spread},
 };
+use countries::CountryCode;
 
 mod display;
 pub mod form;

@@ -5,7 +5,6 @@
 
 pub mod agent;
 pub mod client;
-pub mod countries;
 pub mod decided;
 pub mod document;
 pub mod explain;
@@ -24,6 +23,7 @@ pub mod verdict;
 
 use std::collections::BTreeSet;
 
+use countries::CountryCode;
 use shared::{
     standing::{Risk, Verdict},
     time::UnixMillis,
@@ -36,7 +36,7 @@ use self::{
     profile::{Profile, SessionKey},
     rules::{Evidence, Finding, Item, Known, Match},
     settings::Settings,
-    spot::{CountryCode, Precision, Spot},
+    spot::{Precision, Spot},
     spread::{Spread, Trigger},
     verdict::Findings,
 };

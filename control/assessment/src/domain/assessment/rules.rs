@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use countries::CountryCode;
 use shared::{commission::CommissionState, standing::Risk, time::UnixMillis};
 
 use super::{
     explain::{Certainty, Displays, Share, Sightings, plain},
     peak::{ByScan, Level, Peak},
     settings::{DiversionMode, Settings},
-    spot::{CountryCode, Precision},
+    spot::Precision,
     spread::Spread,
 };
 use crate::domain::commissioning::Commission;

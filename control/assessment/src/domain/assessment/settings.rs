@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
+use countries::CountryCode;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{profile::MAX_SESSIONS, spot::CountryCode};
+use super::profile::MAX_SESSIONS;
 use crate::domain::action_names::TriggerType;
 use crate::domain::{
     geo::distance_km,

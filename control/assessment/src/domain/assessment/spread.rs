@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use countries::CountryCode;
 use shared::time::UnixMillis;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     client::{Language, NetworkHash},
     profile::{Profile, SESSION_MS, Session, SessionKey},
     settings::Settings,
-    spot::{CountryCode, Precision, Spot},
+    spot::{Precision, Spot},
 };
 use crate::domain::{geo::distance_km, location::Coordinates};
 

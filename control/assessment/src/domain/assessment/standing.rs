@@ -1,6 +1,7 @@
 //! The scan that set an item's status, stored so that the item can be assessed again when a person decides on it or
 //! tags it, without another scan.
 
+use countries::CountryCode;
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 
@@ -9,7 +10,7 @@ use super::{
     agent::AgentHash,
     client::{Language, NetworkHash},
     rules::Evidence,
-    spot::{CountryCode, Point, Precision, Spot},
+    spot::{Point, Precision, Spot},
     spread::Trigger,
 };
 use crate::domain::action_names::TriggerType;

@@ -1,5 +1,6 @@
 //! Loads the facts for an assessment from the store.
 
+use countries::CountryCode;
 use serde_json::{Map, Value};
 use shared::{
     id::{AccountId, ThngId},
@@ -24,7 +25,7 @@ use crate::{
             rules::{Evidence, Item, Known},
             settings::{Settings, countries},
             source::network_of,
-            spot::{CountryCode, Precision, Spot},
+            spot::{Precision, Spot},
             spread::Trigger,
             trigger::{LocationSource, Named, Request},
         },

@@ -358,7 +358,7 @@ async fn of_one(
     })
 }
 
-pub(super) fn trigger_of(scan: &Action) -> (Trigger, Vec<crate::domain::assessment::spot::CountryCode>) {
+pub(super) fn trigger_of(scan: &Action) -> (Trigger, Vec<countries::CountryCode>) {
     let spot = match Source::of_members(&scan.members) {
         Source::Edge | Source::Server => observe::place_of(&scan.members).1,
         Source::Public => observe::network_of_scan(&scan.members).1,

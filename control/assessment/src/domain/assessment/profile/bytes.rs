@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use countries::CountryCode;
 use shared::time::UnixMillis;
 
 use super::{MAX_SESSIONS, Profile, SESSION_MS, Session, SessionKey};
 use crate::domain::assessment::{
     agent::AgentHash,
     client::{Language, NetworkHash},
-    spot::{CountryCode, Point, Precision, Spot},
+    spot::{Point, Precision, Spot},
 };
 
 /// The form of sessions that is stored begins with it.

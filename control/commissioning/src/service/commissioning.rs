@@ -9,7 +9,7 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    AssessmentState,
+    ActionState,
     access::{require, require_enterprise},
     action_creation, named,
     redirections::follow_thng,
@@ -45,7 +45,7 @@ use crate::{
 /// belongs to several, or something stands against the step (409, with every reason).
 #[instrument(skip_all)]
 pub async fn commission(
-    state: &AssessmentState,
+    state: &ActionState,
     actor: &Actor,
     thng: &str,
     draft: &CommissionDraft,
@@ -67,7 +67,7 @@ pub async fn commission(
 /// As [`commission`].
 #[instrument(skip_all)]
 pub async fn decommission(
-    state: &AssessmentState,
+    state: &ActionState,
     actor: &Actor,
     thng: &str,
     draft: &StepDraft,
@@ -105,7 +105,7 @@ impl From<Option<Commission>> for Stands {
 /// # Errors
 /// The account may not, the Thng does not exist, or its identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn read_state(state: &AssessmentState, actor: &Actor, thng: &str) -> Result<Stands, ServiceError> {
+pub async fn read_state(state: &ActionState, actor: &Actor, thng: &str) -> Result<Stands, ServiceError> {
     let grant = admit(actor, Verb::Read)?;
     let mut conn = state.db.read().await?;
     let found: Thng = named::find(&mut conn, actor, &grant, thng).await?;
@@ -118,7 +118,7 @@ pub async fn read_state(state: &AssessmentState, actor: &Actor, thng: &str) -> R
 /// The account may not.
 #[instrument(skip_all)]
 pub async fn list_states(
-    state: &AssessmentState,
+    state: &ActionState,
     actor: &Actor,
     pairs: &[Pair],
 ) -> Result<Vec<Stands>, ServiceError> {
@@ -176,7 +176,7 @@ async fn resolve_with_product(
 
 /// The work on one step.
 struct Making<'a> {
-    state: &'a AssessmentState,
+    state: &'a ActionState,
     actor: &'a Actor,
     grant: &'a Grant,
     origin: Origin<'a>,
@@ -314,8 +314,8 @@ impl Making<'_> {
             }
         }
         let source = if draft.location.coordinates.is_some() { "sensor" } else { "place" };
-        let locality = origin.ip.map(|ip| state.actions.geo_ip.find(ip)).unwrap_or_default();
-        let agent = context::read_agent(&state.actions.agents, origin.user_agent);
+        let locality = origin.ip.map(|ip| state.geo_ip.find(ip)).unwrap_or_default();
+        let agent = context::read_agent(&state.agents, origin.user_agent);
         let mut doc = json!({
             "customFields": custom,
             "locationSource": source,

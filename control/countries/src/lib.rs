@@ -1,11 +1,13 @@
-//! The country of a point: Natural Earth's outlines at 1:50m, compiled into the program (`control/assessment/data`).
+//! The country of a point: Natural Earth's outlines at 1:50m, compiled into the program (`control/countries/data`).
 
+mod code;
 mod exceptions;
+
+pub use code::{CountryCode, InvalidCountry};
 
 use std::sync::LazyLock;
 
-use super::spot::CountryCode;
-use crate::domain::location::Coordinates;
+use kernel::domain::location::Coordinates;
 
 /// As near to a border as this, the country is undecided; as near to a coast, the point is on land.
 pub const BORDER_KM: f64 = 10.0;
@@ -14,7 +16,7 @@ pub const BORDER_KM: f64 = 10.0;
 const KM_PER_DEGREE: f64 = 111.195;
 
 static WORLD: LazyLock<World> =
-    LazyLock::new(|| World::read(include_bytes!("../../../data/countries.bin")).unwrap_or_default());
+    LazyLock::new(|| World::read(include_bytes!("../data/countries.bin")).unwrap_or_default());
 
 /// The candidates for the country of a point.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

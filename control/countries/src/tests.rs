@@ -13,7 +13,7 @@ fn names(found: &Candidates) -> Vec<String> {
 /// An independent list of 300 cities: the country is among the candidates, and mostly the likely one.
 #[test]
 fn three_hundred_cities_are_in_their_countries() {
-    let list = include_str!("../../../../data/cities.csv");
+    let list = include_str!("../data/cities.csv");
     let (mut count, mut decided, mut wrong) = (0, 0, Vec::new());
     for line in list.lines().skip(1) {
         let mut fields = line.split(',');
@@ -82,7 +82,7 @@ fn borders_coasts_enclaves_and_seas() {
 
 #[test]
 fn packed_outlines_are_complete() {
-    let bytes = include_bytes!("../../../../data/countries.bin");
+    let bytes = include_bytes!("../data/countries.bin");
     let world = World::read(bytes).unwrap();
     assert_eq!(world.0.len(), 241);
     for end in [0, 31, 32, 100, bytes.len() - 1] {
@@ -118,7 +118,7 @@ fn km_to(rings: &[Ring], latitude: f64, longitude: f64) -> f64 {
             let (x, y) = (x1 + share * (x2 - x1), y1 + share * (y2 - y1));
             let x = (x + 540.0).rem_euclid(360.0) - 180.0;
             let to = Coordinates::new(y, x).unwrap();
-            nearest = nearest.min(crate::domain::geo::distance_km(from, to));
+            nearest = nearest.min(kernel::domain::geo::distance_km(from, to));
         }
     }
     nearest
@@ -140,7 +140,7 @@ fn random_points_agree_with_a_reference_program() {
         points.push((unit() * 160.0 - 80.0, 180.0_f64.copysign(unit() - 0.5) * (1.0 - unit() * 0.01)));
         points.push((90.0_f64.copysign(unit() - 0.5) * (1.0 - unit() * 0.2), unit() * 360.0 - 180.0));
     }
-    for line in include_str!("../../../../data/cities.csv").lines().skip(1).step_by(6) {
+    for line in include_str!("../data/cities.csv").lines().skip(1).step_by(6) {
         let mut fields = line.split(',').skip(1).map(|field| field.parse::<f64>().unwrap_or_default());
         let (latitude, longitude) = (fields.next().unwrap(), fields.next().unwrap());
         points.push((latitude, longitude));

@@ -1,7 +1,8 @@
 //! What outlines at 1:50m do not show: exclaves and islands that are too small, and land that two countries claim.
 
-use super::Candidates;
-use crate::domain::{assessment::spot::CountryCode, geo::distance_km, location::Coordinates};
+use kernel::domain::{geo::distance_km, location::Coordinates};
+
+use super::{Candidates, CountryCode};
 
 /// A place that the outlines give to the country around it.
 struct Exclave {
