@@ -1,5 +1,9 @@
 //! Assessment detects copies and diverted goods, in a simulation with a fixed seed.
 
+use ::simulator::{
+    ATTACKED, FIRST_EVALUATION_SEED, Figures, MISSED, Population, Report, attack, auc, measure, precision,
+    run,
+};
 use control::domain::{
     assessment::{
         agent::AgentHash,
@@ -14,13 +18,7 @@ use control::domain::{
 };
 use proptest::prelude::*;
 use shared::time::UnixMillis;
-use tests::{
-    product::root,
-    simulator::{
-        ATTACKED, FIRST_EVALUATION_SEED, Figures, MISSED, Population, Report, attack, auc, measure,
-        precision, run,
-    },
-};
+use tests::product::root;
 
 /// Items of each mix; `cargo run --release -p tests --bin simulate` takes many more.
 const ITEMS: usize = 16_000;
@@ -159,7 +157,7 @@ fn floors_hold_or_are_missed_by_what_is_known() {
         let name = population.to_string();
         for measured in measure(population, &run(FIRST_EVALUATION_SEED, FLOOR_ITEMS, population)) {
             println!("{name}: {measured}");
-            let is_known = |one: &&tests::simulator::Missed| {
+            let is_known = |one: &&::simulator::Missed| {
                 name.starts_with(one.population)
                     && one.mix == population.mix()
                     && one.quantity == measured.quantity

@@ -11,4 +11,3 @@ pub mod product;
 pub mod promtool;
 pub mod raw_edge;
 pub mod redis;
-pub mod simulator;

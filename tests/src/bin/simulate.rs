@@ -5,9 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use tests::simulator::{
-    ASSUMPTIONS, ATTACKED, FIRST_EVALUATION_SEED, Population, Report, attack, measure, run,
-};
+use simulator::{ASSUMPTIONS, ATTACKED, FIRST_EVALUATION_SEED, Population, Report, attack, measure, run};
 
 /// Items of each mix, unless the command line says otherwise.
 const ITEMS: u64 = 100_000;

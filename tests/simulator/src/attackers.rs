@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use control::domain::{
+use assessment::domain::{
     assessment::{
         agent::AgentHash,
         client::{Language, NetworkHash},

@@ -14,7 +14,7 @@ mod population;
 mod report;
 pub mod second;
 
-use control::domain::{
+use assessment::domain::{
     action_names::TriggerType,
     assessment::{
         Assessment, Facts, assess,
@@ -164,7 +164,7 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
 fn impossible(scans: &[&Observation]) -> usize {
     let is_too_fast = |from: &Observation, to: &Observation| {
         let (Some((a, _)), Some((b, _))) = (from.spot.located(), to.spot.located()) else { return false };
-        let km = control::domain::geo::distance_km(a, b);
+        let km = assessment::domain::geo::distance_km(a, b);
         let hours = (to.at.0 - from.at.0).max(1) as f64 / items::HOUR as f64;
         km > 100.0 && km / hours > 900.0
     };

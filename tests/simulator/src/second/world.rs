@@ -1,6 +1,6 @@
 //! Countries, towns, markets and distributions that the second population draws from.
 
-use control::domain::{geo::distance_km, location::Coordinates};
+use assessment::domain::{geo::distance_km, location::Coordinates};
 use countries::CountryCode;
 
 use super::super::{

@@ -1,6 +1,6 @@
 //! Phones by the user agents that their programs send.
 
-use control::domain::assessment::agent::AgentHash;
+use assessment::domain::assessment::agent::AgentHash;
 
 use super::super::{Rng, atlas::Country};
 use super::{Mix, facts, world};

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::simulator::atlas::COUNTRIES;
+use crate::atlas::COUNTRIES;
 
 const SHARES: Shares = Shares {
     daily_lines: 0.2,

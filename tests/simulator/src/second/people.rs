@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use control::domain::{
+use assessment::domain::{
     assessment::{
         agent::AgentHash,
         client::{Language, NetworkHash},

@@ -1,6 +1,6 @@
 //! What happens to an item, turned into the scans that the service gets.
 
-use control::domain::{
+use assessment::domain::{
     assessment::{profile::Observation, spot::Spot},
     scan_source::Source,
 };

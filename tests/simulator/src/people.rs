@@ -1,6 +1,6 @@
 //! People, their devices, and what the service sees of a scan.
 
-use control::domain::{
+use assessment::domain::{
     assessment::{agent::AgentHash, profile::Observation, spot::Spot},
     location::Coordinates,
     scan_source::Source,

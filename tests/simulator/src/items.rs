@@ -1,6 +1,6 @@
 //! Items and their lives: genuine, diverted, copied.
 
-use control::domain::assessment::profile::Observation;
+use assessment::domain::assessment::profile::Observation;
 
 use super::{
     Case, Kind,
