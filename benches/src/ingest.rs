@@ -37,7 +37,7 @@ pub struct IngestArgs {
     /// Redirections, and scans, of each round
     #[arg(long, default_value_t = 50_000)]
     rows: usize,
-    /// Rounds, by turns with COPY
+    /// Rounds, alternated with COPY
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Small sizes, for CI: correctness only

@@ -1,4 +1,4 @@
-//! Redirects at a steady rate, with and without codes that are rendered beside them, by turns.
+//! Redirects at a steady rate, with and without codes that are rendered beside them, alternated.
 
 use std::{
     env, fs,
@@ -125,7 +125,7 @@ fn compare(args: &MixedArgs, folder: &Path) -> Result<bool> {
     let ([p50_alone, p50_mixed], [p99_alone, p99_mixed]) = (p50.map(Spread::of), p99.map(Spread::of));
     writeln!(
         stdout(),
-        "{}, {} redirects/s of {} links, {} rounds of {} s by turns; median (least–most) in µs\n\
+        "{}, {} redirects/s of {} links, {} rounds of {} s alternated; median (least–most) in µs\n\
          redirects alone: p50 {p50_alone}, p99 {p99_alone}\n\
          beside {rate:.0} uncached images/s: p50 {p50_mixed}, p99 {p99_mixed}\n\
          ratio of the medians: p50 {:.2}, p99 {:.2}\np99 of the images: {}",

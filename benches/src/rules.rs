@@ -1,4 +1,4 @@
-//! What rules of redirection cost a redirect: the same scans with and without them, by turns.
+//! What rules of redirection cost a redirect: the same scans with and without them, alternated.
 
 use std::{
     env, fs,
@@ -168,7 +168,7 @@ fn compare(args: &RulesArgs, folder: &Path) -> Result<bool> {
     let method = if args.get { "GET" } else { "HEAD" };
     writeln!(
         stdout(),
-        "{method}, {} links, {} rounds of {} s by turns; median (least–most) of CPU µs/request\n\
+        "{method}, {} links, {} rounds of {} s alternated; median (least–most) of CPU µs/request\n\
          without rules: {without}\nwith 20 rules, the last one fires: {with}\nratio of the medians: {:.3}",
         args.links,
         args.rounds,

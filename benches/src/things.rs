@@ -221,7 +221,7 @@ impl Run<'_> {
         Ok((rounds * BATCH * self.args.clients) as f64 / begun.elapsed().as_secs_f64())
     }
 
-    /// Ours and raw SQL by turns; medians.
+    /// Ours and raw SQL alternated; medians.
     fn writes(&self) -> Result<()> {
         let folder = std::env::temp_dir();
         let columns = "property bigint, timestamp bigint, created_at bigint, value text";

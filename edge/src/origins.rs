@@ -260,6 +260,6 @@ mod tests {
                 first.authority.to_string()
             })
             .collect();
-        assert_eq!(firsts.len(), 3, "what was silent long ago is asked in its turn");
+        assert_eq!(firsts.len(), 3, "one that was silent long ago is asked again");
     }
 }

@@ -60,9 +60,9 @@ struct Seen {
 
 /// Scans until it is told to stop; an answer is never older than what was known when it was asked for.
 async fn read(product: Arc<Product>, short_id: String, seen: Arc<Seen>) -> Result<()> {
-    let mut pace = tokio::time::interval(PACE);
+    let mut ticks = tokio::time::interval(PACE);
     while !seen.stop.load(SeqCst) {
-        pace.tick().await;
+        ticks.tick().await;
         let floor = seen.acked.load(SeqCst).max(seen.newest.load(SeqCst));
         let (status, location) = product.scan(&short_id).await?;
         ensure!(status == StatusCode::TEMPORARY_REDIRECT, "{status}");

@@ -75,7 +75,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Everybody by turns in every case.
+    /// Every server in every case, alternated.
     fn compare(&mut self) -> Result<()> {
         let mut peers = Vec::new();
         let waymark = self.args.has(Who::Waymark).then(|| self.one_process()).transpose()?;
@@ -190,12 +190,12 @@ impl<'a> Bench<'a> {
             for number in 0..self.args.rounds {
                 say(&format!("{}, round {} of {}", case.name(), number + 1, self.args.rounds));
                 let fits = |at: &usize| case.fits(&peers[*at]);
-                let mut turns: Vec<usize> = (0..peers.len()).filter(fits).collect();
+                let mut order: Vec<usize> = (0..peers.len()).filter(fits).collect();
                 // Each follows the others as often as it goes before them.
                 if number % 2 == 1 {
-                    turns.reverse();
+                    order.reverse();
                 }
-                for at in turns {
+                for at in order {
                     redirects[at] += self.turn(case, number, &peers[at])?;
                 }
             }

@@ -81,7 +81,7 @@ impl Report {
     fn write_samples(&self, out: &mut String) -> Result {
         writeln!(
             out,
-            "\n{} links, {} connections, {} rounds of {} s by turns; median (least–most).\n",
+            "\n{} links, {} connections, {} rounds of {} s alternated; median (least–most).\n",
             self.links, self.connections, self.rounds, self.seconds
         )?;
         writeln!(out, "| case | server | {HEADINGS}")?;
@@ -133,7 +133,7 @@ impl Report {
         }
         writeln!(
             out,
-            "\nFull replicas by size, by turns:\n\n| links | bytes/link, table | bytes/link, process |\n|---|---|---|"
+            "\nFull replicas by size, alternated:\n\n| links | bytes/link, table | bytes/link, process |\n|---|---|---|"
         )?;
         for size in &self.sizes {
             writeln!(out, "| {} | {:.1} | {:.1} |", size.links, size.table_bytes, size.rss_bytes)?;

@@ -64,7 +64,7 @@ pub struct Args {
     /// Sizes of full replicas that are compared with each other; one that does not fit here is left out
     #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [10_000, 1_000_000, 10_000_000])]
     sizes: Vec<usize>,
-    /// Rounds of each case, by turns between all servers
+    /// Rounds of each case, alternated between all servers
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Measured seconds of one case in one round

@@ -1,4 +1,4 @@
-//! The measured rounds: each case by turns against every server, at full speed.
+//! The measured rounds: each case alternated against every server, at full speed.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

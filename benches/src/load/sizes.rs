@@ -1,4 +1,4 @@
-//! Full replicas of several sizes, by turns: what a redirect costs must not depend on how many links there are.
+//! Full replicas of several sizes, alternated: what a redirect costs must not depend on how many links there are.
 
 use std::{process::Command, time::Duration};
 
@@ -62,11 +62,11 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     for case in CASES {
         for number in 0..bench.args.rounds {
             say(&format!("{}, all sizes, round {} of {}", case.name(), number + 1, bench.args.rounds));
-            let mut turns: Vec<&Sized> = all.iter().collect();
+            let mut order: Vec<&Sized> = all.iter().collect();
             if number % 2 == 1 {
-                turns.reverse();
+                order.reverse();
             }
-            for sized in turns {
+            for sized in order {
                 turn(bench, case, number, sized)?;
             }
         }

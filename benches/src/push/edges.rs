@@ -41,7 +41,7 @@ struct Edge {
     io: mio::net::TcpStream,
     decoder: Decoder<ToEdge>,
     applied: u64,
-    pace: AckLimiter,
+    limiter: AckLimiter,
     owes: bool,
     /// A heartbeat asks for an answer, at once.
     is_asked: bool,
@@ -132,7 +132,14 @@ impl Edge {
         };
         io.set_nonblocking(true)?;
         let io = mio::net::TcpStream::from_std(io);
-        Ok(Self { io, decoder, applied, pace: AckLimiter::new(Instant::now()), owes: false, is_asked: true })
+        Ok(Self {
+            io,
+            decoder,
+            applied,
+            limiter: AckLimiter::new(Instant::now()),
+            owes: false,
+            is_asked: true,
+        })
     }
 
     /// Takes what is there.
@@ -171,13 +178,13 @@ impl Edge {
 
     /// Acknowledges, unless it did so a moment ago and nobody asks; gives whether it still owes.
     fn ack(&mut self) -> Result<bool> {
-        let is_due = self.owes && self.pace.next() <= Instant::now();
+        let is_due = self.owes && self.limiter.next() <= Instant::now();
         if is_due || self.is_asked {
             let ack = ToControl::Ack { applied: self.applied, rejected: Vec::new() };
             // Some bytes, which an empty socket always takes.
             self.io.write_all(&frame::encode(&ack)?)?;
             if is_due {
-                self.pace.sent(Instant::now());
+                self.limiter.sent(Instant::now());
             }
             (self.owes, self.is_asked) = (false, false);
         }

@@ -21,14 +21,14 @@ use crate::{
     http::Client,
 };
 
-/// Redirections that single changes go by turns to.
+/// Redirections that single changes go to, one after another.
 const LINKS: usize = 100;
 
 /// Redirections of one request of the import.
 const CHUNK: usize = 1_000;
 
 /// Pauses between the answer to a change and the next one. Without any, edges owe more acknowledgements than the 200
-/// a second that they may send, and the times are those of their pace.
+/// a second that they may send, and the times are those at their rate.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::ZERO];
 
 /// Pause between two urgent changes during the import.

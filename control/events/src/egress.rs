@@ -52,12 +52,12 @@ impl Default for SystemLookup {
 
 impl Lookup for SystemLookup {
     fn lookup(&self, host: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
-        let turns = self.0.clone();
+        let permits = self.0.clone();
         Box::pin(async move {
-            let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
+            let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
             // The caller may have given up; the thread continues and keeps its permit.
             let find = move || {
-                let _turn = turn;
+                let _permit = permit;
                 (host.as_str(), 0).to_socket_addrs().map(Iterator::collect)
             };
             tokio::task::spawn_blocking(find).await.map_err(io::Error::other)?

@@ -135,8 +135,8 @@ impl Link {
 pub(super) async fn until_answers(url: &RedisUrl, ca: Option<&[u8]>) {
     loop {
         tokio::time::sleep(RETRY_BACKOFF.0).await;
-        let knock = async { Link::connect(url, ca).await?.eviction_policy().await };
-        if let Ok(Ok(_)) = tokio::time::timeout(RETRY_BACKOFF.1, knock).await {
+        let probe = async { Link::connect(url, ca).await?.eviction_policy().await };
+        if let Ok(Ok(_)) = tokio::time::timeout(RETRY_BACKOFF.1, probe).await {
             return;
         }
     }

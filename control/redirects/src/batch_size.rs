@@ -60,20 +60,20 @@ mod tests {
 
     #[test]
     fn the_batch_size_follows_the_measured_cost() {
-        let pace = AdaptiveBatchSize::default();
-        assert_eq!(pace.step(), 100);
+        let size = AdaptiveBatchSize::default();
+        assert_eq!(size.step(), 100);
         for (each, expected, why) in [
             (Duration::from_micros(40), 500, "a fast machine"),
             (Duration::from_millis(5), FEWEST as usize, "a slow one still gets on"),
             (Duration::from_nanos(10), MOST as usize, "and there is no more to write"),
         ] {
             for _ in 0..40 {
-                pace.took(10, each * 10);
+                size.took(10, each * 10);
             }
-            assert_eq!(pace.step(), expected, "{why}");
+            assert_eq!(size.step(), expected, "{why}");
         }
-        pace.took(0, Duration::from_secs(1));
-        assert_eq!(pace.step(), MOST as usize, "a step without items says nothing");
+        size.took(0, Duration::from_secs(1));
+        assert_eq!(size.step(), MOST as usize, "a step without items says nothing");
         let before = AdaptiveBatchSize::default();
         before.took(100, Duration::from_millis(220));
         assert!((8..=20).contains(&before.step()), "one stall: {}", before.step());

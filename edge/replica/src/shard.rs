@@ -122,7 +122,7 @@ impl Shard {
         }
         let slot = tag(hash) | self.append(record);
         if let Some(at) = old {
-            self.bury(form, self.slots[at]);
+            self.count_dead(form, self.slots[at]);
             self.slots[at] = slot;
         } else {
             if (self.live + 1) * 100 > self.slots.len() * FULL {
@@ -138,7 +138,7 @@ impl Shard {
     /// Takes the record out for which `is_it` holds; whether there was one.
     pub(super) fn remove(&mut self, form: &impl Form, hash: u64, is_it: impl Fn(&[u8]) -> bool) -> bool {
         let Some(mut hole) = self.position(hash, is_it) else { return false };
-        self.bury(form, self.slots[hole]);
+        self.count_dead(form, self.slots[hole]);
         let count = self.slots.len();
         let mut at = hole;
         loop {
@@ -213,7 +213,7 @@ impl Shard {
         (begin / UNIT) as u32 + 1
     }
 
-    fn bury(&mut self, form: &impl Form, slot: u32) {
+    fn count_dead(&mut self, form: &impl Form, slot: u32) {
         self.dead += padded(form.length(&self.arena[place(slot)..]));
     }
 

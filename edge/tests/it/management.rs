@@ -197,7 +197,7 @@ async fn streams_reset_at_once_cause_no_request_to_control() {
     way.read_exact(&mut head).await.unwrap();
     assert_eq!(head, *b"POST /redirections H");
     let another = tokio::time::timeout(Duration::from_millis(200), api.accept()).await;
-    assert!(another.is_err(), "a request that was taken back was on its way");
+    assert!(another.is_err(), "a request whose stream was reset was sent on");
     drop((way, client));
     edge.stop().await;
 }

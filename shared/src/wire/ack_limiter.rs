@@ -43,11 +43,11 @@ mod tests {
     use super::*;
 
     /// How many go within `time` if one could go at each `step`.
-    fn sent(pace: &mut AckLimiter, from: Instant, time: Duration, step: Duration) -> u32 {
+    fn sent(limiter: &mut AckLimiter, from: Instant, time: Duration, step: Duration) -> u32 {
         let (mut now, mut count) = (from, 0);
         while now < from + time {
-            if pace.next() <= now {
-                pace.sent(now);
+            if limiter.next() <= now {
+                limiter.sent(now);
                 count += 1;
             }
             now += step;
@@ -58,17 +58,17 @@ mod tests {
     #[test]
     fn bursts_are_acknowledged_at_once_and_streams_every_5_ms() {
         let start = Instant::now() + Duration::from_secs(1);
-        let mut pace = AckLimiter::new(start);
+        let mut limiter = AckLimiter::new(start);
         let (second, step) = (Duration::from_secs(1), Duration::from_micros(100));
-        let first = sent(&mut pace, start, second, step);
+        let first = sent(&mut limiter, start, second, step);
         assert!((200..=200 + BURST).contains(&first), "{first}");
         // No burst is left over from before.
-        assert_eq!(sent(&mut pace, start + second, second, step), 200);
+        assert_eq!(sent(&mut limiter, start + second, second, step), 200);
         // Silence restores the burst, and a longer silence restores no more than that.
         let later = start + second * 100;
-        assert_eq!(sent(&mut pace, later, Duration::from_millis(1), step), BURST);
+        assert_eq!(sent(&mut limiter, later, Duration::from_millis(1), step), BURST);
         // Changes each six milliseconds are never waited for.
-        let mut pace = AckLimiter::new(start);
-        assert_eq!(sent(&mut pace, start, second * 3, Duration::from_millis(6)), 500);
+        let mut limiter = AckLimiter::new(start);
+        assert_eq!(sent(&mut limiter, start, second * 3, Duration::from_millis(6)), 500);
     }
 }

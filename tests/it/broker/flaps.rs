@@ -206,12 +206,12 @@ async fn end_as_they_are(product: Arc<Product>, cut: Cut) -> Result<()> {
     let cut = Arc::new(cut);
     let count =
         std::env::var("WAYMARK_TEST_FLAPS").ok().map(|text| text.parse()).transpose()?.unwrap_or(THNGS);
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
     for number in 0..count {
-        let (product, cut, turns) = (product.clone(), cut.clone(), turns.clone());
+        let (product, cut, permits) = (product.clone(), cut.clone(), permits.clone());
         tasks.spawn(async move {
-            let turn = turns.acquire().await?;
+            let permit = permits.acquire().await?;
             let thng = make(&product).await?;
             // Each in an order of its own.
             for step in 0..3 {
@@ -231,7 +231,7 @@ async fn end_as_they_are(product: Arc<Product>, cut: Cut) -> Result<()> {
                 }
                 None => None,
             };
-            drop(turn);
+            drop(permit);
             Ok::<_, anyhow::Error>((thng, end, client))
         });
     }

@@ -326,7 +326,7 @@ pub(super) async fn failed_effects_are_recorded(engine: Engine) -> Result<()> {
     execute(&api, "UPDATE reaction_turns SET resume_at = 9999999999999").await?;
     api.create("/actions/scans", json!({"thng": item})).await?;
     let waiting = || async { count(&api, "SELECT COUNT(*) FROM reaction_tasks").await };
-    until("they are shared out", |found| *found == 6, waiting).await?;
+    until("they are queued", |found| *found == 6, waiting).await?;
     execute(&api, "UPDATE reaction_tasks SET deed = '{}' WHERE seq = (SELECT MIN(seq) FROM reaction_tasks)")
         .await?;
     let begun = Instant::now();

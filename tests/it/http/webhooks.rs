@@ -273,7 +273,7 @@ pub(super) async fn a_paused_webhook_keeps_its_queue(engine: Engine) -> Result<(
     let other = Receiver::new(|_| Reply::Take).await?;
     webhook(&api, &other, json!({"types": ["action.checkins"]})).await?;
     let lost = api.create("/actions/checkins", json!({})).await?;
-    // Where another has it, it was shared out.
+    // Where another has it, it was queued.
     other.wait(1).await?;
     ensure!(put("active").await?.status == 200);
     api.create("/actions/scans", json!({})).await?;
@@ -390,7 +390,7 @@ pub(super) async fn deliveries_of_an_account_are_bounded(engine: Engine) -> Resu
     let action = api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?;
     ensure!(action.status == 201, "{action:?}");
     good.wait(1).await?;
-    // After 15 s the first are given up, and others have their turn.
+    // After 15 s the first are given up, and others are sent.
     let is_late = begun.elapsed() > Duration::from_secs(10);
     ensure!(is_late || hanging.asked() == 32, "{} are asked at once", hanging.asked());
     Ok(())

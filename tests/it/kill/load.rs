@@ -114,9 +114,9 @@ async fn scan(
     next: Arc<AtomicU64>,
 ) -> Result<HashMap<u64, Instant>> {
     let mut answered = HashMap::new();
-    let mut pace = tokio::time::interval(PACE);
+    let mut ticks = tokio::time::interval(PACE);
     loop {
-        pace.tick().await;
+        ticks.tick().await;
         let number = next.fetch_add(1, SeqCst);
         let url = &urls[usize::try_from(number)? % urls.len()];
         let request = http.get(format!("{url}?n={number}")).header(header::USER_AGENT, PHONE);

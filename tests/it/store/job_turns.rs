@@ -1,4 +1,4 @@
-//! Fair scheduling of jobs: accounts take turns, however many jobs one has.
+//! Fair scheduling of jobs: accounts are served in rotation, however many jobs one has.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ async fn job(db: &TestDb, account: AccountId) -> Result<JobId> {
 }
 
 async fn claim(db: &TestDb) -> Result<Option<Claimed>> {
-    // Turns are told apart by the database's clock, in milliseconds.
+    // Leases are ordered by the database's clock, in milliseconds.
     tokio::time::sleep(Duration::from_millis(3)).await;
     let mut tx = db.db.begin().await?;
     let claimed = job_leases::claim(&mut tx, Phase::Load).await?;
@@ -79,8 +79,8 @@ async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> 
     ensure!(order == [a, of_few, b, of_few, c, of_few, a, of_few], "{order:?}");
     let standing = job_leases::standing(&mut db.db.read().await?).await?;
     ensure!(standing.open == [(JobStatus::Enqueued, 4)], "{standing:?}");
-    ensure!(standing.waiting_seconds < 60.0, "each had its turn: {standing:?}");
-    // One that nobody has had a turn for waits since it was made, in 1970.
+    ensure!(standing.waiting_seconds < 60.0, "each was served: {standing:?}");
+    // One that nobody was served from waits since it was made, in 1970.
     job(&db, few).await?;
     let standing = job_leases::standing(&mut db.db.read().await?).await?;
     ensure!(standing.waiting_seconds > 1e9, "{standing:?}");

@@ -53,7 +53,7 @@ assumptions! {
     vpn 0.08 0.16 "people with a VPN on their phone: a quarter ever used one by surveys (GWI), a third of these daily"
     vpn_on 0.50 0.50 "of their scans, with it on"
     vpn_abroad 0.50 0.60 "of VPN users, with an exit in another country: the others take the nearest"
-    vpn_many 0.30 0.30 "of these, with three exits by turns"
+    vpn_many 0.30 0.30 "of these, with three exits in rotation"
     roaming 0.80 0.80 "of carriers' scans abroad, seen at home: roaming data is routed through the home network"
     wifi_away 0.25 0.35 "scans over Wi-Fi in the own town that are not at home: at work, with friends, in a café"
     daily_lines 0.20 0.30 "home lines with a new address each day: 20 providers, large ones in Germany and elsewhere, reassign by a multiple of 24 hours (Reasons Dynamic Addresses Change, IMC 2016)"

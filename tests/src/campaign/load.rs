@@ -169,7 +169,7 @@ pub struct Writer {
     pub shared: Arc<Shared>,
     /// A client of its own.
     pub http: reqwest::Client,
-    /// Bases of the APIs, which it uses by turns.
+    /// Bases of the APIs, which it uses in rotation.
     pub apis: Vec<String>,
     /// The operator's key.
     pub key: String,

@@ -15,7 +15,7 @@ pub trait Link: Send {
     fn write(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Sends a keep-alive, where silence would end the underlying connection.
-    fn knock(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+    fn keep_alive(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Ends it in good order.
     fn close(&mut self) -> impl Future<Output = ()> + Send;
@@ -35,7 +35,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Link for S {
         self.flush().await
     }
 
-    async fn knock(&mut self) -> io::Result<()> {
+    async fn keep_alive(&mut self) -> io::Result<()> {
         Ok(())
     }
 
@@ -76,7 +76,7 @@ impl Link for FromWebSocket {
         self.0.send(Message::Binary(bytes)).await.map_err(io::Error::other)
     }
 
-    async fn knock(&mut self) -> io::Result<()> {
+    async fn keep_alive(&mut self) -> io::Result<()> {
         self.0.send(Message::Ping(Bytes::new())).await.map_err(io::Error::other)
     }
 

@@ -318,7 +318,8 @@ impl<L: Link> Session<L> {
             Err(end) => return end,
         }
         let mut heard_at = Instant::now();
-        let mut knock = tokio::time::interval_at(Instant::now() + KEEP_ALIVE_INTERVAL, KEEP_ALIVE_INTERVAL);
+        let mut keep_alive =
+            tokio::time::interval_at(Instant::now() + KEEP_ALIVE_INTERVAL, KEEP_ALIVE_INTERVAL);
         loop {
             loop {
                 match packets::take(&mut self.buffer, MAX_PACKET, self.version) {
@@ -350,7 +351,7 @@ impl<L: Link> Session<L> {
                 () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
                 // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients do not support WebSocket
                 // pings.
-                _ = knock.tick(), if !self.pings => if self.write_with(|link| link.knock()).await.is_err() {
+                _ = keep_alive.tick(), if !self.pings => if self.write_with(|link| link.keep_alive()).await.is_err() {
                     return End::Gone;
                 },
             }

@@ -286,7 +286,7 @@ async fn register(state: &EventState) -> Result<String, ServiceError> {
 /// Closes connections of replicas that are gone.
 async fn reap(state: &EventState, own: &str) -> Result<(), ServiceError> {
     let mut tx = state.db.begin().await?;
-    store::bury(&mut tx, own).await?;
+    store::expire_replicas(&mut tx, own).await?;
     store::forget(&mut tx).await?;
     tx.commit().await?;
     loop {

@@ -290,7 +290,7 @@ mod tests {
         assert!((&mut second).now_or_never().is_none());
         assert!(
             streams.read_permit(other).now_or_never().flatten().is_some(),
-            "another account has its turn"
+            "another account gets a permit"
         );
         drop(permit);
         assert!(second.await.is_some());

@@ -40,7 +40,7 @@ pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
 /// Shares out once; returns whether there may be more.
 ///
 /// # Errors
-/// The database failed; nothing was shared out.
+/// The database failed; nothing was queued.
 pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
     let mut tx = state.db.begin().await?;
     let Some(after) = event_log::hold_place(&mut tx, PLACE).await? else { return Ok(false) };

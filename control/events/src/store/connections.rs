@@ -28,9 +28,9 @@ const PG_REGISTER: &str = register!(pg_now!());
 const SQLITE_REGISTER: &str = register!(sqlite_now!());
 const PG_RENEW: &str = renew!(pg_now!());
 const SQLITE_RENEW: &str = renew!(sqlite_now!());
-const PG_BURY: &str =
+const PG_EXPIRE: &str =
     concat!("UPDATE replicas SET gone = TRUE WHERE id <> $1 AND NOT gone AND lease_until <= ", pg_now!());
-const SQLITE_BURY_OTHERS: &str = "UPDATE replicas SET gone = TRUE WHERE id <> $1";
+const SQLITE_EXPIRE_OTHERS: &str = "UPDATE replicas SET gone = TRUE WHERE id <> $1";
 const LEAVE: &str = "UPDATE replicas SET gone = TRUE WHERE id = $1";
 const PG_HOLD: &str = "SELECT id FROM replicas WHERE id = $1 AND NOT gone FOR KEY SHARE";
 const HOLD: &str = "SELECT id FROM replicas WHERE id = $1 AND NOT gone";
@@ -89,8 +89,8 @@ pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, 
 }
 
 /// Gives up the replicas whose lease ran out. SQLite serves one process, so every other one is dead there.
-pub async fn bury(tx: &mut Tx, own: &str) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_BURY, SQLITE_BURY_OTHERS);
+pub async fn expire_replicas(tx: &mut Tx, own: &str) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_EXPIRE, SQLITE_EXPIRE_OTHERS);
     on_db!(&mut **tx, |c| sqlx::query(sql).bind(own).execute(c).await.map(|_| ()))?;
     Ok(())
 }

@@ -135,7 +135,7 @@ pub async fn clear(tx: &mut Tx, queue: &Follows, seq: i64, limit: u32) -> Result
         .map(|done| done.rows_affected()))?)
 }
 
-/// A follower as the log is shared out to it.
+/// A follower as the log is queued to it.
 #[derive(Debug, Clone)]
 pub struct Following<F: Follower> {
     /// Its number.

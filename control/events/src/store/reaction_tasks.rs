@@ -1,6 +1,6 @@
 //! The task queue of reactions, fair between accounts.
 //!
-//! Accounts take turns, so one with much to do waits for each of the others. A worker holds the account's row until its
+//! Accounts are served in rotation, so one with much to do waits for each of the others. A worker holds the account's row until its
 //! transaction ends, so tasks of an account run in order and never twice.
 
 use std::time::Duration;
@@ -178,7 +178,7 @@ pub struct Task {
     pub cause: Cause,
     /// The resolved effect; `None` when it is of a newer release.
     pub deed: Option<ResolvedEffect>,
-    /// When its event was shared out.
+    /// When its event was queued.
     pub created_at: UnixMillis,
     /// How often it could not be tried to the end.
     pub attempts: i64,

@@ -176,7 +176,7 @@ pub struct Due {
     pub kind: String,
     /// The body.
     pub body: String,
-    /// When its event was shared out.
+    /// When its event was queued.
     pub created_at: UnixMillis,
     /// How often it was tried.
     pub attempts: i64,
@@ -353,7 +353,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// When its event was shared out.
+    /// When its event was queued.
     #[must_use]
     pub const fn created_at(&self) -> i64 {
         self.created_at

@@ -36,7 +36,7 @@ pub struct RestoreArgs {
     /// A file that `waymark backup` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Set a database that is there aside, under a name that says when
+    /// Rename a database that is there; the new name says when
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     data_dir.hold_database(database)?;
     let is_there = fs::metadata(database).is_ok_and(|found| found.len() > 0);
     if is_there && !args.replace {
-        let reason = format!("{} holds a database: say --replace to set it aside", database.display());
+        let reason = format!("{} holds a database: say --replace to rename it", database.display());
         return Err(ConfigError::new("WAYMARK_DATA_DIR", reason).into());
     }
     let fresh = with_suffix(database, ".restored");

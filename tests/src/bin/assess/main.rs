@@ -204,7 +204,7 @@ impl Bench {
         let few = self.scanned(10).await?;
         let much = self.scanned(many).await?;
         let (mut of_few, mut of_much) = (Vec::new(), Vec::new());
-        // By turns, so that a slow moment of the machine is both of theirs.
+        // Alternated, so that a slow moment of the machine affects both.
         for _ in 0..rounds {
             of_few.push(self.assess(few).await?);
             of_much.push(self.assess(much).await?);

@@ -1,5 +1,5 @@
 //! What the log of events adds to `POST /actions`: the real product, asked by clients that keep their connections, in
-//! rounds with the log and without it by turns.
+//! rounds with the log and without it alternated.
 //!
 //! Without it, a trigger of this database alone takes each row away before it is written. What is left of the log in
 //! those rounds is counted on the wrong side: the parameters of the row, the call of the trigger, and the looks of the

@@ -254,8 +254,8 @@ pub async fn delete(
                 let first = log::take_revs(tx, found.len() as u64).await?;
                 let keys: Vec<RedirectKey> =
                     found.iter().map(|item| key_of(&domain, &item.redirect.short_id)).collect();
-                let buried: Vec<(&str, Rev)> = keys.iter().map(|key| &*key.folded).zip(first..).collect();
-                if table::delete(tx, domain.host.as_str(), &buried, at).await? != found.len() as u64 {
+                let tombstones: Vec<(&str, Rev)> = keys.iter().map(|key| &*key.folded).zip(first..).collect();
+                if table::delete(tx, domain.host.as_str(), &tombstones, at).await? != found.len() as u64 {
                     return Err(gone());
                 }
                 let changes: Vec<Event> = (first..)
