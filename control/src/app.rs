@@ -97,10 +97,10 @@ impl Dependents for LaterSubjects {
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
         Box::pin(async move {
-            let is_judged_anew = thng.is_marked && standing::marked(tx, account, thng.id, now).await?;
-            let is_told = thng.is_renamed || is_judged_anew;
-            Ok((is_told || thng.is_moved)
-                && follow_thng(tx, account, thng.id, thng.product, is_told, now).await?)
+            let has_new_verdict = thng.is_marked && standing::marked(tx, account, thng.id, now).await?;
+            let is_visible = thng.is_renamed || has_new_verdict;
+            Ok((is_visible || thng.is_moved)
+                && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?)
         })
     }
 

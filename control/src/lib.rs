@@ -10,7 +10,6 @@ pub mod geo;
 pub mod http;
 pub mod metrics {
     //! Counters, shown by `http::admin`.
-    pub use ::jobs::metrics::JobMetrics;
     pub use ::kernel::metrics::*;
 }
 pub mod publish;

@@ -60,7 +60,7 @@ impl From<Found> for About {
 
 /// The content of one event for one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct Content {
     /// The key, type or id that it is about: the last level of its topic.
     pub last: Arc<str>,
     /// JSON.
@@ -75,7 +75,7 @@ pub struct Delivery {
     /// The number that the connection gave its subscription.
     pub subscription: u64,
     /// Its content.
-    pub heard: Arc<Heard>,
+    pub content: Arc<Content>,
 }
 
 /// The receiving end of a connection.
@@ -185,26 +185,26 @@ impl Channels {
         open.map(|entry| entry.ear.sender.capacity()).min().unwrap_or(usize::MAX)
     }
 
-    /// Delivers a message to all subscribers of a channel. Returns how many received it and how many could not take
+    /// Delivers content to all subscribers of a channel. Returns how many received it and how many could not take
     /// it.
-    pub fn tell(
+    pub fn deliver(
         &self,
         account: AccountId,
         channel: Channel,
         whose: Option<(&str, Option<&Scopes>)>,
-        heard: impl FnOnce() -> Heard,
+        content: impl FnOnce() -> Content,
     ) -> (u64, u64) {
         let table = self.lock();
         let Some(entries) = table.get(&(account, channel)) else { return (0, 0) };
-        let heard = Arc::new(heard());
-        let (mut told, mut lost) = (0, 0);
+        let content = Arc::new(content());
+        let (mut delivered, mut lost) = (0, 0);
         for entry in entries {
             if whose.is_some_and(|(thng, scopes)| !entry.limit.admits(thng, scopes)) {
                 continue;
             }
-            let delivery = Delivery { subscription: entry.subscription, heard: heard.clone() };
+            let delivery = Delivery { subscription: entry.subscription, content: content.clone() };
             match entry.ear.sender.try_send(delivery) {
-                Ok(()) => told += 1,
+                Ok(()) => delivered += 1,
                 Err(mpsc::error::TrySendError::Closed(_)) => {}
                 Err(mpsc::error::TrySendError::Full(_)) => {
                     lost += 1;
@@ -212,7 +212,7 @@ impl Channels {
                 }
             }
         }
-        (told, lost)
+        (delivered, lost)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
@@ -224,8 +224,8 @@ impl Channels {
 mod tests {
     use super::*;
 
-    fn heard() -> Heard {
-        Heard { last: "a".into(), payload: Bytes::from_static(b"[]"), origin: None }
+    fn content() -> Content {
+        Content { last: "a".into(), payload: Bytes::from_static(b"[]"), origin: None }
     }
 
     #[test]
@@ -235,14 +235,14 @@ mod tests {
         let (ear, mut heard_by) = Subscriber::new(2);
         let actions = || Channel::Actions(About::Anything, Some("scans".to_owned()));
         let kept = channels.subscribe(one, actions(), Limit::Account, 7, ear.clone());
-        assert_eq!(channels.tell(other, actions(), Some(("", None)), heard), (0, 0));
+        assert_eq!(channels.deliver(other, actions(), Some(("", None)), content), (0, 0));
         let all = Channel::Actions(About::Anything, None);
-        assert_eq!(channels.tell(one, all, Some(("", None)), heard), (0, 0));
-        assert_eq!(channels.tell(one, actions(), Some(("", None)), heard), (1, 0));
+        assert_eq!(channels.deliver(one, all, Some(("", None)), content), (0, 0));
+        assert_eq!(channels.deliver(one, actions(), Some(("", None)), content), (1, 0));
         assert_eq!(heard_by.try_recv().unwrap().subscription, 7);
         drop(kept);
         assert!(channels.is_empty());
-        assert_eq!(channels.tell(one, actions(), None, heard), (0, 0));
+        assert_eq!(channels.deliver(one, actions(), None, content), (0, 0));
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
             channels.subscribe(account, channel(), Limit::Account, 1, slow.clone()),
             channels.subscribe(account, channel(), Limit::Account, 2, quick.clone()),
         ];
-        assert_eq!(channels.tell(account, channel(), None, heard), (2, 0));
-        assert_eq!(channels.tell(account, channel(), None, heard), (1, 1));
+        assert_eq!(channels.deliver(account, channel(), None, content), (2, 0));
+        assert_eq!(channels.deliver(account, channel(), None, content), (1, 1));
         assert!(slow.overflow.is_cancelled() && !quick.overflow.is_cancelled());
         assert!(heard_by.try_recv().is_ok() && heard_by.try_recv().is_ok());
     }
@@ -269,7 +269,7 @@ mod tests {
         let channel = || Channel::Actions(About::Anything, None);
         let (ear, _heard_by) = Subscriber::new(10);
         let _kept = channels.subscribe(account, channel(), Limit::Itself("ME".to_owned()), 1, ear);
-        assert_eq!(channels.tell(account, channel(), Some(("OTHER", None)), heard), (0, 0));
-        assert_eq!(channels.tell(account, channel(), Some(("ME", None)), heard), (1, 0));
+        assert_eq!(channels.deliver(account, channel(), Some(("OTHER", None)), content), (0, 0));
+        assert_eq!(channels.deliver(account, channel(), Some(("ME", None)), content), (1, 0));
     }
 }

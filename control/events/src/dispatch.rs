@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use shared::id::{AccountId, ActionId};
 
-use crate::channels::{About, Channel, Channels, Heard};
+use crate::channels::{About, Channel, Channels, Content};
 use crate::{
     domain::{
         action::Action,
@@ -51,25 +51,28 @@ impl Dispatcher<'_> {
         self.channels.has_account(recorded.account)
     }
 
-    pub(super) fn tell_properties(&self, recorded: &Recorded) {
+    pub(super) fn deliver_properties(&self, recorded: &Recorded) {
         let Event::Properties { owner, resource, points } = &recorded.event else { return };
         let origin: Option<Arc<str>> = recorded.origin.as_deref().map(Arc::from);
-        self.tell(recorded.account, Channel::Properties(*owner, resource.clone()), None, || Heard {
+        self.deliver(recorded.account, Channel::Properties(*owner, resource.clone()), None, || Content {
             last: "properties".into(),
             payload: array(points.iter()),
             origin: origin.clone(),
         });
         for (key, points) in by_key(points) {
-            let heard =
-                || Heard { last: key.into(), payload: array(points.iter().copied()), origin: origin.clone() };
+            let content = || Content {
+                last: key.into(),
+                payload: array(points.iter().copied()),
+                origin: origin.clone(),
+            };
             let one = Channel::Property(*owner, resource.clone(), key.to_owned());
-            self.tell(recorded.account, one, None, heard);
-            self.tell(recorded.account, Channel::EachProperty(*owner, resource.clone()), None, heard);
+            self.deliver(recorded.account, one, None, content);
+            self.deliver(recorded.account, Channel::EachProperty(*owner, resource.clone()), None, content);
         }
     }
 
     /// Delivers a single action, unless it was deleted meanwhile.
-    pub(super) async fn tell_action(
+    pub(super) async fn deliver_action(
         &self,
         conn: &mut Conn,
         recorded: &Recorded,
@@ -85,7 +88,7 @@ impl Dispatcher<'_> {
     }
 
     /// Delivers the actions that a job created in one step, as fast as subscribers take them.
-    pub(super) async fn tell_actions(&self, db: &Db, recorded: &Recorded) -> Result<(), StoreError> {
+    pub(super) async fn deliver_actions(&self, db: &Db, recorded: &Recorded) -> Result<(), StoreError> {
         let Event::Actions { ids, .. } = &recorded.event else { return Ok(()) };
         for ids in ids.chunks(SLICE) {
             if !self.has_any(recorded) {
@@ -109,7 +112,7 @@ impl Dispatcher<'_> {
     }
 
     /// Delivers the redirections that one request changed, as fast as subscribers take them.
-    pub(super) async fn tell_redirections(&self, recorded: &Recorded) {
+    pub(super) async fn deliver_redirections(&self, recorded: &Recorded) {
         let Event::Redirections { change, items } = &recorded.event else { return };
         for items in items.chunks(SLICE) {
             let channels = |item: &RedirectionEvent| {
@@ -121,28 +124,30 @@ impl Dispatcher<'_> {
             }
             self.wait_for_room(recorded, all.iter()).await;
             for item in items {
-                let mut told = redirection_message(item);
-                told.insert("change".to_owned(), json!(change.as_str()));
-                told.insert("timestamp".to_owned(), json!(recorded.at.0));
-                let heard = Heard {
+                let mut members = redirection_message(item);
+                members.insert("change".to_owned(), json!(change.as_str()));
+                members.insert("timestamp".to_owned(), json!(recorded.at.0));
+                let content = Content {
                     last: item.short_id.as_str().into(),
-                    payload: Bytes::from(Value::Object(told).to_string()),
+                    payload: Bytes::from(Value::Object(members).to_string()),
                     origin: recorded.origin.as_deref().map(Arc::from),
                 };
                 for channel in channels(item) {
-                    self.tell(recorded.account, channel, Some(("", Some(&item.scopes))), || heard.clone());
+                    self.deliver(recorded.account, channel, Some(("", Some(&item.scopes))), || {
+                        content.clone()
+                    });
                 }
             }
         }
     }
 
     /// Delivers the end of a job.
-    pub(super) fn tell_job(&self, recorded: &Recorded) {
+    pub(super) fn deliver_job(&self, recorded: &Recorded) {
         let Event::Job { id, status, project } = &recorded.event else { return };
         let projects = project.iter().cloned().collect();
         let scopes = Scopes { users: Vec::new(), projects };
         for channel in [Channel::Jobs(None), Channel::Jobs(Some(id.to_string()))] {
-            self.tell(recorded.account, channel, Some(("", Some(&scopes))), || Heard {
+            self.deliver(recorded.account, channel, Some(("", Some(&scopes))), || Content {
                 last: id.as_str().into(),
                 payload: Bytes::from(job_message(*id, status).to_string()),
                 origin: None,
@@ -169,26 +174,26 @@ impl Dispatcher<'_> {
         if !self.channels.has_any(recorded.account, &channels) {
             return;
         }
-        let heard = Heard {
+        let content = Content {
             last: event.kind.as_str().into(),
             payload: Bytes::from(action_message(action).to_string()),
             origin: recorded.origin.as_deref().map(Arc::from),
         };
         let whose = (event.thng.as_deref().unwrap_or_default(), event.scopes.as_ref());
         for channel in channels {
-            self.tell(recorded.account, channel, Some(whose), || heard.clone());
+            self.deliver(recorded.account, channel, Some(whose), || content.clone());
         }
     }
 
-    fn tell(
+    fn deliver(
         &self,
         account: AccountId,
         channel: Channel,
         whose: Option<(&str, Option<&Scopes>)>,
-        heard: impl FnOnce() -> Heard,
+        content: impl FnOnce() -> Content,
     ) {
-        let (told, lost) = self.channels.tell(account, channel, whose, heard);
-        self.metrics.told.inc_by(told);
+        let (delivered, lost) = self.channels.deliver(account, channel, whose, content);
+        self.metrics.delivered.inc_by(delivered);
         self.metrics.lost.inc_by(lost);
     }
 }

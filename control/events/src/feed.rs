@@ -142,7 +142,7 @@ impl Feed {
             let (bulk, waiting) = mpsc::channel(BULK_WAITING);
             tokio::join!(
                 self.read(bulk),
-                self.tell_bulk(waiting),
+                self.deliver_bulk(waiting),
                 self.announce(),
                 self.listen(),
                 self.settle(),
@@ -195,15 +195,15 @@ impl Feed {
             }
             let at = recorded.at;
             match &recorded.event {
-                Event::Properties { .. } => dispatcher.tell_properties(&recorded),
-                Event::Action(action) => dispatcher.tell_action(&mut conn, &recorded, action).await?,
+                Event::Properties { .. } => dispatcher.deliver_properties(&recorded),
+                Event::Action(action) => dispatcher.deliver_action(&mut conn, &recorded, action).await?,
                 // A subscriber that is slow to take thousands of them must not delay the others.
                 Event::Actions { .. } | Event::Redirections { .. } if dispatcher.has_any(&recorded) => {
                     // The other end lives as long as this one.
                     let _ = bulk.send(recorded).await;
                 }
                 Event::Actions { .. } | Event::Redirections { .. } => {}
-                Event::Job { .. } => dispatcher.tell_job(&recorded),
+                Event::Job { .. } => dispatcher.deliver_job(&recorded),
             }
             let delay = self.0.clock.now().0.saturating_sub(at.0).max(0);
             self.0.metrics.delay_seconds.observe(delay as f64 / 1_000.0);
@@ -216,11 +216,11 @@ impl Feed {
     }
 
     /// Delivers actions of jobs and changes of redirections, in chunks.
-    async fn tell_bulk(&self, mut waiting: mpsc::Receiver<Recorded>) {
+    async fn deliver_bulk(&self, mut waiting: mpsc::Receiver<Recorded>) {
         while let Some(recorded) = waiting.recv().await {
             let dispatcher = self.dispatcher();
-            dispatcher.tell_redirections(&recorded).await;
-            if let Err(error) = dispatcher.tell_actions(&self.0.db, &recorded).await {
+            dispatcher.deliver_redirections(&recorded).await;
+            if let Err(error) = dispatcher.deliver_actions(&self.0.db, &recorded).await {
                 self.0.metrics.read_failures.inc();
                 tracing::warn!(%error, "actions of a job were not delivered to subscribers");
             }

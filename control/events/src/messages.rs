@@ -125,12 +125,12 @@ pub async fn expand(
             (found, (end < ids.len()).then_some(end))
         }
         Event::Properties { owner, resource, points } => {
-            let told: Vec<Value> = points.iter().map(point_message).collect();
+            let properties: Vec<Value> = points.iter().map(point_message).collect();
             let name = match owner {
                 Owner::Thng => "thng",
                 Owner::Product => "product",
             };
-            let data = json!({name: resource, "properties": told});
+            let data = json!({name: resource, "properties": properties});
             let values: Map<String, Value> =
                 points.iter().map(|point| (point.key.to_string(), point.value.clone())).collect();
             let facts = json!({name: resource, "timestamp": recorded.at.0, "properties": values});
@@ -143,14 +143,14 @@ pub async fn expand(
         }
         Event::Redirections { change, items } => {
             let all = items.iter().enumerate().skip(from).take(SLICE);
-            let told = all.map(|(item, changed)| {
+            let messages = all.map(|(item, changed)| {
                 let data = Value::Object(redirection_message(changed));
                 let reach = Reach::Scoped { thng: String::new(), scopes: Some(changed.scopes.clone()) };
                 let kind = format!("redirection.{}", change.as_str());
                 message(one(item), numbered(item), kind, data, None, reach)
             });
             let end = from + SLICE;
-            (told.collect(), (end < items.len()).then_some(end))
+            (messages.collect(), (end < items.len()).then_some(end))
         }
         Event::Job { id, status, project } => {
             let data = job_message(*id, status);

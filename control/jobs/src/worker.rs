@@ -97,7 +97,7 @@ async fn lane(state: Arc<JobState>, phase: Phase, stop: CancellationToken) {
     let mut failures = 0_u64;
     while !stop.is_cancelled() {
         // Registered before the query, so that a job that arrives in between is noticed.
-        let told = state.wake.notified();
+        let woken = state.wake.notified();
         let wait = match run_once(&state, phase, &mut step_size, &stop).await {
             Ok(true) => {
                 failures = 0;
@@ -115,7 +115,7 @@ async fn lane(state: Arc<JobState>, phase: Phase, stop: CancellationToken) {
         };
         tokio::select! {
             () = stop.cancelled() => return,
-            () = told, if failures == 0 => {}
+            () = woken, if failures == 0 => {}
             () = tokio::time::sleep(wait) => {}
         }
     }

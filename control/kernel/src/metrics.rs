@@ -223,7 +223,7 @@ pub struct FeedMetrics {
     /// From the writing of an event to its subscribers.
     pub delay_seconds: Histogram,
     /// Messages that were handed to connections.
-    pub told: Counter,
+    pub delivered: Counter,
     /// Messages whose connection was too slow, and was ended.
     pub lost: Counter,
     /// Times the change log could not be read.
@@ -234,7 +234,7 @@ impl Default for FeedMetrics {
     fn default() -> Self {
         Self {
             delay_seconds: Histogram::new(PUSH_BOUNDS),
-            told: Counter::default(),
+            delivered: Counter::default(),
             lost: Counter::default(),
             read_failures: Counter::default(),
         }
@@ -247,7 +247,7 @@ impl FeedMetrics {
         let delay = self.delay_seconds.clone();
         registry.register("feed_delay_seconds", "From the writing of an event to its subscribers", delay);
         for (name, help, counter) in [
-            ("feed_messages", "Messages that were handed to connections", &self.told),
+            ("feed_messages", "Messages that were handed to connections", &self.delivered),
             ("feed_messages_lost", "Messages whose connection was too slow, and was ended", &self.lost),
             ("feed_read_failures", "Times the events could not be read", &self.read_failures),
         ] {

@@ -39,7 +39,7 @@ use crate::{
     store::{Db, log, secrets},
 };
 
-/// Everything an operation needs; one for each process, shared.
+/// What handlers need: the state of each subject; one for each process, shared.
 pub struct App {
     /// What every operation needs.
     pub core: Arc<Core>,

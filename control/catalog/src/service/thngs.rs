@@ -86,7 +86,7 @@ pub async fn create_in(
     }
     properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
     thng.properties = properties::shown(tx, actor, id.as_str()).await?;
-    if is_marked_anew(&Common::default(), &thng.details.common) {
+    if has_new_mark(&Common::default(), &thng.details.common) {
         let changed =
             ChangedThng { id, product: thng.product, is_renamed: false, is_moved: false, is_marked: true };
         // Nothing points at it yet.
@@ -184,7 +184,7 @@ impl Bulk<Core> for Thng {
         documents::update(tx, actor.account, &thng).await?;
         thng.properties = properties::shown(tx, actor, id.as_str()).await?;
         // Tags such as `display` decide what its scans say.
-        let is_marked = is_marked_anew(&common, &thng.details.common);
+        let is_marked = has_new_mark(&common, &thng.details.common);
         let changed = ChangedThng {
             id,
             product: thng.product,
@@ -217,7 +217,7 @@ impl Bulk<Core> for Thng {
 }
 
 /// Whether two states of a Thng differ in a tag that verdicts depend on.
-fn is_marked_anew(before: &Common, after: &Common) -> bool {
+fn has_new_mark(before: &Common, after: &Common) -> bool {
     let holds = |common: &Common, tag: &str| common.tags.iter().flatten().any(|one| one == tag);
     AUTHORITY_TAGS.iter().any(|tag| holds(before, tag) != holds(after, tag))
 }

@@ -80,7 +80,7 @@ const PG_WRITE: &str = concat!(
         SELECT l.seq, g.ts, $1, g.value FROM given g JOIN latest l ON l.resource_id = g.id AND l.key = g.key \
         ORDER BY l.seq, g.ts \
         ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value), \
-     told AS (INSERT INTO events (at, account_id, kind, origin, quiet, body) \
+     recorded AS (INSERT INTO events (at, account_id, kind, origin, quiet, body) \
         SELECT $1, account_id, 'properties', origin, 0, body FROM held WHERE body IS NOT NULL ORDER BY n) \
      SELECT n FROM held"
 );
@@ -191,11 +191,11 @@ async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> R
         .map(|write| Values { account: write.account, resource: write.resource, points: write.points })
         .collect();
     properties::write(tx, &values, now).await?;
-    let mut told: HashMap<Option<&str>, Vec<(AccountId, Event)>> = HashMap::new();
+    let mut recorded: HashMap<Option<&str>, Vec<(AccountId, Event)>> = HashMap::new();
     for write in held.into_iter().filter(|write| !write.points.is_empty()) {
-        told.entry(write.origin).or_default().push((write.account, event(write)));
+        recorded.entry(write.origin).or_default().push((write.account, event(write)));
     }
-    for (origin, happened) in told {
+    for (origin, happened) in recorded {
         let record = events::record(tx, now, &happened);
         match origin {
             Some(origin) => events::with_origin(origin.to_owned(), record).await?,

@@ -71,10 +71,10 @@ impl<L: Link> Session<L> {
         };
         match &written {
             Ok(unknown) if unknown.is_empty() => {}
-            Ok(unknown) => self.tell_error(&ignored(unknown, &message.topic_name)).await?,
+            Ok(unknown) => self.send_problem(&ignored(unknown, &message.topic_name)).await?,
             Err((error, _)) => {
                 let problem = problem(error, &message.topic_name, &self.broker.docs_url);
-                self.tell_error(&problem).await?;
+                self.send_problem(&problem).await?;
             }
         }
         let text = written.err().map(|(error, _)| reason_text(&error)).filter(|_| self.explains);

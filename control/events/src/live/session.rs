@@ -31,7 +31,7 @@ use super::{
     link::Link,
     outbox::InFlight,
     packets::{self, Broken, MAX_CONNECT, MAX_PACKET},
-    subscribing::Heard,
+    subscribing::Subscribed,
 };
 use crate::{
     channels::{Delivery, Subscriber},
@@ -118,7 +118,7 @@ pub(super) struct Session<L> {
     pub(super) ip: Option<IpAddr>,
     pub(super) connection: Connection,
     pub(super) ear: Subscriber,
-    pub(super) subscriptions: HashMap<String, Heard>,
+    pub(super) subscriptions: HashMap<String, Subscribed>,
     pub(super) filters: HashMap<u64, String>,
     pub(super) next_subscription: u64,
     pub(super) in_flight: InFlight,
@@ -290,8 +290,8 @@ async fn run<L: Link>(
     };
     broker.connections.metrics.connected.inc();
     // A panic must not leave the connection behind.
-    let told = (wanted != keep_alive).then_some(keep_alive);
-    let life = AssertUnwindSafe(session.live(&connect, assigned, told, waiting));
+    let announced = (wanted != keep_alive).then_some(keep_alive);
+    let life = AssertUnwindSafe(session.live(&connect, assigned, announced, waiting));
     let end = life.catch_unwind().await.unwrap_or(End::Ours(ReasonCode::UnspecifiedError));
     tracing::debug!(?end, "a connection ended");
     session.subscriptions.clear();

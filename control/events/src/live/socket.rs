@@ -97,7 +97,7 @@ pub async fn serve(
             }
             Some(delivery) = waiting.recv() => {
                 // What goes out is JSON, and so text.
-                let text = String::from_utf8_lossy(&delivery.heard.payload).into_owned();
+                let text = String::from_utf8_lossy(&delivery.content.payload).into_owned();
                 if !send(&mut socket, Message::Text(text.into())).await {
                     break (close_code::NORMAL, "");
                 }

@@ -31,7 +31,7 @@ const MAX_SUBSCRIPTIONS: usize = 1_000;
 pub(super) const ERRORS: &str = "/errors";
 
 /// A subscription as the connection holds it.
-pub(super) struct Heard {
+pub(super) struct Subscribed {
     /// None for [`ERRORS`].
     filter: Option<Filter>,
     qos: QoS,
@@ -64,7 +64,7 @@ impl<L: Link> Session<L> {
         }
         let qos = if wanted.options.qos == QoS::AtMostOnce { QoS::AtMostOnce } else { QoS::AtLeastOnce };
         let number = self.next_subscription;
-        let mut heard = Heard {
+        let mut subscribed = Subscribed {
             filter: None,
             qos,
             no_local: wanted.options.no_local,
@@ -93,11 +93,12 @@ impl<L: Link> Session<L> {
             };
             let channels = self.broker.feed.channels();
             let account = self.actor.account;
-            heard._subscription = Some(channels.subscribe(account, channel, limit, number, self.ear.clone()));
-            heard.filter = Some(filter);
+            subscribed._subscription =
+                Some(channels.subscribe(account, channel, limit, number, self.ear.clone()));
+            subscribed.filter = Some(filter);
         }
         self.next_subscription += 1;
-        if let Some(before) = self.subscriptions.insert(text.to_owned(), heard) {
+        if let Some(before) = self.subscriptions.insert(text.to_owned(), subscribed) {
             self.filters.remove(&before.number);
         }
         self.filters.insert(number, text.to_owned());
@@ -112,8 +113,8 @@ impl<L: Link> Session<L> {
         };
         for filter in &request.filters {
             answer.reason_codes.push(match self.subscriptions.remove(filter) {
-                Some(heard) => {
-                    self.filters.remove(&heard.number);
+                Some(subscribed) => {
+                    self.filters.remove(&subscribed.number);
                     UnsubAckReasonCode::Success
                 }
                 None => UnsubAckReasonCode::NoSubscriptionExisted,
@@ -126,21 +127,21 @@ impl<L: Link> Session<L> {
     pub(super) fn message(&mut self, delivery: &Delivery) -> Result<Option<Bytes>, End> {
         let found = self.filters.get(&delivery.subscription).and_then(|text| self.subscriptions.get(text));
         // It was on its way when the subscription ended.
-        let Some(Heard { filter: Some(filter), qos, no_local, identifier, .. }) = found else {
+        let Some(Subscribed { filter: Some(filter), qos, no_local, identifier, .. }) = found else {
             return Ok(None);
         };
-        let heard = &delivery.heard;
-        if *no_local && heard.origin.as_deref() == Some(self.connection.id.as_str()) {
+        let content = &delivery.content;
+        if *no_local && content.origin.as_deref() == Some(self.connection.id.as_str()) {
             return Ok(None);
         }
-        let (name, qos, identifier) = (filter.name(&heard.last), *qos, *identifier);
-        self.pack(name, heard.payload.clone(), qos, identifier)
+        let (name, qos, identifier) = (filter.name(&content.last), *qos, *identifier);
+        self.pack(name, content.payload.clone(), qos, identifier)
     }
 
     /// Reports a fault in one of its own messages to the connection, if it is subscribed to faults.
-    pub(super) async fn tell_error(&mut self, problem: &serde_json::Value) -> Result<(), End> {
-        let Some(heard) = self.subscriptions.get(ERRORS) else { return Ok(()) };
-        let (qos, identifier) = (heard.qos, heard.identifier);
+    pub(super) async fn send_problem(&mut self, problem: &serde_json::Value) -> Result<(), End> {
+        let Some(subscribed) = self.subscriptions.get(ERRORS) else { return Ok(()) };
+        let (qos, identifier) = (subscribed.qos, subscribed.identifier);
         let payload = Bytes::from(problem.to_string());
         // A client that does not acknowledge gets further faults with QoS 0 only.
         let qos = if self.in_flight.has_room() { qos } else { QoS::AtMostOnce };

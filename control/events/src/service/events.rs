@@ -197,9 +197,9 @@ impl Stream {
     async fn tell(&mut self) -> Result<(), Ended> {
         let mut settled = self.place.state.feed.settled();
         self.send(format!("retry: {RETRY_MS}\nid: {}\n\n", self.after)).await?;
-        let mut told_at = Instant::now();
+        let mut sent_at = Instant::now();
         loop {
-            let is_full = self.step(&mut told_at).await?;
+            let is_full = self.step(&mut sent_at).await?;
             if is_full {
                 continue;
             }
@@ -209,17 +209,17 @@ impl Stream {
             tokio::select! {
                 // The feed lives as long as the process.
                 _ = settled.changed() => {}
-                () = tokio::time::sleep_until(told_at + HEARTBEAT) => {
+                () = tokio::time::sleep_until(sent_at + HEARTBEAT) => {
                     // A client that resumes from here need not skip the events of others again.
                     self.send(format!(": alive\nid: {}\n\n", self.after)).await?;
-                    told_at = Instant::now();
+                    sent_at = Instant::now();
                 }
             }
         }
     }
 
     /// Reads and sends once; returns whether there may be more.
-    async fn step(&mut self, told_at: &mut Instant) -> Result<bool, Ended> {
+    async fn step(&mut self, sent_at: &mut Instant) -> Result<bool, Ended> {
         let read = async {
             let mut conn = self.place.state.db.read().await?;
             let trimmed = event_log::find_place(&mut conn, TRIMMED).await?;
@@ -246,7 +246,7 @@ impl Stream {
                 let (messages, more) = read.await.map_err(|error| self.failed(&error))?;
                 for message in messages.iter().filter(|message| self.is_wanted(message)) {
                     self.send(format!("id: {}\ndata: {}\n\n", message.position, message.body())).await?;
-                    *told_at = Instant::now();
+                    *sent_at = Instant::now();
                 }
                 next = more;
             }

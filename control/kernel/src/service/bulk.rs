@@ -42,8 +42,8 @@ impl fmt::Debug for AfterCommit {
 impl AfterCommit {
     /// Tells edges of the change, if they must learn of it.
     #[must_use]
-    pub const fn wake_edges(mut self, is_told: bool) -> Self {
-        self.wakes_edges |= is_told;
+    pub const fn wake_edges(mut self, is_due: bool) -> Self {
+        self.wakes_edges |= is_due;
         self
     }
 

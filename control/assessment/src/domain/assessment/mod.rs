@@ -338,9 +338,11 @@ impl Judged {
                 .push_str(&format!(" UNVERIFIED_SCANS: {unverified} scans by public keys are left out."));
         }
         if all.counted > self.counted && duplicate.matched != Match::True {
-            let told = rules::unverified(&all.duplicate);
-            duplicate =
-                Finding { matched: Match::Unknown, reason: format!("{} {}", duplicate.reason, told.reason) };
+            let unverified = rules::unverified(&all.duplicate);
+            duplicate = Finding {
+                matched: Match::Unknown,
+                reason: format!("{} {}", duplicate.reason, unverified.reason),
+            };
         }
         let seen = if is_public { all.seen } else { self.seen };
         let seen = seen.into_iter().filter_map(|(name, finding)| {

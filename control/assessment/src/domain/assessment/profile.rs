@@ -179,13 +179,13 @@ impl Profile {
         Self { sessions, unverified: BTreeMap::new() }
     }
 
-    /// The profile after a scan of one session was deleted. `anew` is built from the remaining scans, or from the
+    /// The profile after a scan of one session was deleted. `rebuilt` is built from the remaining scans, or from the
     /// newest of them: the session is replaced by the one there, and older sessions fill free room.
     #[must_use]
-    pub fn corrected(mut self, source: Source, key: SessionKey, anew: &Self) -> Self {
+    pub fn corrected(mut self, source: Source, key: SessionKey, rebuilt: &Self) -> Self {
         let (sessions, from, most) = match source {
-            Source::Edge | Source::Server => (&mut self.sessions, &anew.sessions, MAX_SESSIONS),
-            Source::Public => (&mut self.unverified, &anew.unverified, MAX_UNVERIFIED),
+            Source::Edge | Source::Server => (&mut self.sessions, &rebuilt.sessions, MAX_SESSIONS),
+            Source::Public => (&mut self.unverified, &rebuilt.unverified, MAX_UNVERIFIED),
         };
         sessions.remove(&key);
         for (other, session) in from {

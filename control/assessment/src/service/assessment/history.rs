@@ -169,8 +169,8 @@ pub(crate) async fn forget(tx: &mut Tx, account: AccountId, gone: &Action) -> Re
     };
     let settings = effective(tx, account, &[], None).await?;
     let history = History::read(tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
-    let anew = history.profile(&settings);
+    let rebuilt = history.profile(&settings);
     let is_new = history.is_whole || stored.is_outdated;
-    let after = if is_new { anew } else { stored.profile.corrected(source, key, &anew) };
+    let after = if is_new { rebuilt } else { stored.profile.corrected(source, key, &rebuilt) };
     Ok(scan_profiles::put(tx, thng, &after).await?)
 }

@@ -151,11 +151,11 @@ fn reason(kind: CaseKind, found: &Assessment) -> String {
         CaseKind::Counterfeit => name != "diversionChecks" && name != "invalidChecks",
         CaseKind::GrayMarket => name == "diversionChecks",
     };
-    let told = found.checks.iter().filter(|(name, finding)| {
+    let reasons = found.checks.iter().filter(|(name, finding)| {
         is_of(name) && (finding.matched == Match::True || *name == "duplicateChecks")
     });
-    let told: Vec<&str> = told.map(|(_, finding)| finding.reason.as_str()).collect();
-    told.join(" ")
+    let reasons: Vec<&str> = reasons.map(|(_, finding)| finding.reason.as_str()).collect();
+    reasons.join(" ")
 }
 
 /// Takes a change of tags into account: where display pieces are, and the verdict; returns whether it changed.
