@@ -4,13 +4,16 @@ mod clients;
 mod connected;
 mod flaps;
 mod isolation;
+mod limits;
 mod sockets;
 mod topics;
 
 use std::{net::TcpListener, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use control::{domain::access::ActorKind, http::ApiListeners, live::BrokerListeners, store::keys, worker};
+use control::{
+    app::Parts, domain::access::ActorKind, http::ApiListeners, live::BrokerListeners, store::keys, worker,
+};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -41,7 +44,11 @@ struct Broker {
 
 impl Broker {
     async fn new(engine: Engine) -> Result<Self> {
-        let made = TestApp::new(engine).await?;
+        Self::with(engine, |_| {}).await
+    }
+
+    async fn with(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> Result<Self> {
+        let made = TestApp::with(engine, adapt).await?;
         let now = made.app.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let (other, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));

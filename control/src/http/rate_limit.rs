@@ -13,7 +13,7 @@ use super::{api_error::Refusal, middleware::RequestInfo};
 use crate::{
     domain::access::Actor,
     error::ServiceError,
-    service::{App, capacity::is_public, limiter::Verdict},
+    service::{App, limiter::Verdict},
 };
 
 /// What the limits said of a request, from wherever they are asked to the layer that answers.
@@ -47,7 +47,7 @@ impl Ledger {
 /// Counts a request with a known key; a public one counts for its account, too.
 pub(super) fn count(app: &App, parts: &Parts, actor: &Actor, key: &[u8; 32]) -> Result<(), ServiceError> {
     check(app.limiter.request(key), parts.extensions.get(), "with this key")?;
-    if !is_public(actor.kind) {
+    if !actor.kind.is_public() {
         return Ok(());
     }
     let verdict = app.limiter.public_request(actor.account);

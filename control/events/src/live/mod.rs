@@ -17,15 +17,19 @@ mod session;
 mod socket;
 mod subscribing;
 
-use std::{ops::Deref, sync::Arc};
-
-use shared::client_address::TrustedProxies;
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use serde_json::Value;
+use shared::client_address::TrustedProxies;
+use tokio::time::sleep;
 
 use crate::{
-    domain::{known_members::Unknown, topic::Topic},
-    service::{EventState, limiter::Limiter},
+    domain::{access::Actor, known_members::Unknown, topic::Topic},
+    service::{
+        EventState,
+        connections::Connection,
+        limiter::{Limiter, Verdict},
+    },
 };
 
 pub use self::{
@@ -49,6 +53,30 @@ pub struct Broker {
     /// Removes members of a message that the request to the same path does not know: requests are declared with
     /// the routes.
     pub remove_unknown: fn(&Topic, &mut Value) -> Unknown,
+}
+
+/// Pause of a connection whose key, or whose account, has used up its requests.
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Broker {
+    /// Waits until a key may make a request: a public one counts for its account, too, as over HTTP. Nothing is read
+    /// meanwhile, and so nothing is lost. `false`: the connection must end.
+    async fn admit(&self, actor: &Actor, key: &[u8; 32], connection: &Connection) -> bool {
+        let is_refused = |verdict: Option<Verdict>| verdict.is_some_and(|verdict| !verdict.is_allowed);
+        let wait = async {
+            while is_refused(self.limiter.request(key)) {
+                sleep(PAUSE).await;
+            }
+            while actor.kind.is_public() && is_refused(self.limiter.public_request(actor.account)) {
+                sleep(PAUSE).await;
+            }
+        };
+        tokio::select! {
+            () = wait => true,
+            () = connection.ends.cancelled() => false,
+            () = self.connections.stopping.cancelled() => false,
+        }
+    }
 }
 
 impl Deref for Broker {

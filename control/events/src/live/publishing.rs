@@ -1,7 +1,5 @@
 //! The publishes of an MQTT connection.
 
-use std::time::Duration;
-
 use mqtt5::{
     QoS, WillMessage,
     packet::{puback::PubAckPacket, publish::PublishPacket, pubrec::PubRecPacket},
@@ -20,9 +18,6 @@ use crate::{
     error::ServiceError,
     service::live,
 };
-
-/// Pause of a connection whose key has used up its requests.
-const TURN: Duration = Duration::from_millis(20);
 
 /// Longest reason, in characters.
 const MAX_REASON: usize = 1_000;
@@ -49,7 +44,7 @@ impl<L: Link> Session<L> {
                 return Err(End::Ours(ReasonCode::ReceiveMaximumExceeded));
             }
         }
-        self.wait_for_turn().await;
+        self.admitted().await?;
         let written = self.write_message(&message.topic_name, &message.payload).await;
         let metrics = &self.broker.connections.metrics;
         let reason = match &written {
@@ -123,11 +118,12 @@ impl<L: Link> Session<L> {
         })
     }
 
-    /// A key that has used up its requests is not read from until it has more: nothing is lost.
-    async fn wait_for_turn(&mut self) {
-        while self.broker.limiter.request(&self.key).is_some_and(|verdict| !verdict.is_allowed) {
-            tokio::time::sleep(TURN).await;
+    /// Waits until the caller may make a request.
+    pub(super) async fn admitted(&mut self) -> Result<(), End> {
+        if self.broker.admit(&self.actor, &self.key, &self.connection).await {
+            return Ok(());
         }
+        Err(if self.broker.connections.stopping.is_cancelled() { End::STOPPING } else { self.ended() })
     }
 }
 

@@ -97,6 +97,11 @@ pub(super) enum End {
     Ours(ReasonCode),
 }
 
+impl End {
+    /// The process stops: the client connects to another.
+    pub(super) const STOPPING: Self = Self::Ours(ReasonCode::ServerShuttingDown);
+}
+
 impl From<Broken> for End {
     fn from(error: Broken) -> Self {
         tracing::debug!(%error, "a connection broke the protocol");
@@ -347,7 +352,7 @@ impl<L: Link> Session<L> {
                 }
                 () = self.connection.ends.cancelled() => return self.ended(),
                 () = self.ear.overflow.cancelled() => return End::Ours(ReasonCode::QuotaExceeded),
-                () = broker.connections.stopping.cancelled() => return End::Ours(ReasonCode::ServerShuttingDown),
+                () = broker.connections.stopping.cancelled() => return End::STOPPING,
                 () = sleep_until(silent) => return End::Ours(ReasonCode::KeepAliveTimeout),
                 // Where MQTT has a keep-alive it keeps the WebSocket open, too; some clients do not support WebSocket
                 // pings.
@@ -385,7 +390,7 @@ impl<L: Link> Session<L> {
         answer
     }
 
-    fn ended(&self) -> End {
+    pub(super) fn ended(&self) -> End {
         End::Ours(match self.broker.connections.why(&self.connection.id) {
             Some(Ended::TakenOver) => ReasonCode::SessionTakenOver,
             Some(Ended::KeyRevoked) => ReasonCode::NotAuthorized,

@@ -31,9 +31,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Longest time that one message may take to go out.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pause of a connection whose key has used up its requests.
-const TURN: Duration = Duration::from_millis(20);
-
 /// Serves a WebSocket of a caller until it ends.
 ///
 /// The first thing that goes wrong with the topic itself is answered before the upgrade: see [`live::channel`].
@@ -78,8 +75,9 @@ pub async fn serve(
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                     Some(Ok(Message::Close(_)) | Err(_)) | None => break (close_code::NORMAL, ""),
                 };
-                while broker.limiter.request(&key).is_some_and(|verdict| !verdict.is_allowed) {
-                    tokio::time::sleep(TURN).await;
+                if !broker.admit(&actor, &key, &connection).await {
+                    // The reason is found below.
+                    continue;
                 }
                 let origin = Origin { ip, user_agent: None, referer: None, language: None };
                 let sender = Sender { actor: &actor, connection: None, origin };

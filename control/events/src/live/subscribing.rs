@@ -52,6 +52,7 @@ impl<L: Link> Session<L> {
         };
         let identifier = request.properties.get_subscription_identifier();
         for wanted in &request.filters {
+            self.admitted().await?;
             answer.reason_codes.push(self.listen(wanted, identifier).await);
         }
         self.send(&answer).await

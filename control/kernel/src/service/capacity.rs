@@ -317,18 +317,9 @@ pub fn refusal(reason: Refused) -> ServiceError {
     ServiceError::refused(Code::TooManyRequests, text)
 }
 
-/// Whether anybody can get a key of this kind: it is in a public page, can be created with one that is, or can be
-/// extracted from an item.
-pub const fn is_public(kind: ActorKind) -> bool {
-    match kind {
-        ActorKind::Operator | ActorKind::TrustedApp => false,
-        ActorKind::App | ActorKind::User | ActorKind::Thng => true,
-    }
-}
-
 /// How a connection is held by who showed a key.
 pub fn holder(actor: &Actor, key: [u8; 32]) -> platform::Holder {
-    let rank = if is_public(actor.kind) { platform::Rank::Public } else { platform::Rank::Trusted };
+    let rank = if actor.kind.is_public() { platform::Rank::Public } else { platform::Rank::Trusted };
     let is_operator = actor.kind == ActorKind::Operator;
     platform::Holder { rank, key, account: actor.account.to_string(), is_operator }
 }
