@@ -11,7 +11,7 @@ mod domain {
     #[path = "kernel/src/domain/limits.rs"]
     pub(crate) mod limits;
 }
-#[path = "../../../control/src/service/jobs"]
+#[path = "../../../control/jobs/src/service/jobs"]
 mod jobs {
     pub(crate) mod archive;
 
