@@ -49,6 +49,8 @@ impl Control {
         let database = format!("{database}?options[search_path]={schema}");
         // Eighty characters, new for each run; it opens nothing but this run's schema.
         let key: String = format!("{now:0>40}").repeat(2);
+        let keys = key_file(&database);
+        command(binary, &database, &["secrets", "new-key"])?;
         command(binary, &database, &["migrate"])?;
         let create = ["accounts", "create", "--domains", "tn.gg", "--operator-key", &key];
         command(binary, &database, &create)?;
@@ -57,6 +59,7 @@ impl Control {
             .envs([("DATABASE_URL", &*database), ("RUST_LOG", "warn"), ("WAYMARK_REQUESTS_PER_KEY", "0")])
             // Nobody reads the view here, and Redis is in nothing's way.
             .env("REDIS_URL", "redis://127.0.0.1:1")
+            .env("WAYMARK_SECRET_KEY_FILE", keys)
             .env("WAYMARK_FILES_URL", std::env::temp_dir().join(&schema))
             .envs(["API", "INTERNAL", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
             .stdin(Stdio::null())
@@ -105,15 +108,23 @@ impl Drop for Control {
         // It may have ended already; what is left is a schema in a database for tests.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_file(key_file(&self.database));
         let url = self.database.split('?').next().unwrap_or_default();
         let _ = sql(url, &format!("DROP SCHEMA {} CASCADE", self.schema));
     }
 }
 
+/// The keys that encrypt the secrets in a database of ours.
+fn key_file(database: &str) -> PathBuf {
+    let schema = database.rsplit('=').next().unwrap_or_default();
+    std::env::temp_dir().join(format!("{schema}.key"))
+}
+
 /// Runs a command of control that must succeed; gives what it prints.
 fn command(control: &Path, database: &str, args: &[&str]) -> Result<String> {
     let mut command = Command::new(control);
-    let output = command.args(args).env("DATABASE_URL", database).output();
+    command.env("DATABASE_URL", database).env("WAYMARK_SECRET_KEY_FILE", key_file(database));
+    let output = command.args(args).output();
     let output = output.with_context(|| control.display().to_string())?;
     ensure!(output.status.success(), "control {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())

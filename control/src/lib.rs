@@ -14,6 +14,7 @@ pub mod metrics {
 }
 pub mod publish;
 pub mod run;
+pub mod secret_key_file;
 pub mod serve;
 pub mod service;
 pub mod store;

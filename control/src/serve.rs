@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -26,8 +27,9 @@ use crate::{
         replica::Replica,
     },
     run::Tasks,
+    secret_key_file,
     service::{
-        self, App, Prepared,
+        self, App, Prepared, SecretsError,
         base_urls::{IsCertified, UrlSettings},
         capacity,
         edge_keys::EdgeKeys,
@@ -130,7 +132,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     if config.migrate {
         migrate(&db).await?;
     }
-    let prepared = prepare(&db).await?;
+    let prepared = prepare(&db, "", &config.secret_key_file).await?;
     let urls = url_settings(&config, &addresses, certificates.as_ref());
     let name = || certificates.as_ref().and_then(Certificates::first_name);
     let public = urls.own_base(addresses.api, addresses.api_tls.map(|address| (address, name())));
@@ -421,15 +423,42 @@ pub async fn check_schema(db: &Db) -> Result<(), Failure> {
     db.check_schema().await.map_err(unusable)
 }
 
-/// Sets up the log and the shared keys of a Postgres database.
+/// Sets up the log and the shared keys of a database; `history_file_id` is that of a SQLite file.
 ///
 /// # Errors
-/// The schema does not exist.
-pub async fn prepare(db: &Db) -> Result<Prepared, Failure> {
+/// The schema does not exist, or the secrets do not decrypt with the keys of the file (a fault of the settings).
+pub async fn prepare(db: &Db, history_file_id: &str, key_file: &Path) -> Result<Prepared, Failure> {
     check_schema(db).await?;
-    service::prepare(db, &SystemClock, &SystemRandom, "")
-        .await
-        .map_err(|error| Failure::failed("the database cannot be set up", error))
+    let mut keys = secret_key_file::read(key_file)?;
+    loop {
+        let prepared = service::prepare(db, &SystemClock, &SystemRandom, history_file_id, &keys).await;
+        match prepared {
+            Ok(prepared) => return Ok(prepared),
+            // The file may have been replaced, and the secrets rotated, since it was read.
+            Err(error @ SecretsError::MissingKeys { .. }) => {
+                let again = secret_key_file::read(key_file)?;
+                if again.ids().eq(keys.ids()) {
+                    return Err(refused_secrets(key_file, error));
+                }
+                keys = again;
+            }
+            Err(error) => return Err(refused_secrets(key_file, error)),
+        }
+    }
+}
+
+/// Secrets that do not decrypt: a matter of which keys are in the file.
+pub(crate) fn refused_secrets(key_file: &Path, error: SecretsError) -> Failure {
+    let advice = match &error {
+        SecretsError::MissingKeys { .. } => {
+            "put the line of the missing key back, as it was when the database was used"
+        }
+        SecretsError::Invalid(_) => "restore a backup of the database",
+        SecretsError::Store(_) | SecretsError::Random(_) => {
+            return Failure::failed("the database cannot be set up", error);
+        }
+    };
+    ConfigError::new(secret_key_file::SETTING, format!("{}: {error}; {advice}", key_file.display())).into()
 }
 
 /// The store of the content of files.

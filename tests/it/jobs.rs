@@ -41,6 +41,7 @@ impl Worker {
             .arg("worker")
             .env("DATABASE_URL", format!("{url}?options[search_path]={schema}"))
             .env("WAYMARK_FILES_URL", product.data.join("files"))
+            .env("WAYMARK_SECRET_KEY_FILE", product.data.join("secret.key"))
             .env("WAYMARK_WORKER_ADMIN_LISTEN", "127.0.0.1:0")
             .env("RUST_LOG", "warn")
             .envs(variables.iter().copied());

@@ -24,6 +24,7 @@ mod reactions;
 mod readme;
 mod rules;
 mod schemathesis;
+mod secrets;
 mod simulation;
 mod simulator;
 mod stability;

@@ -11,7 +11,10 @@ use std::{
 use anyhow::Context;
 use control::{
     app::{Parts, compose},
-    domain::access::{Actor, ActorKind, UserRights},
+    domain::{
+        access::{Actor, ActorKind, UserRights},
+        secret_keys::SecretKeys,
+    },
     publish::{
         egress::{EgressClient, SystemLookup},
         writer::WriterTask,
@@ -203,7 +206,7 @@ impl TestApp {
     async fn make(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> anyhow::Result<Self> {
         let db = TestDb::new(engine).await?;
         let clock = Arc::new(StepClock::default());
-        let prepared = prepare(&db.db, &*clock, &SystemRandom, "history").await?;
+        let prepared = prepare(&db.db, &*clock, &SystemRandom, "history", &secret_keys()?).await?;
         let account = AccountId::new(clock.now().0, random16()?);
         let operator = OperatorId::new(clock.now().0, random16()?);
         let mut tx = db.db.begin().await?;
@@ -248,6 +251,14 @@ impl TestApp {
             user_rights: UserRights::default(),
         }
     }
+}
+
+/// The keys that encrypt the secrets in the database of a test's API.
+///
+/// # Errors
+/// None: the text holds a key.
+pub fn secret_keys() -> anyhow::Result<SecretKeys> {
+    Ok(SecretKeys::parse(&"5a".repeat(32))?)
 }
 
 /// What goes out goes to this machine alone.

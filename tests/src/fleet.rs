@@ -80,6 +80,7 @@ impl Fleet {
             database,
             _dir: folder,
         };
+        fleet.control_ok(&["secrets", "new-key"])?;
         fleet.control_ok(&["migrate"])?;
         let key = fleet.key.clone();
         fleet.control_ok(&["accounts", "create", "--domains", "tn.gg", "--operator-key", &key])?;
@@ -138,7 +139,14 @@ impl Fleet {
     pub fn control_command(&self) -> Result<Command> {
         let mut command = Command::new(built("control")?);
         command.env("DATABASE_URL", &self.database).env("RUST_LOG", "warn");
+        command.env("WAYMARK_SECRET_KEY_FILE", self.secret_key_file());
         Ok(command)
+    }
+
+    /// The keys that encrypt the secrets in the database.
+    #[must_use]
+    pub fn secret_key_file(&self) -> PathBuf {
+        self.dir.join("secret.key")
     }
 
     /// URL of the fleet's schema.

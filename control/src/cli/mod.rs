@@ -10,9 +10,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{Config, Place, Settings},
+    config::{Config, Place, SecretKeyFile, Settings},
     failure::{EXIT_USAGE, Failure},
-    serve,
+    secret_key_file, serve,
     store::{Db, publishers},
     telemetry,
 };
@@ -21,6 +21,7 @@ mod accounts;
 mod edge_keys;
 mod export;
 pub mod keys;
+pub mod secrets;
 mod worker;
 
 /// The control plane of Waymark: the API, the change stream to edges, the intake of scans.
@@ -45,13 +46,20 @@ enum Command {
     /// Work on jobs and serve nothing; as many as wanted may do so beside the replicas, which work on jobs too.
     Worker(worker::Args),
     /// Bring the schema of the database up to date.
-    Migrate(Place),
+    Migrate {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        file: SecretKeyFile,
+    },
     /// Make and revoke operator keys.
     Keys(keys::Args),
     /// Make accounts and give them short domains.
     Accounts(accounts::Args),
     /// Make, list and revoke the keys of edges.
     EdgeKeys(edge_keys::Args),
+    /// Make keys that encrypt the secrets in the database, and change over to them.
+    Secrets(secrets::Args),
     /// Write the actions of whole days as files, account by account, for engines of analytics.
     ///
     /// Each day of UTC by which an action was made becomes account=ID/DATE.ndjson.gz, a line for each action as the
@@ -85,11 +93,12 @@ pub fn main() -> ExitCode {
             // These two name what is misspelt in their log.
             Command::Serve(settings) => return run_serve(*settings).await,
             Command::Worker(args) => return worker::run(args).await,
-            Command::Migrate(place) => migrate(place).await,
+            Command::Migrate { place, file } => migrate(place, file).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Accounts(args) => accounts::run(args).await,
             Command::Export(args) => export::run(args).await,
             Command::EdgeKeys(args) => edge_keys::run(args).await,
+            Command::Secrets(args) => secrets::run(args).await,
             Command::RebuildEdges { region, place } => rebuild_edges(region, place).await,
         };
         ended.inspect_err(|error| explain_refusal("control", error))
@@ -144,10 +153,13 @@ fn write_unknown_variables(program: &str) {
     }
 }
 
-async fn migrate(place: Place) -> Result<ExitCode, Failure> {
-    let db = connect(place).await?;
+async fn migrate(place: Place, file: SecretKeyFile) -> Result<ExitCode, Failure> {
+    let url = place.clone().database_url()?;
+    let key_file = place.secret_key_file(file)?;
+    secret_key_file::read(&key_file)?;
+    let db = serve::connect(&url).await?;
     serve::migrate(&db).await?;
-    serve::prepare(&db).await?;
+    serve::prepare(&db, "", &key_file).await?;
     db.close().await;
     say("The schema is up to date.");
     Ok(ExitCode::SUCCESS)

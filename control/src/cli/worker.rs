@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write as _},
     net::{SocketAddr, TcpListener},
+    path::PathBuf,
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -17,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::{failed, stop_on_signal};
 use crate::{
     app::{Parts, compose},
-    config::{FileStore, Place},
+    config::{FileStore, Place, SecretKeyFile},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
     publish::egress::{EgressClient, SystemLookup},
-    serve,
+    secret_key_file, serve,
     service::{
         capacity::Capacity,
         edge_keys::EdgeKeys,
@@ -40,6 +41,8 @@ pub(super) struct Args {
     /// Where the content of files is kept: as of `control serve` (required)
     #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
     files_url: Option<String>,
+    #[command(flatten)]
+    secret_key_file: SecretKeyFile,
     /// Where /live, /ready and /metrics are, such as 127.0.0.1:8092 [default: off]
     #[arg(long, env = "WAYMARK_WORKER_ADMIN_LISTEN", value_name = "ADDR:PORT|off")]
     admin_listen: Option<String>,
@@ -52,11 +55,13 @@ pub(super) struct Args {
 }
 
 /// What a worker has before it opens the database.
-type Started = (FileStore, Option<(TcpListener, SocketAddr)>, telemetry::Telemetry);
+type Started = (FileStore, PathBuf, Option<(TcpListener, SocketAddr)>, telemetry::Telemetry);
 
 /// Checks the settings and begins the log.
 fn start(args: &Args) -> Result<Started, Failure> {
     let files = args.place.files(args.files_url.clone())?;
+    let key_file = args.place.secret_key_file(args.secret_key_file.clone())?;
+    secret_key_file::read(&key_file)?;
     let format = log_format(args.log_format.as_deref())?;
     let key = "WAYMARK_WORKER_ADMIN_LISTEN";
     let admin = listen_or_off(key, args.admin_listen.as_deref(), None)?;
@@ -70,19 +75,19 @@ fn start(args: &Args) -> Result<Started, Failure> {
         otlp_url: None,
         service: "control-worker",
     })?;
-    Ok((files, admin, telemetry))
+    Ok((files, key_file, admin, telemetry))
 }
 
 /// Works until it is asked to stop; what is under way is let go of, and others go on.
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (files, admin, telemetry) =
+    let (files, key_file, admin, telemetry) =
         start(&args).inspect_err(|error| super::explain_refusal("control", error))?;
     super::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let blobs = serve::blobs(&files)?;
     let db = serve::connect_patiently(&args.place.database_url()?, &shutdown).await?;
-    let prepared = serve::prepare(&db).await?;
+    let prepared = serve::prepare(&db, "", &key_file).await?;
     let (app, _writer) = compose(Parts {
         db,
         secrets: prepared.secrets,

@@ -18,12 +18,15 @@ use shared::{
 use self::parse::{
     CapacityTexts, capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits,
 };
-use crate::service::{capacity::CapacityLimits, limiter::Limits};
+use crate::{
+    secret_key_file,
+    service::{capacity::CapacityLimits, limiter::Limits},
+};
 
 pub mod parse;
 mod settings;
 
-pub use settings::{Database, Place, Settings};
+pub use settings::{Database, Place, SecretKeyFile, Settings};
 pub use shared::settings::{ConfigError, LogFormat};
 
 /// Where the content of files is.
@@ -94,6 +97,8 @@ pub struct Config {
     pub database_url: String,
     /// Whether the start brings the schema up to date.
     pub migrate: bool,
+    /// The keys that encrypt the secrets in the database.
+    pub secret_key_file: PathBuf,
     /// The view of the region.
     pub redis: RedisSettings,
     /// The region whose view this replica may publish.
@@ -165,6 +170,7 @@ impl Config {
             redis: redis(settings.redis_url, settings.redis_ca, settings.redis_shards.as_deref())?,
             region: name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?.into(),
             files: files(settings.files_url.as_deref())?,
+            secret_key_file: secret_key_file::required(settings.secret_key_file)?,
             log: settings.log.unwrap_or_else(|| "info".to_owned()),
             log_format: log_format(settings.log_format.as_deref())?,
             otlp_url: settings.otlp_url,
@@ -202,6 +208,7 @@ impl Config {
             (None, None) => {}
         }
         check_geoip(self.geoip_db.as_deref())?;
+        secret_key_file::read(&self.secret_key_file)?;
         let plain = plain.map(|(key, address)| (key, Some(address)));
         check_twins(&[plain.as_slice(), tls.as_slice(), &[mqtt]].concat())
     }

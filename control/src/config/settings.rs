@@ -6,6 +6,7 @@ use serde::Deserialize;
 use shared::settings::{first_of, text, toml};
 
 use super::{ConfigError, FileStore};
+use crate::secret_key_file;
 
 /// Every setting of `control serve`; flags win over variables, and both over the TOML file.
 ///
@@ -49,6 +50,13 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_MIGRATE", value_name = "BOOL")]
     #[serde(deserialize_with = "text")]
     pub migrate: Option<String>,
+
+    /// File of the keys that encrypt the secrets in the database, the same for every replica and worker: one a
+    /// line, the first one encrypts, the others still decrypt; nobody but its owner may read it. `control secrets
+    /// new-key` makes it (required)
+    #[arg(long, env = "WAYMARK_SECRET_KEY_FILE", value_name = "FILE")]
+    #[serde(deserialize_with = "text")]
+    pub secret_key_file: Option<String>,
 
     /// Where the API listens without TLS [default: 127.0.0.1:8080]
     #[arg(long, env = "WAYMARK_API_LISTEN", value_name = "ADDR:PORT")]
@@ -241,6 +249,7 @@ impl Settings {
             redis_shards: or(self.redis_shards, file.redis_shards),
             region: or(self.region, file.region),
             migrate: or(self.migrate, file.migrate),
+            secret_key_file: or(self.secret_key_file, file.secret_key_file),
             api_listen: or(self.api_listen, file.api_listen),
             api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
             mqtt_listen: or(self.mqtt_listen, file.mqtt_listen),
@@ -298,7 +307,25 @@ pub struct Place {
     pub database_url: Option<String>,
 }
 
+/// The key file, for the commands that use secrets.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct SecretKeyFile {
+    /// File of the keys that encrypt the secrets in the database: as of `control serve` (required)
+    #[arg(long, env = "WAYMARK_SECRET_KEY_FILE", value_name = "FILE")]
+    pub secret_key_file: Option<String>,
+}
+
 impl Place {
+    /// The key file: as said here, else as the file says.
+    ///
+    /// # Errors
+    /// Nothing is said, or the file cannot be read.
+    pub fn secret_key_file(&self, here: SecretKeyFile) -> Result<PathBuf, ConfigError> {
+        let SecretKeyFile { secret_key_file } = here;
+        let settings = Settings { config: self.config.clone(), secret_key_file, ..Settings::default() };
+        secret_key_file::required(settings.with_file()?.secret_key_file)
+    }
+
     /// The URL of the database.
     ///
     /// # Errors

@@ -32,7 +32,10 @@ use super::{
     middleware::RequestInfo,
 };
 use crate::{
-    domain::access::Actor,
+    domain::{
+        access::Actor,
+        secret_keys::{NONCE_LEN, open_with, seal_with},
+    },
     error::ServiceError,
     service::{App, access, idempotency},
     store::{claim::Claim, idempotency::OwnedKey},
@@ -79,8 +82,13 @@ impl Creates {
 struct Kept {
     status: u16,
     headers: Vec<(String, String)>,
-    /// The body, readable only with the caller's API key: it may hold a key that is stored nowhere else.
-    sealed: String,
+    /// The body, readable only with the caller's API key and a secret of ours: it may hold a key that is stored
+    /// nowhere else, and the caller's key may be a public one.
+    #[serde(default)]
+    encrypted: Option<String>,
+    /// The body as releases before schema 41 kept it, readable with the caller's API key alone.
+    #[serde(default, skip_serializing)]
+    sealed: Option<String>,
 }
 
 /// The layer around every route.
@@ -150,7 +158,8 @@ async fn carry_out(
     let kept = Kept {
         status: parts.status.as_u16(),
         headers: headers.collect(),
-        sealed: BASE64_STANDARD.encode(seal(&claim, api_key, bytes.to_vec())),
+        encrypted: Some(encrypt(app, &claim, api_key, &bytes)?),
+        sealed: None,
     };
     idempotency::settle(app, &claim, json!({"at": claim.at_ms, "answer": kept})).await;
     Ok(Response::from_parts(parts, Body::from(bytes)))
@@ -169,10 +178,14 @@ async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Re
     }
     let unreadable = || ServiceError::Internal("a kept answer cannot be read".to_owned());
     let kept: Kept = serde_json::from_value(found["answer"].take()).map_err(|_| unreadable())?;
-    let sealed = BASE64_STANDARD.decode(&kept.sealed).map_err(|_| unreadable())?;
     let first =
         Claim::new(claim.account, claim.key.clone(), claim.request, found["at"].as_i64().unwrap_or(0));
-    let mut response = Response::new(Body::from(seal(&first, api_key, sealed)));
+    let bytes = match (kept.encrypted, kept.sealed) {
+        (Some(text), _) => decrypt(app, &first, api_key, &text),
+        (None, Some(text)) => BASE64_STANDARD.decode(text).ok().map(|bytes| unseal(&first, api_key, bytes)),
+        (None, None) => None,
+    };
+    let mut response = Response::new(Body::from(bytes.ok_or_else(unreadable)?));
     *response.status_mut() = StatusCode::from_u16(kept.status).map_err(|_| unreadable())?;
     for (name, value) in kept.headers {
         let name = HeaderName::try_from(name).map_err(|_| unreadable())?;
@@ -202,10 +215,32 @@ fn said(actor: &Actor, path: &str, query: &str, bytes: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Encrypts or decrypts a response with the API key of its caller.
-///
-/// The key stream is used for one response: key, account and time are part of it.
-fn seal(claim: &Claim, api_key: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+/// The name of a kept answer, to which its ciphertext is bound.
+fn name_of(claim: &Claim) -> String {
+    json!([claim.account.as_str(), claim.key.as_sent(), claim.at_ms]).to_string()
+}
+
+/// The key of a caller's kept answers.
+fn answer_key(app: &App, api_key: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(&app.secrets.kept_answer);
+    hasher.update(api_key.as_bytes());
+    hasher.finalize().into()
+}
+
+fn encrypt(app: &App, claim: &Claim, api_key: &str, bytes: &[u8]) -> Result<String, ServiceError> {
+    let mut nonce = [0; NONCE_LEN];
+    app.random.fill(&mut nonce)?;
+    let sealed = seal_with(&answer_key(app, api_key), &name_of(claim), bytes, nonce);
+    let too_long = || ServiceError::Internal("an answer is too long to be kept".to_owned());
+    Ok(BASE64_STANDARD.encode(sealed.ok_or_else(too_long)?))
+}
+
+fn decrypt(app: &App, claim: &Claim, api_key: &str, text: &str) -> Option<Vec<u8>> {
+    open_with(&answer_key(app, api_key), &name_of(claim), &BASE64_STANDARD.decode(text).ok()?)
+}
+
+/// Decrypts what a release before schema 41 kept, within a day of the upgrade.
+fn unseal(claim: &Claim, api_key: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new_derive_key("waymark 2026-11 kept answers");
     hasher.update(
         json!([api_key, claim.account.as_str(), claim.key.as_sent(), claim.at_ms]).to_string().as_bytes(),

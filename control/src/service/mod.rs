@@ -24,6 +24,7 @@ pub use ::events::service::{
 pub use ::jobs::service::{JobState, jobs};
 pub use ::kernel::service::{
     access, batcher, bulk, capacity, idempotency, limiter, named, references, remaining_capacity,
+    secrets::{self, SecretsError},
     state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets},
 };
 pub use ::push::edge_keys;
@@ -32,11 +33,11 @@ pub use ::tenants::service::{applications, passwords, projects, scopes, tenants,
 
 use self::intake::Counters;
 use crate::{
-    error::ServiceError,
+    domain::secret_keys::SecretKeys,
     live::Broker,
     metrics::Metrics,
     publish::hub::Hub,
-    store::{Db, log, secrets},
+    store::{self, Db, log},
 };
 
 /// What handlers need: the state of each subject; one for each process, shared.
@@ -119,32 +120,27 @@ pub struct Prepared {
 /// id serves. A copy of the database thus gets a new epoch.
 ///
 /// # Errors
-/// There are no random bits.
+/// The shared keys do not decrypt, or there are no random bits; nothing was written.
 pub async fn prepare(
     db: &Db,
     clock: &dyn Clock,
     random: &dyn Random,
     history_file_id: &str,
-) -> Result<Prepared, ServiceError> {
+    keys: &SecretKeys,
+) -> Result<Prepared, SecretsError> {
     let now = clock.now().0;
-    let mut fresh = [[0; 32]; 5];
-    for key in &mut fresh {
-        random.fill(key)?;
-    }
     let mut epoch = [0; 16];
     random.fill(&mut epoch)?;
     let epoch = shared::id::ActionId::new(now, epoch).to_string();
     let mut tx = db.begin().await?;
     let history = crate::store::dialect::find_history_id(&mut tx).await?;
     log::bind(&mut tx, &epoch, history.as_deref().unwrap_or(history_file_id)).await?;
-    let secrets = Secrets {
-        page_token: secrets::find_or_insert(&mut tx, "page-token", fresh[0], now).await?,
-        scan_id: secrets::find_or_insert(&mut tx, "scan-id", fresh[1], now).await?,
-        file_url: secrets::find_or_insert(&mut tx, "file-url", fresh[3], now).await?,
-        webhook: secrets::find_or_insert(&mut tx, "webhook", fresh[4], now).await?,
-        api_key: secrets::find_or_insert(&mut tx, "api-key", fresh[2], now).await?,
-    };
+    let (loaded, were_plain) = secrets::load(&mut tx, keys, random, now).await?;
     let first_account = crate::store::accounts::find_first(&mut tx).await?;
     tx.commit().await?;
-    Ok(Prepared { secrets, first_account })
+    if were_plain {
+        tracing::info!(key = %keys.current(), "the secrets in the database are encrypted from now on");
+        store::secrets::checkpoint(db).await?;
+    }
+    Ok(Prepared { secrets: loaded, first_account })
 }

@@ -102,6 +102,8 @@ pub struct Config {
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
     pub database: Database,
+    /// The keys that encrypt the secrets in the database; `None` is a file in the data folder, made when it is missing.
+    pub secret_key_file: Option<PathBuf>,
     /// Where the content of files is.
     pub files: FileStore,
     /// What to log.
@@ -144,6 +146,7 @@ impl Config {
             is_replica: false,
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
+            secret_key_file: None,
             files: FileStore::Folder(data_dir.join("files")),
             log: "info".to_owned(),
             log_format: LogFormat::Text,
@@ -247,6 +250,7 @@ impl Config {
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
+            secret_key_file: settings.secret_key_file.map(PathBuf::from),
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),
             log: settings.log.unwrap_or(defaults.log),
             log_format: log_format(settings.log_format.as_deref())?,
@@ -312,6 +316,12 @@ impl Config {
             ("WAYMARK_MQTT_LISTEN", self.mqtt_listen),
             ("WAYMARK_MQTT_TLS_LISTEN", self.mqtt_tls_listen),
         ])
+    }
+
+    /// The file of the keys that encrypt the secrets in the database.
+    #[must_use]
+    pub fn secret_key_path(&self) -> PathBuf {
+        self.secret_key_file.clone().unwrap_or_else(|| self.data_dir.join("secret.key"))
     }
 
     /// The scheme of a short domain that names none: it is in every code, so only an address of this machine

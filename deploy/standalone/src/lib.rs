@@ -1,8 +1,8 @@
 //! Waymark in one process: control, one edge and SQLite behind `waymark up`, and the operator's tools.
 //!
 //! Invariants: settings are checked before a port is bound; a key is shown once and stored as a hash;
-//! the edge stops first and the database last. The tools speak to the public API alone, save `keys`,
-//! for which there is no API.
+//! the edge stops first and the database last. The tools speak to the public API alone, save `keys`
+//! and `secrets`, for which there is no API.
 
 mod admin;
 pub mod backing;

@@ -11,11 +11,13 @@ use control::{
     domain::tenant::AccountChange,
     failure::Failure,
     run::Tasks,
+    secret_key_file,
     service::{
-        self, App,
+        App,
         base_urls::{IsCertified, UrlSettings},
         capacity,
         edge_keys::EdgeKeys,
+        secrets,
         seed::{self, Seeded},
     },
     store::{Db, StoreError},
@@ -35,7 +37,7 @@ use crate::{
     config::{Config, ConfigError, Database, Tls},
     data_dir::{self, DataDir},
     dev_tls::{self, DevTls},
-    serve,
+    serve, tools,
 };
 
 /// The addresses that are really bound.
@@ -109,6 +111,10 @@ impl Running {
 /// A setting cannot be used, the database cannot be opened, or a part did not start.
 pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, Failure> {
     config.check()?;
+    let key_file = config.secret_key_path();
+    if config.secret_key_file.is_some() || key_file.exists() {
+        secret_key_file::read(&key_file)?;
+    }
     // Twice is no fault: tests start several processes' worth in one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut data_dir = DataDir::open(&config.data_dir)?;
@@ -123,9 +129,8 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let blobs = control::serve::blobs(&config.files)?;
     let (db, history) = open_database(&config, &shutdown).await?;
     let (clock, random) = (SystemClock, SystemRandom);
-    let prepared = service::prepare(&db, &clock, &random, &history)
-        .await
-        .map_err(|error| Failure::failed("the database cannot be set up", error))?;
+    make_key_file(&config, &db).await?;
+    let prepared = control::serve::prepare(&db, &history, &key_file).await?;
     let key = config.operator_key.as_deref();
     let seeded = seed::seed(&db, &clock, &random, key, &domains, config.lan.is_some())
         .await
@@ -373,6 +378,22 @@ async fn open_database(config: &Config, shutdown: &CancellationToken) -> Result<
     };
     control::serve::migrate(&db).await?;
     Ok((db, history))
+}
+
+/// Makes the key file in the data folder at the first start, but never for a database that is encrypted already.
+async fn make_key_file(config: &Config, db: &Db) -> Result<(), Failure> {
+    let path = config.secret_key_path();
+    if config.secret_key_file.is_some() || path.exists() {
+        return Ok(());
+    }
+    let failed = |error: StoreError| Failure::failed("the database cannot be read", error);
+    let keys = secrets::find_keys(&mut db.read().await.map_err(failed)?).await.map_err(failed)?;
+    if !keys.is_empty() {
+        return Err(ConfigError::new(secret_key_file::SETTING, tools::secrets::lacks(&path, &keys)).into());
+    }
+    let id = secret_key_file::add_key(&path)?;
+    tracing::info!(path = %path.display(), key = %id, "the key file was made: keep a copy of it apart from backups");
+    Ok(())
 }
 
 /// Opens a database as it is, and gives the id of its history.

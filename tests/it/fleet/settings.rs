@@ -1,6 +1,6 @@
 //! Every invalid setting of `control` gives one clear line and exit code 64, before a port is bound.
 
-use std::process::Command;
+use std::{path::PathBuf, process::Command, sync::LazyLock};
 
 use tests::product::built;
 
@@ -11,12 +11,21 @@ fn serve(variables: &[(&str, &str)]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
+/// A folder with a key file, for the life of the test's process.
+static KEYS: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret.key");
+    tests::product::write_key(&path, &"5e".repeat(32)).unwrap();
+    (folder, path)
+});
+
 fn command() -> Command {
     let mut command = Command::new(built("control").unwrap());
     command
         .arg("serve")
         .env("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
         .env("REDIS_URL", "redis://127.0.0.1:1")
+        .env("WAYMARK_SECRET_KEY_FILE", &KEYS.1)
         .env("WAYMARK_FILES_URL", "/nonexistent/files");
     for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
         command.env(name, "127.0.0.1:0");
@@ -28,6 +37,15 @@ fn command() -> Command {
 fn bad_settings_of_control_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().to_str().unwrap();
+    let put = |name: &str, text: &str, mode: u32| {
+        let path = KEYS.0.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let open = put("open", &"5e".repeat(32), 0o640);
+    let short = put("short", "5e5e", 0o600);
+    let none = put("none", "\n", 0o600);
     for (key, variables, says) in [
         ("DATABASE_URL", &[("DATABASE_URL", "")][..], "postgres://"),
         ("DATABASE_URL", &[("DATABASE_URL", "data/waymark.db")], "a fleet needs Postgres and Redis"),
@@ -38,6 +56,12 @@ fn bad_settings_of_control_are_refused() {
         ("WAYMARK_REGION", &[("WAYMARK_REGION", "a b")], "letters"),
         ("WAYMARK_MIGRATE", &[("WAYMARK_MIGRATE", "perhaps")], "1 (true) nor 0 (false)"),
         ("WAYMARK_FILES_URL", &[("WAYMARK_FILES_URL", "")], "share"),
+        ("WAYMARK_SECRET_KEY_FILE", &[("WAYMARK_SECRET_KEY_FILE", "")], "control secrets new-key"),
+        ("WAYMARK_SECRET_KEY_FILE", &[("WAYMARK_SECRET_KEY_FILE", "/nonexistent")], "is not there"),
+        ("WAYMARK_SECRET_KEY_FILE", &[("WAYMARK_SECRET_KEY_FILE", empty)], "is no file"),
+        ("WAYMARK_SECRET_KEY_FILE", &[("WAYMARK_SECRET_KEY_FILE", &open)], "chmod 600"),
+        ("WAYMARK_SECRET_KEY_FILE", &[("WAYMARK_SECRET_KEY_FILE", &short)], "line 1 is no key"),
+        ("WAYMARK_SECRET_KEY_FILE", &[("WAYMARK_SECRET_KEY_FILE", &none)], "holds no key"),
         ("WAYMARK_PUBLIC_URL", &[("WAYMARK_PUBLIC_URL", "api.example")], "https://api.example"),
         ("WAYMARK_INTERNAL_LISTEN", &[("WAYMARK_INTERNAL_LISTEN", "0.0.0.0:0")], "WAYMARK_BEHIND_TLS_PROXY"),
         ("WAYMARK_ADMIN_LISTEN", &[("WAYMARK_ADMIN_LISTEN", "[::]:0")], "WAYMARK_BEHIND_TLS_PROXY"),
@@ -61,6 +85,7 @@ fn bad_settings_of_control_are_refused() {
         assert_eq!(error.lines().count(), 1, "one line: {error}");
         assert!(error.starts_with(&format!("control: {key}: ")), "names {key}: {error}");
         assert!(error.contains(says), "says {says:?}: {error}");
+        assert!(!error.contains("5e5e"), "shows no key: {error}");
     }
 }
 
@@ -94,6 +119,8 @@ fn help_documents_every_setting_with_its_default() {
         &["accounts", "create", "--help"],
         &["accounts", "domains", "add", "--help"],
         &["edge-keys", "revoke", "--help"],
+        &["secrets", "new-key", "--help"],
+        &["secrets", "rotate", "--help"],
     ] {
         help(args);
     }

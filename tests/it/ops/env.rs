@@ -120,8 +120,11 @@ fn loaded(name: &str, args: &[&str]) -> Result<Command> {
 fn the_binaries_take_their_examples() -> Result<()> {
     // A folder in the place of a bucket, and a server that refuses at once.
     let folder = tempfile::tempdir()?;
+    let secret_key_file = folder.path().join("secret.key");
+    tests::product::write_key(&secret_key_file, &"5e".repeat(32))?;
     let mut control = loaded("control", &["serve"])?;
     control
+        .env("WAYMARK_SECRET_KEY_FILE", &secret_key_file)
         .env("WAYMARK_FILES_URL", folder.path().join("files"))
         .env("DATABASE_URL", "postgres://waymark:PASSWORD@127.0.0.1:1/waymark");
     // Not the end with 64: the settings are right, but nobody is there.
@@ -214,6 +217,7 @@ fn misspelt_variables_are_named_where_another_setting_is_refused() -> Result<()>
         ("control", &["serve"], &required, "control: DATABASE_URL: "),
         ("control", &["worker"], &required, "control: WAYMARK_FILES_URL: "),
         ("control", &["migrate"], &required, "control: DATABASE_URL: "),
+        ("control", &["secrets", "rotate"], &required, "control: WAYMARK_SECRET_KEY_FILE: "),
         ("control", &["serve", "--nothing"], &required, "control: unexpected argument '--nothing'"),
         ("waymark", &["up"], &listen, "waymark: WAYMARK_API_LISTEN: "),
         ("waymark", &["up"], &log, "waymark: RUST_LOG: "),

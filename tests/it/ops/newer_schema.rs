@@ -13,7 +13,7 @@ use reqwest::StatusCode;
 use tests::{
     db::{Engine, Location, TestDb},
     fleet::Fleet,
-    product::{DEADLINE, Options, Product, binary, built},
+    product::{DEADLINE, Options, Product, binary},
     redis::{free_port, signal},
 };
 
@@ -35,7 +35,7 @@ fn refused(command: &mut Command) -> Result<()> {
 async fn waymark_up_starts_on_a_newer_compatible_schema(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     ensure!(product.stop()?.success());
-    run(&product.location(), &newer(9_001, Some(32), engine)).await?;
+    run(&product.location(), &newer(9_001, Some(41), engine)).await?;
     product.start_again()?;
     product.create_product().await?;
     ensure!(product.stop()?.success());
@@ -64,7 +64,7 @@ async fn an_older_control_starts_once_a_newer_one_has_migrated() -> Result<()> {
     let Location::Postgres(url, schema) = &db.location else { bail!("not Postgres") };
     let database = format!("{url}?options[search_path]={schema}");
     let mut fleet = Fleet::start_on(database, db.db.clone(), 1).await?;
-    run(&db.location, &newer(9_001, Some(32), Engine::Postgres)).await?;
+    run(&db.location, &newer(9_001, Some(41), Engine::Postgres)).await?;
     fleet.add_control()?;
     fleet.create_product(1).await?;
     run(&db.location, &newer(9_002, None, Engine::Postgres)).await?;
@@ -142,7 +142,7 @@ async fn control_waits_for_postgres_at_the_start() -> Result<()> {
     let to = (url.host_str().context("no host")?.to_owned(), url.port().unwrap_or(5_432));
     let (port, api) = (free_port()?, free_port()?);
     ensure!(url.set_host(Some("127.0.0.1")).is_ok() && url.set_port(Some(port)).is_ok());
-    let mut command = Command::new(built("control")?);
+    let mut command = fleet.control_command()?;
     command
         .arg("serve")
         .env("DATABASE_URL", url.as_str())

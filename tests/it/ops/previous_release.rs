@@ -19,11 +19,7 @@ use crate::fleet::until;
 /// `required`.
 #[expect(clippy::print_stderr, reason = "a test that does not run says so")]
 fn previous_release(name: &str) -> Result<Option<PathBuf>> {
-    let tags = Command::new("git")
-        .current_dir(root())
-        .args(["tag", "--list", "v*", "--sort=-v:refname"])
-        .output()?;
-    let tags = String::from_utf8(tags.stdout)?;
+    let tags = git(&["tag", "--list", "v*", "--sort=-v:refname"])?;
     let folder = root().join("target/previous");
     let path = tags.lines().next().map(|tag| folder.join(tag).join(name)).filter(|path| path.is_file());
     if path.is_none() {
@@ -33,6 +29,34 @@ fn previous_release(name: &str) -> Result<Option<PathBuf>> {
         eprintln!("not run: tests/previous_release has not built {name} of a tagged release");
     }
     Ok(path)
+}
+
+fn git(args: &[&str]) -> Result<String> {
+    Ok(String::from_utf8(Command::new("git").current_dir(root()).args(args).output()?.stdout)?)
+}
+
+/// Whether the newest tagged release may use the schema of this one: it knows the migration of `compatible_from`.
+fn shares_the_schema() -> Result<bool> {
+    let text = std::fs::read_to_string(root().join("control/kernel/migrations/compatible_from"))?;
+    let from: u32 = text.lines().find_map(|line| line.parse().ok()).context("no number")?;
+    let tags = git(&["tag", "--list", "v*", "--sort=-v:refname"])?;
+    let tag = tags.lines().next().context("no tag")?;
+    let files = git(&["ls-tree", "-r", "--name-only", tag])?;
+    let migrations = files.lines().filter_map(|file| file.split_once("/migrations/sqlite/"));
+    let newest = migrations.filter_map(|(_, name)| name.get(..4)?.parse::<u32>().ok()).max();
+    Ok(newest.is_some_and(|newest| newest >= from))
+}
+
+/// A start of a release whose schema is too old: it changes nothing.
+fn refused(mut command: Command) -> Result<()> {
+    let output = command.output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(64) && error.contains("newer release"),
+        "{:?} {error}",
+        output.status
+    );
+    Ok(())
 }
 
 /// A process that is killed when the test ends, and what it said at its start.
@@ -58,6 +82,11 @@ impl Drop for Running {
 
 /// Starts `control serve` of a release over the fleet's database.
 fn serve(fleet: &Fleet, binary: &Path) -> Result<Running> {
+    let (child, said) = spawn_up(&mut serve_command(fleet, binary), DEADLINE)?;
+    Ok(Running { child, said })
+}
+
+fn serve_command(fleet: &Fleet, binary: &Path) -> Command {
     let mut command = Command::new(binary);
     command
         .arg("serve")
@@ -67,8 +96,7 @@ fn serve(fleet: &Fleet, binary: &Path) -> Result<Running> {
     for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
         command.env(name, "127.0.0.1:0");
     }
-    let (child, said) = spawn_up(&mut command, DEADLINE)?;
-    Ok(Running { child, said })
+    command
 }
 
 /// Creates a product by the API of a process.
@@ -100,18 +128,22 @@ async fn a_link_works(fleet: &Fleet, api: &str, edge: &str) -> Result<()> {
     .await
 }
 
-/// The release before starts and writes on the schema of this one.
+/// The release before starts and writes on the schema of this one, or refuses it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn control_runs_beside_this_one() -> Result<()> {
     let Some(previous) = previous_release("control")? else { return Ok(()) };
     let fleet = Fleet::start(1).await?;
+    if !shares_the_schema()? {
+        return refused(serve_command(&fleet, &previous));
+    }
     let control = serve(&fleet, &previous)?;
     create_product(&fleet.http, &control.told("API ")?, &fleet.key).await?;
     fleet.create_product(0).await?;
     Ok(())
 }
 
-/// `waymark up` of the release before starts on a SQLite database that this one has migrated, and this one after it.
+/// `waymark up` of the release before starts on a SQLite database that this one has migrated, and this one after it;
+/// or it refuses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waymark_up_starts_on_the_database_of_this_one() -> Result<()> {
     let Some(previous) = previous_release("waymark")? else { return Ok(()) };
@@ -122,6 +154,12 @@ async fn waymark_up_starts_on_the_database_of_this_one() -> Result<()> {
     command.arg("up").env("WAYMARK_DATA_DIR", &product.data).env("WAYMARK_OPERATOR_KEY", &product.key);
     for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_MQTT_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
         command.env(name, "127.0.0.1:0");
+    }
+    if !shares_the_schema()? {
+        refused(command)?;
+        product.start_again()?;
+        ensure!(product.list("/products").await?.iter().any(|one| one["id"] == first));
+        return Ok(());
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
     let older = Running { child, said };
@@ -151,6 +189,9 @@ async fn an_edge_follows_this_control() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn control_leads_this_edge() -> Result<()> {
     let Some(previous) = previous_release("control")? else { return Ok(()) };
+    if !shares_the_schema()? {
+        return Ok(());
+    }
     let fleet = Fleet::start(0).await?;
     let control = serve(&fleet, &previous)?;
     let api = control.told("API ")?;

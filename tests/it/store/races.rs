@@ -35,7 +35,7 @@ use shared::{
 };
 use sqlx::PgPool;
 use standalone::seed::seed;
-use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb};
+use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb, secret_keys};
 use tokio_util::sync::CancellationToken;
 
 use super::redirections::{create, draft, product};
@@ -183,7 +183,7 @@ async fn two_starts_mint_one_epoch(engine: Engine) -> Result<()> {
 async fn two_first_starts_create_one_account(engine: Engine) -> Result<()> {
     let database = TestDb::new(engine).await?;
     let clock = StepClock::default();
-    prepare(&database.db, &clock, &SystemRandom, "history").await?;
+    prepare(&database.db, &clock, &SystemRandom, "history", &secret_keys()?).await?;
     let mut tx = database.db.begin().await?;
     log::take_revs(&mut tx, 0).await?;
     let pid = pid(&mut tx).await?;

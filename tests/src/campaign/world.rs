@@ -221,6 +221,7 @@ impl World {
             logs: logs.to_owned(),
             dir,
         };
+        world.control(&["secrets", "new-key"])?;
         world.control(&["migrate"])?;
         let key = world.key.clone();
         world.control(&["accounts", "create", "--domains", "tn.gg", "--operator-key", &key])?;
@@ -243,9 +244,16 @@ impl World {
         Ok(world)
     }
 
+    fn secret_key_file(&self) -> String {
+        self.dir.path().join("secret.key").display().to_string()
+    }
+
     fn control(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(program("control")?);
-        let output = command.args(arguments).env("DATABASE_URL", self.postgres.url()).output()?;
+        command
+            .env("DATABASE_URL", self.postgres.url())
+            .env("WAYMARK_SECRET_KEY_FILE", self.secret_key_file());
+        let output = command.args(arguments).output()?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "control {}: {error}", arguments.join(" "));
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
@@ -261,6 +269,7 @@ impl World {
             ("WAYMARK_INTERNAL_LISTEN", local(internal).to_string()),
             ("WAYMARK_ADMIN_LISTEN", local(admin).to_string()),
             ("WAYMARK_FILES_URL", files),
+            ("WAYMARK_SECRET_KEY_FILE", self.secret_key_file()),
             ("WAYMARK_REQUESTS_PER_KEY", "0".to_owned()),
             ("RUST_LOG", "info".to_owned()),
         ];

@@ -25,3 +25,4 @@ pub mod property;
 pub mod reference;
 pub mod scan_source;
 pub mod scopes;
+pub mod secret_keys;

@@ -48,6 +48,8 @@ pub struct Secrets {
     pub api_key: [u8; 32],
     /// What webhooks sign with is derived from it.
     pub webhook: [u8; 32],
+    /// Encrypts the answers that are kept for repeats of a request.
+    pub kept_answer: [u8; 32],
 }
 
 /// Tells the readers of this process, after a commit, that there is something to read. A reader that is not told

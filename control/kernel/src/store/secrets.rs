@@ -1,22 +1,23 @@
-//! Random secrets that all replicas share, created once.
+//! Secrets that all replicas share, encrypted.
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, Db, Raw, StoreError, Tx, on_db};
 
+const LIST: &str = "SELECT name, value FROM secrets ORDER BY name";
 const INSERT: &str =
     "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
-const FIND: &str = "SELECT value FROM secrets WHERE name = $1";
+const EXCHANGE: &str = "UPDATE secrets SET value = $3 WHERE name = $1 AND value = $2";
+// SQLite leaves the bytes of a row that was replaced in its file, unless it is told to overwrite them.
+const OVERWRITE: &str = "PRAGMA secure_delete = ON";
+const LEAVE: &str = "PRAGMA secure_delete = OFF";
+const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// Stores `fresh` under `name` unless there is a secret already; returns the stored one.
-///
-/// # Errors
-/// The stored secret has another length.
-pub async fn find_or_insert(
-    tx: &mut Tx,
-    name: &str,
-    fresh: [u8; 32],
-    at_ms: i64,
-) -> Result<[u8; 32], StoreError> {
-    let value = fresh.to_vec();
+/// Name and stored value of each secret, in the order of names.
+pub async fn list(conn: &mut Conn) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_as(LIST).fetch_all(c).await)?)
+}
+
+/// Stores a value, unless there is one under this name.
+pub async fn insert(tx: &mut Tx, name: &str, value: &[u8], at_ms: i64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(INSERT)
         .bind(name)
         .bind(value)
@@ -24,13 +25,29 @@ pub async fn find_or_insert(
         .execute(c)
         .await
         .map(|_| ()))?;
-    find(tx, name).await?.ok_or_else(|| StoreError::Row(format!("secret {name} is missing")))
+    Ok(())
 }
 
-async fn find(conn: &mut Conn, name: &str) -> Result<Option<[u8; 32]>, StoreError> {
-    let row: Option<(Vec<u8>,)> = on_db!(conn, |c| sqlx::query_as(FIND).bind(name).fetch_optional(c).await)?;
-    row.map(|(value,)| {
-        value.try_into().map_err(|_| StoreError::Row(format!("secret {name} has a wrong length")))
-    })
-    .transpose()
+/// Exchanges a value; `false` when it is not `old` any more.
+pub async fn exchange(tx: &mut Tx, name: &str, old: &[u8], new: &[u8]) -> Result<bool, StoreError> {
+    if let Raw::Sqlite(c) = tx.raw() {
+        sqlx::query(OVERWRITE).execute(c).await?;
+    }
+    let changed = on_db!(&mut **tx, |c| sqlx::query(EXCHANGE)
+        .bind(name)
+        .bind(old)
+        .bind(new)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(changed == 1)
+}
+
+/// Writes what was exchanged into the file of SQLite, so that the bytes of before are gone; does nothing on Postgres.
+pub async fn checkpoint(db: &Db) -> Result<(), StoreError> {
+    if let Db::Sqlite { write, .. } = db {
+        sqlx::query(LEAVE).execute(write).await?;
+        sqlx::query(CHECKPOINT).execute(write).await?;
+    }
+    Ok(())
 }

@@ -231,6 +231,12 @@ pub struct Settings {
     #[serde(deserialize_with = "text")]
     pub database_url: Option<String>,
 
+    /// File of the keys that encrypt the secrets in the database: one a line, the first one encrypts, the others
+    /// still decrypt; nobody but its owner may read it [default: DATA_DIR/secret.key, made at the first start]
+    #[arg(long, env = "WAYMARK_SECRET_KEY_FILE", value_name = "FILE")]
+    #[serde(deserialize_with = "text")]
+    pub secret_key_file: Option<String>,
+
     /// Where the content of files is kept: a folder, or s3://bucket/prefix with the usual AWS_… variables
     /// (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT) [default: DATA_DIR/files]
     #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
@@ -314,6 +320,7 @@ impl Settings {
             edge_replica: or(self.edge_replica, file.edge_replica),
             geoip_db: or(self.geoip_db, file.geoip_db),
             database_url: or(self.database_url, file.database_url),
+            secret_key_file: or(self.secret_key_file, file.secret_key_file),
             files_url: or(self.files_url, file.files_url),
             redis_url: or(self.redis_url, file.redis_url),
             log: or(self.log, file.log),

@@ -10,8 +10,14 @@ use std::{
 };
 
 use control::{
+    domain::secret_keys::KeyId,
     failure::Failure,
-    store::backup::{self, BackupError, Held},
+    secret_key_file,
+    service::secrets,
+    store::{
+        Db, StoreError,
+        backup::{self, BackupError, Held},
+    },
 };
 
 use super::keys::Place;
@@ -68,6 +74,11 @@ pub async fn run_backup(args: BackupArgs) -> Result<ExitCode, Failure> {
     if let FileStore::Folder(folder) = &config.files {
         say(&format!("The content of files is not in it: copy {} too.", folder.display()));
     }
+    let keys = config.secret_key_path();
+    say(&format!(
+        "The key file is not in it: keep a copy of {} apart from the backup, which cannot be used without it.",
+        keys.display()
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -112,7 +123,29 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     if let FileStore::Folder(folder) = &config.files {
         say(&format!("The content of files is not in it: {} must be of the same time.", folder.display()));
     }
+    if let Some(text) = lacking_keys(&config, database).await.map_err(|error| failed(&error))? {
+        say(&text);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is missing in the key file before a restored database can be used.
+async fn lacking_keys(config: &Config, database: &Path) -> Result<Option<String>, StoreError> {
+    let db = Db::open_sqlite(database).await?;
+    let needed = secrets::find_keys(&mut db.read().await?).await;
+    db.close().await;
+    let path = config.secret_key_path();
+    let held: Vec<KeyId> = secret_key_file::read(&path).map(|keys| keys.ids().collect()).unwrap_or_default();
+    let missing: Vec<String> =
+        needed?.iter().filter(|id| !held.contains(id)).map(ToString::to_string).collect();
+    Ok((!missing.is_empty()).then(|| {
+        format!(
+            "It cannot be used yet: it is encrypted with the key {}, which {} does not hold. Put the line of that key \
+             there first.",
+            missing.join(", "),
+            path.display()
+        )
+    }))
 }
 
 /// Copies and looks the copy through; one that is not whole is removed.

@@ -8,6 +8,7 @@ use clap::Subcommand;
 use control::{
     cli::{self, keys::Which},
     failure::Failure,
+    store::Db,
 };
 
 use crate::{
@@ -57,6 +58,9 @@ pub(super) struct Place {
     /// Path of a SQLite file, or postgres://… [default: DATA_DIR/waymark.db]
     #[arg(long, env = "DATABASE_URL", value_name = "PATH|URL", hide_env_values = true)]
     database_url: Option<String>,
+    /// File of the keys that encrypt the secrets in the database [default: DATA_DIR/secret.key]
+    #[arg(long, env = "WAYMARK_SECRET_KEY_FILE", value_name = "FILE")]
+    secret_key_file: Option<String>,
 }
 
 impl Place {
@@ -66,18 +70,14 @@ impl Place {
             config: self.config.clone(),
             data_dir: self.data_dir.clone(),
             database_url: self.database_url.clone(),
+            secret_key_file: self.secret_key_file.clone(),
             ..Settings::default()
         })
     }
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// There is no database, or it failed.
-pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (Command::Create { place } | Command::List { place } | Command::Revoke { place, .. }) = &args.command;
-    let config = place.config()?;
+/// Opens the database of `waymark up`, which this release can use.
+pub(super) async fn open(config: &Config) -> Result<Db, Failure> {
     if let Database::Sqlite(path) = &config.database
         && !path.is_file()
     {
@@ -86,6 +86,16 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     let (db, _) = connect(&config.database).await?;
     control::serve::check_schema(&db).await?;
+    Ok(db)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no database, or it failed.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let (Command::Create { place } | Command::List { place } | Command::Revoke { place, .. }) = &args.command;
+    let db = open(&place.config()?).await?;
     let code = match args.command {
         Command::Create { .. } => cli::keys::create(&db).await.map(|()| ExitCode::SUCCESS)?,
         Command::List { .. } => cli::keys::list(&db).await.map(|()| ExitCode::SUCCESS)?,

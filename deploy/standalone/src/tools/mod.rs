@@ -9,4 +9,5 @@ pub mod keys;
 pub mod manual;
 pub mod patience;
 pub mod qr;
+pub mod secrets;
 pub mod status;

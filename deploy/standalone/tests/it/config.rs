@@ -168,6 +168,7 @@ fn what_only_a_look_can_tell_is_refused_too() {
         ("DATABASE_URL", ("DATABASE_URL", file), "cannot be used"),
         ("WAYMARK_FILES_URL", ("WAYMARK_FILES_URL", file), "cannot be used"),
         ("WAYMARK_DATA_DIR", ("WAYMARK_DATA_DIR", file), "cannot be used"),
+        ("WAYMARK_SECRET_KEY_FILE", ("WAYMARK_SECRET_KEY_FILE", "/nonexistent"), "is not there"),
     ] {
         let found = up(&folder.path().join("data"), &[variables], &[]);
         assert_refused(&found, key, says, &format!("{variables:?}"));
@@ -212,6 +213,7 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_EDGE_REPLICA", "off"),
         ("WAYMARK_GEOIP_DB", "none"),
         ("DATABASE_URL", "DATA_DIR/waymark.db"),
+        ("WAYMARK_SECRET_KEY_FILE", "DATA_DIR/secret.key"),
         ("WAYMARK_FILES_URL", "DATA_DIR/files"),
         ("REDIS_URL", "none"),
     ] {
