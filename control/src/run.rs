@@ -21,8 +21,8 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the upkeep, the
-    /// workers of jobs, webhooks and reactions, and the probe of writes.
+    /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
+    /// upkeep, the workers of jobs, webhooks and reactions, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -47,6 +47,7 @@ impl Tasks {
         });
         tasks.spawn(app.events.feed.clone().run(stop_background.clone()));
         tasks.spawn(worker::connections::run(app.events.clone(), stop_background.clone()));
+        tasks.spawn(worker::key_uses::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));

@@ -8,7 +8,7 @@ use std::{
     str::FromStr,
 };
 
-use ipnet::IpNet;
+use crate::networks::{Networks, NotANetwork};
 
 /// The header by which an edge shows control that it is one: then `X-Forwarded-For` holds the client alone.
 pub const EDGE_TOKEN: &str = "x-waymark-edge";
@@ -56,7 +56,7 @@ impl FromStr for ForwardedHeader {
 /// The trusted proxies, and the header in which they name the client; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies {
-    networks: Vec<IpNet>,
+    networks: Networks,
     header: ForwardedHeader,
     /// Whether there is a TLS proxy in front, which may run on this machine.
     behind_tls_proxy: bool,
@@ -85,23 +85,12 @@ impl ClientAddress {
     }
 }
 
-/// An entry of a list of proxies that is neither an address nor a network.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither an address nor a network such as 10.0.0.0/8")]
-pub struct NotANetwork(String);
-
 impl FromStr for TrustedProxies {
     type Err = NotANetwork;
 
     /// Parses a comma-separated list of addresses and networks; an empty text is an empty list.
     fn from_str(text: &str) -> Result<Self, NotANetwork> {
-        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-        let network = |entry: &str| {
-            let address = entry.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
-            address.or_else(|_| entry.parse::<IpNet>()).map_err(|_| NotANetwork(entry.to_owned()))
-        };
-        let networks = entries.map(network).collect::<Result<_, _>>()?;
-        Ok(Self { networks, ..Self::default() })
+        Ok(Self { networks: text.parse()?, ..Self::default() })
     }
 }
 
@@ -141,8 +130,7 @@ impl TrustedProxies {
     /// Whether an address is that of a trusted proxy.
     #[must_use]
     pub fn trust(&self, ip: IpAddr) -> bool {
-        let ip = ip.to_canonical();
-        self.networks.iter().any(|network| network.contains(&ip))
+        self.networks.contain(ip)
     }
 
     /// The client's address: that of the connection, or the one named by trusted proxies.
@@ -281,7 +269,7 @@ mod tests {
             ("10.0.0.1:80", None),
             ("*", None),
         ] {
-            let read = text.parse::<TrustedProxies>().ok().map(|proxies| proxies.networks.len());
+            let read = text.parse::<TrustedProxies>().ok().map(|proxies| proxies.networks.texts().count());
             assert_eq!(read, expected, "{text:?}");
         }
         let proxies: TrustedProxies = "10.0.0.0/8,::1,::ffff:192.0.2.1".parse().unwrap();

@@ -10,6 +10,7 @@ pub mod geo;
 pub mod id;
 pub mod identifier;
 pub mod negotiate;
+pub mod networks;
 pub mod problem;
 pub mod redirect;
 pub mod rules;

@@ -47,8 +47,12 @@ codes! {
     KeyUnknown = 40102, 401, "The API key is not known.";
     /// E-mail address and password do not fit.
     LoginFailed = 40103, 401, "The e-mail address or the password is wrong.";
+    /// The key was valid until it expired.
+    KeyExpired = 40104, 401, "The API key has expired.";
     /// The key is known but may not do this.
     Forbidden = 40301, 403, "The API key may not do this.";
+    /// The key is bound to networks, and the client is in none of them.
+    ForeignNetwork = 40302, 403, "The API key may not be used from this network.";
     /// The resource does not exist in this account.
     NotFound = 40401, 404, "The resource was not found.";
     /// No operation has this path.

@@ -21,6 +21,7 @@ use tests::{
 
 mod conformance;
 mod full_disk;
+mod keys;
 mod metrics;
 mod names;
 mod other_release;

@@ -3,6 +3,7 @@
 use std::{fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
+use control::domain::access::{ActorKind, EDGE_KEY_PREFIX, key_from_random};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::product::{Options, Product, binary, built, root};
@@ -97,6 +98,9 @@ fn no_block_is_without_a_test() -> Result<()> {
             ("sh", Some(name), _) if name != "fleet" => {
                 "guides::the_examples_of_every_guide_run_as_they_stand"
             }
+            ("regex", Some("keys"), "Find keys that leaked") => {
+                "the_expression_for_scanners_finds_every_kind_of_key"
+            }
             ("jsonc", Some("reactions"), "Effects") => "the_effects_of_reactions_are_accepted",
             ("sql", Some("export"), _) => "export::duckdb_counts_what_the_api_counts",
             ("csv", Some("operators-tool"), "Import a file") => "the_file_with_things_is_imported",
@@ -108,6 +112,26 @@ fn no_block_is_without_a_test() -> Result<()> {
             "{document}: nothing runs this block of {heading:?}:\n```{language}\n{text}```"
         );
     }
+    Ok(())
+}
+
+/// As `grep -P` reads it; SECURITY.md has the same expression.
+#[test]
+fn the_expression_for_scanners_finds_every_kind_of_key() -> Result<()> {
+    let expression = block("regex")?.trim().to_owned();
+    let security = fs::read_to_string(root().join("SECURITY.md"))?;
+    ensure!(security.contains(&format!("`{expression}`")), "SECURITY.md lacks {expression}");
+    let random: Vec<u8> = (0..160).collect();
+    let key = |prefix: &str| key_from_random(prefix, &random).context("a key");
+    let prefixes = ActorKind::ALL.map(ActorKind::key_prefix).into_iter().chain([EDGE_KEY_PREFIX]);
+    let keys = prefixes.map(key).collect::<Result<Vec<_>>>()?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("leak.txt");
+    let others = [key("")?, format!("x{}", keys[0]), format!("{}x", keys[0]), keys[0][..79].to_owned()];
+    let lines: Vec<String> = keys.iter().map(|key| format!("KEY=\"{key}\"")).chain(others).collect();
+    fs::write(&file, lines.join("\n"))?;
+    let found = Command::new("grep").args(["-oP", &expression]).arg(&file).output()?;
+    ensure!(String::from_utf8(found.stdout)?.lines().eq(keys.iter()), "{lines:?}");
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod filters;
 mod full_disk;
 mod imports;
 mod job_turns;
+mod keys;
 mod paging;
 mod races;
 pub(crate) mod redirections;

@@ -14,8 +14,8 @@ use crate::{
     store::{Db, StoreError, edge_keys},
 };
 use kernel::{
-    domain::access::{KEY_LEN, hash_key, is_key, key_from_random},
-    service::{Random, RandomUnavailable},
+    domain::access::{EDGE_KEY_PREFIX, hash_key, is_key},
+    service::{Random, access::new_key},
 };
 
 /// Poll interval: a revoked key is refused within a second.
@@ -116,9 +116,7 @@ pub async fn create(
     random: &dyn Random,
     edge: &str,
 ) -> Result<(i64, String), ServiceError> {
-    let mut bits = [0; 2 * KEY_LEN];
-    random.fill(&mut bits)?;
-    let key = key_from_random(&bits).ok_or(RandomUnavailable)?;
+    let key = new_key(random, EDGE_KEY_PREFIX)?;
     let seq = add(db, clock, edge, &key).await?;
     Ok((seq, key))
 }

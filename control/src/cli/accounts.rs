@@ -9,7 +9,7 @@ use shared::{
     short_url::{Scheme, ShortDomain},
 };
 
-use super::{connect, failed, say};
+use super::{connect, failed, say, text};
 use crate::{
     config::{ConfigError, DomainSetting, Place, parse},
     domain::{access::UserRights, target_hosts::parse_hosts, tenant::AccountChange},
@@ -207,17 +207,6 @@ fn hosts(text: Option<&str>) -> Result<Option<Vec<String>>, ConfigError> {
         parse_hosts(entries).map_err(|faults| ConfigError::new("--target-hosts", faults.join("; ")))
     };
     text.map(list).transpose()
-}
-
-/// Longest name and address, in characters.
-const MAX_TEXT: usize = 256;
-
-fn text(key: &'static str, text: String) -> Result<String, ConfigError> {
-    let count = text.trim().chars().count();
-    if (1..=MAX_TEXT).contains(&count) && !text.chars().any(char::is_control) {
-        return Ok(text.trim().to_owned());
-    }
-    Err(ConfigError::new(key, format!("give 1 to {MAX_TEXT} characters")))
 }
 
 fn short_domains(text: &str, case_sensitive: bool) -> Result<Vec<ShortDomain>, ConfigError> {

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{Config, Place, SecretKeyFile, Settings},
+    config::{Config, ConfigError, Place, SecretKeyFile, Settings},
     failure::{EXIT_USAGE, Failure},
     secret_key_file, serve,
     store::{Db, publishers},
@@ -52,7 +52,7 @@ enum Command {
         #[command(flatten)]
         file: SecretKeyFile,
     },
-    /// Make and revoke operator keys.
+    /// Make, list, rotate and revoke operator keys.
     Keys(keys::Args),
     /// Make accounts and give them short domains.
     Accounts(accounts::Args),
@@ -189,6 +189,17 @@ async fn connect(place: Place) -> Result<Db, Failure> {
 
 fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::failed("the database", error)
+}
+
+/// Longest name and address, in characters.
+const MAX_TEXT: usize = 256;
+
+fn text(key: &'static str, text: String) -> Result<String, ConfigError> {
+    let count = text.trim().chars().count();
+    if (1..=MAX_TEXT).contains(&count) && !text.chars().any(char::is_control) {
+        return Ok(text.trim().to_owned());
+    }
+    Err(ConfigError::new(key, format!("give 1 to {MAX_TEXT} characters")))
 }
 
 /// Writes a line to stdout.

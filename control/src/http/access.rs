@@ -11,10 +11,11 @@ use serde::Serialize;
 use shared::problem::Code;
 use utoipa::ToSchema;
 
-use super::{api_error::ApiError, extract::pairs, permits, rate_limit};
+use super::{api_error::ApiError, extract::pairs, middleware::RequestInfo, permits, rate_limit};
 use crate::{
     domain::{
         access::{Actor, hash_key},
+        api_key::is_of_key,
         permission::{Subject, Verb},
     },
     error::ServiceError,
@@ -36,16 +37,15 @@ impl FromRequestParts<Arc<App>> for Caller {
             let refusal = ServiceError::refused(Code::KeyMissing, "No API key was sent.");
             return Err(rate_limit::count_refusal(app, parts, refusal).into());
         };
-        match access::identify(app, &key).await {
+        let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
+        match access::identify(app, &key, client).await {
             Ok(actor) => {
                 let hash = hash_key(&key);
                 rate_limit::count(app, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
                 Ok(Self(actor))
             }
-            Err(error) if error.code() == Code::KeyUnknown => {
-                Err(rate_limit::count_refusal(app, parts, error).into())
-            }
+            Err(error) if is_of_key(error.code()) => Err(rate_limit::count_refusal(app, parts, error).into()),
             Err(error) => Err(error.into()),
         }
     }

@@ -18,16 +18,17 @@ use super::{
     api_error::ApiError,
     bulk,
     extract::{JsonBody, Path, Query},
+    keys::overlap,
     listing::{Listing, RESULT_COUNT},
     middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
-    wire::{CommonDocument, created},
+    wire::{CommonDocument, created, created_at},
 };
 use crate::{
     domain::{
         body::Purpose,
         listing::APPLICATIONS,
-        project::{Application, ApplicationChange},
+        project::{AppKey, Application, ApplicationChange},
     },
     error::ServiceError,
     service::{App, applications},
@@ -87,13 +88,14 @@ pub(super) struct ApplicationDocument {
 
 impl ApplicationDocument {
     fn new(app: &App, application: Application) -> Result<Self, ServiceError> {
+        let app_api_key = applications::key(app, &application, AppKey::Public)?;
         let details = application.details;
         Ok(Self {
             id: application.id.to_string(),
             common: CommonDocument::new(application.stamp, details.common, false),
             name: application.name,
             project: application.project.to_string(),
-            app_api_key: applications::public_key(app, application.id)?,
+            app_api_key,
             social_networks: details.social_networks,
             default_url: details.default_url,
             redirection_template: details.redirection_template,
@@ -244,7 +246,7 @@ pub(super) async fn delete_many(
     Ok([(RESULT_COUNT, ids.len())].into_response())
 }
 
-/// Reads the secret key of an application, the same one each time.
+/// Reads the secret key of an application, the same one each time until it is rotated.
 #[utoipa::path(get, path = "/projects/{project}/applications/{id}/secretKey", tag = "Keys",
     operation_id = "readSecretKey",
     params(("project" = String, Path, description = "Id of the project"),
@@ -258,6 +260,54 @@ pub(super) async fn read_secret_key(
 ) -> Result<Json<SecretKeyDocument>, ApiError> {
     let secret_api_key = applications::read_secret_key(&app, &actor, &project, &id).await?;
     Ok(Json(SecretKeyDocument { secret_api_key }))
+}
+
+/// Gives an application its next secret key.
+///
+/// The one before ends at once, or works beside it for `overlap` milliseconds.
+#[utoipa::path(post, path = "/projects/{project}/applications/{id}/secretKey/rotate", tag = "Keys",
+    operation_id = "rotateSecretKey",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("id" = String, Path, description = "Id of the application")),
+    request_body(content = Object, description = "How long the old key works on"),
+    responses((status = 201, description = "The new key", body = SecretKeyDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn rotate_secret_key(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((project, id)): Path<(String, String)>,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let overlap = overlap(&body)?;
+    let (_, secret_api_key) =
+        applications::rotate_key(&app, &actor, (&project, &id), AppKey::Secret, overlap).await?;
+    let path = format!("/projects/{project}/applications/{id}/secretKey");
+    Ok(created_at(&info, &path, SecretKeyDocument { secret_api_key }))
+}
+
+/// Gives an application its next public key.
+///
+/// The one before ends at once, or works beside it for `overlap` milliseconds. The keys of its users stay.
+#[utoipa::path(post, path = "/projects/{project}/applications/{id}/appApiKey/rotate", tag = "Keys",
+    operation_id = "rotateAppApiKey",
+    params(("project" = String, Path, description = "Id of the project"),
+        ("id" = String, Path, description = "Id of the application")),
+    request_body(content = Object, description = "How long the old key works on"),
+    responses((status = 201, description = "The application with its new key", body = ApplicationDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn rotate_public_key(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path((project, id)): Path<(String, String)>,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let overlap = overlap(&body)?;
+    let (application, _) =
+        applications::rotate_key(&app, &actor, (&project, &id), AppKey::Public, overlap).await?;
+    let path = format!("/projects/{project}/applications/{id}");
+    Ok(created_at(&info, &path, ApplicationDocument::new(&app, application)?))
 }
 
 /// Reads the application that the key belongs to.

@@ -28,6 +28,7 @@ guides![
     "events",
     "export",
     "fleet",
+    "keys",
     "operations",
     "operators-tool",
     "reactions",

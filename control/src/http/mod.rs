@@ -29,6 +29,7 @@ mod followers;
 mod guides;
 pub mod internal;
 mod jobs;
+mod keys;
 mod known;
 mod listing;
 mod location;

@@ -103,7 +103,8 @@ pub(super) async fn once(State(creates): State<Creates>, request: Request, next:
     let Some(api_key) = find_key(request.headers(), request.uri().query()) else {
         return next.run(request).await;
     };
-    match access::identify(&creates.app, &api_key).await {
+    let client = request.extensions().get::<RequestInfo>().and_then(|info| info.client);
+    match access::identify(&creates.app, &api_key, client).await {
         // It runs to its end also when the client leaves, so that the repeat finds an answer.
         Ok(actor) => {
             let run = async move {

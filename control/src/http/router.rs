@@ -13,8 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     access, accesses, action_types, actions, applications, authentication, batches, bulk, cases, events,
-    jobs, logins, middleware, new_actions, openapi, products, projects, properties, reactions, redirections,
-    rules, service_info, status, tasks, tenants, thng_keys, thngs, time, users, webhooks,
+    jobs, keys, logins, middleware, new_actions, openapi, products, projects, properties, reactions,
+    redirections, rules, service_info, status, tasks, tenants, thng_keys, thngs, time, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
@@ -44,9 +44,15 @@ fn table() -> OpenApiRouter<Arc<App>> {
         ))
         .routes(routes!(applications::read, applications::update, applications::delete))
         .routes(routes!(applications::read_secret_key))
+        .routes(routes!(applications::rotate_secret_key))
+        .routes(routes!(applications::rotate_public_key))
         .routes(routes!(applications::read_own))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::read, keys::update, keys::revoke))
+        .routes(routes!(keys::rotate))
         .routes(routes!(thng_keys::create))
         .routes(routes!(thng_keys::read, thng_keys::revoke))
+        .routes(routes!(thng_keys::rotate))
         .routes(routes!(logins::create))
         .routes(routes!(logins::validate))
         .routes(routes!(logins::login))

@@ -12,6 +12,7 @@ use super::{
     access::Caller,
     api_error::ApiError,
     extract::{JsonBody, Path},
+    keys::overlap,
     middleware::RequestInfo,
     wire::created_at,
 };
@@ -62,6 +63,28 @@ pub(super) async fn read(
 ) -> Result<Json<ThngKeyDocument>, ApiError> {
     let (thng, thng_api_key) = thng_keys::read(&app, &actor, &id).await?;
     Ok(Json(ThngKeyDocument { thng_id: thng.to_string(), thng_api_key }))
+}
+
+/// Gives a Thng its next key.
+///
+/// The one before ends at once, or works beside it for `overlap` milliseconds.
+#[utoipa::path(post, path = "/auth/evrythng/thngs/{id}/rotate", tag = "Keys", operation_id = "rotateThngKey",
+    params(("id" = String, Path, description = "Id of the Thng")),
+    request_body(content = Object, description = "How long the old key works on"),
+    responses((status = 201, description = "The new key", body = ThngKeyDocument),
+        (status = 404, description = "There is no such Thng, or it has no key")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn rotate(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let overlap = overlap(&body)?;
+    let (thng, thng_api_key) = thng_keys::rotate(&app, &actor, &id, overlap).await?;
+    let document = ThngKeyDocument { thng_id: thng.to_string(), thng_api_key };
+    Ok(created_at(&info, &format!("/auth/evrythng/thngs/{thng}"), document))
 }
 
 /// Revokes the key of a Thng; the next one that is created is another.

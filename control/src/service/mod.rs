@@ -23,13 +23,13 @@ pub use ::events::service::{
 };
 pub use ::jobs::service::{JobState, jobs};
 pub use ::kernel::service::{
-    access, batcher, bulk, capacity, idempotency, limiter, named, references, remaining_capacity,
+    access, batcher, bulk, capacity, idempotency, key_uses, limiter, named, references, remaining_capacity,
     secrets::{self, SecretsError},
     state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets},
 };
 pub use ::push::edge_keys;
 pub use ::redirects::service::{Redirects, redirections, rules, tasks};
-pub use ::tenants::service::{applications, passwords, projects, scopes, tenants, users};
+pub use ::tenants::service::{applications, first_keys, keys, passwords, projects, scopes, tenants, users};
 
 use self::intake::Counters;
 use crate::{

@@ -4,22 +4,21 @@ use shared::{
     id::{AccountId, OperatorId},
     problem::Code,
     short_url::ShortDomain,
-    time::Clock,
+    time::{Clock, UnixMillis},
     wire::stream::{Change, Event},
 };
 
-use super::{Random, RandomUnavailable, access::KNOWN_FOR};
+use super::{
+    Random, RandomUnavailable,
+    first_keys::{self, NewFirstKey},
+};
 use crate::{
     domain::{
-        access::{self, ActorKind, UserRights, hash_key as hash},
+        access::{UserRights, hash_key},
         tenant::AccountChange,
     },
     error::ServiceError,
-    store::{
-        Db, StoreError, Tx, accounts,
-        keys::{self, KeyRecord},
-        log, tenants,
-    },
+    store::{Db, StoreError, Tx, accounts, keys, log, tenants},
 };
 
 /// Name of the first account; an operator may rename it.
@@ -77,16 +76,14 @@ pub async fn seed(
             (operator, true)
         }
     };
-    let new_key = match key {
-        Some(key) => {
-            let hash = hash(key);
-            if keys::find(&mut tx, &hash).await?.is_none() {
-                keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
-            }
-            None
-        }
-        None if fresh => Some(add_key(&mut tx, random, account, operator, now).await?),
-        None => None,
+    let is_missing = match key {
+        Some(key) => keys::find(&mut tx, &hash_key(key)).await?.is_none(),
+        None => fresh,
+    };
+    let new_key = if is_missing {
+        first_keys::add(&mut tx, random, (account, operator), key, first_key(), UnixMillis(now)).await?
+    } else {
+        None
     };
     give_domains(&mut tx, account, domains, now).await?;
     let known = accounts::list_domains(&mut tx, account).await?;
@@ -106,6 +103,10 @@ pub async fn seed(
     let domains = accounts::list_domains(&mut tx, account).await?;
     tx.commit().await?;
     Ok(Seeded { account, first_start: found.is_none(), new_key, domains })
+}
+
+fn first_key() -> NewFirstKey {
+    NewFirstKey { label: "first key".to_owned(), ..NewFirstKey::default() }
 }
 
 /// A new account with its operator.
@@ -149,13 +150,9 @@ pub async fn create_account(
     let operator = OperatorId::new(now, id_bits(random)?);
     let names = ("Waymark", "Operator");
     accounts::insert_operator(&mut tx, operator, account, &new.email, names, now).await?;
-    let new_key = match new.key {
-        Some(key) => {
-            keys::insert(&mut tx, &hash(&key), account, ActorKind::Operator, operator.as_str(), now).await?;
-            None
-        }
-        None => Some(add_key(&mut tx, random, account, operator, now).await?),
-    };
+    let given = new.key.as_deref();
+    let new_key =
+        first_keys::add(&mut tx, random, (account, operator), given, first_key(), UnixMillis(now)).await?;
     give_domains(&mut tx, account, &new.domains, now).await?;
     tx.commit().await?;
     Ok(Some(Seeded { account, first_start, new_key, domains: new.domains }))
@@ -286,70 +283,4 @@ fn id_bits(random: &dyn Random) -> Result<[u8; 16], RandomUnavailable> {
     let mut bits = [0; 16];
     random.fill(&mut bits)?;
     Ok(bits)
-}
-
-/// Creates a key for the first operator; only its hash is stored.
-///
-/// # Errors
-/// The database failed, there are no random bits, or there is no operator yet.
-pub async fn create_key(db: &Db, clock: &dyn Clock, random: &dyn Random) -> Result<String, ServiceError> {
-    let mut tx = db.begin().await?;
-    let (operator, account) = first_operator(&mut tx).await?;
-    let key = add_key(&mut tx, random, account, operator, clock.now().0).await?;
-    tx.commit().await?;
-    Ok(key)
-}
-
-/// Revokes one key; returns whether it was valid until now, once no process takes it any more.
-pub async fn revoke_key(db: &Db, clock: &dyn Clock, key: &str) -> Result<bool, ServiceError> {
-    let mut tx = db.begin().await?;
-    let revoked = keys::revoke(&mut tx, &hash(key), clock.now().0).await?;
-    tx.commit().await?;
-    tokio::time::sleep(KNOWN_FOR).await;
-    Ok(revoked)
-}
-
-/// Revokes every key of the first operator; returns how many there were, once no process takes them any more.
-///
-/// # Errors
-/// There is no operator yet.
-pub async fn revoke_all_keys(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError> {
-    let mut tx = db.begin().await?;
-    let (operator, account) = first_operator(&mut tx).await?;
-    let revoked = keys::revoke_all(&mut tx, account, operator.as_str(), clock.now().0).await?;
-    tx.commit().await?;
-    tokio::time::sleep(KNOWN_FOR).await;
-    Ok(revoked)
-}
-
-/// The keys that the first operator has or had, oldest first.
-///
-/// # Errors
-/// There is no operator yet.
-pub async fn list_keys(db: &Db) -> Result<Vec<KeyRecord>, ServiceError> {
-    let mut tx = db.begin().await?;
-    let (operator, account) = first_operator(&mut tx).await?;
-    let listed = keys::list_of(&mut tx, account, operator.as_str()).await?;
-    tx.commit().await?;
-    Ok(listed)
-}
-
-async fn first_operator(tx: &mut Tx) -> Result<(OperatorId, AccountId), ServiceError> {
-    accounts::find_first_operator(tx)
-        .await?
-        .ok_or_else(|| StoreError::Row("there is no operator yet".to_owned()).into())
-}
-
-async fn add_key(
-    tx: &mut Tx,
-    random: &dyn Random,
-    account: AccountId,
-    operator: OperatorId,
-    now: i64,
-) -> Result<String, ServiceError> {
-    let mut bits = [0; 2 * access::KEY_LEN];
-    random.fill(&mut bits)?;
-    let key = access::key_from_random(&bits).ok_or(RandomUnavailable)?;
-    keys::insert(tx, &hash(&key), account, ActorKind::Operator, operator.as_str(), now).await?;
-    Ok(key)
 }

@@ -1,6 +1,7 @@
 //! Background work that no caller waits for.
 
 pub mod ingest_scans;
+pub mod key_uses;
 pub mod rebuild_profiles;
 pub mod upkeep;
 pub mod write_probe;

@@ -61,7 +61,7 @@ impl Stream {
     }
 
     /// The next block; `None` at the end, and inside where it holds no event.
-    async fn block(&mut self) -> Result<Option<Option<Told>>> {
+    pub(super) async fn block(&mut self) -> Result<Option<Option<Told>>> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
@@ -238,7 +238,7 @@ pub(super) async fn streams_end_with_their_key_and_are_bounded(engine: Engine) -
     let made = api.create(&format!("/actions/scans?project={project}"), json!({})).await?;
     ensure!(confined.next().await?.body["data"]["id"] == made["id"]);
     ensure!(api.call(Method::DELETE, &app, None).await?.status == 200);
-    connections::beat(&api.made.app.events).await?;
+    connections::check_keys(&api.made.app.events).await?;
     while confined.block().await?.is_some() {}
 
     let mut open = Vec::new();

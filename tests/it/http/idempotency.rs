@@ -70,6 +70,22 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
         "/auth/evrythng/thngs" => {
             (path.to_owned(), json!({"thngId": id(api.create("/thngs", named).await?)}))
         }
+        "/keys" => (path.to_owned(), json!({"label": "Once"})),
+        "/keys/{id}/rotate" => {
+            let made = id(api.create("/keys", json!({"label": "Once"})).await?);
+            (format!("/keys/{made}/rotate"), json!({"overlap": 60_000}))
+        }
+        "/projects/{project}/applications/{id}/secretKey/rotate"
+        | "/projects/{project}/applications/{id}/appApiKey/rotate" => {
+            let project = id(api.create("/projects", named.clone()).await?);
+            let made = id(api.create(&format!("/projects/{project}/applications"), named).await?);
+            (path.replace("{project}", &project).replace("{id}", &made), json!({}))
+        }
+        "/auth/evrythng/thngs/{id}/rotate" => {
+            let thng = id(api.create("/thngs", named).await?);
+            api.create("/auth/evrythng/thngs", json!({"thngId": thng})).await?;
+            (path.replace("{id}", &thng), json!({}))
+        }
         "/auth/evrythng/users" => {
             let user = json!({"email": "once@example.com", "password": "a word that is long"});
             (path.to_owned(), user)

@@ -195,7 +195,7 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     // The broker goes by the same rules.
-    let actor = identify(&api.made.app, &key).await?;
+    let actor = identify(&api.made.app, &key, None).await?;
     let sender = live::Sender { actor: &actor, connection: None, origin: Default::default() };
     for (topic, payload, code) in [
         ("/actions/implicitScans".to_owned(), json!({"thng": thng}), Code::Forbidden),
@@ -307,11 +307,11 @@ pub(super) async fn open_rights_exclude_resources_of_others(engine: Engine) -> R
     let (key, user) = brand.stranger(&api).await?;
     // The key is known: the change counts for it at once.
     assert_eq!(api.call_as(&key, Method::GET, "/thngs", None).await?.json(), json!([]));
-    let actor = identify(&api.made.app, &key).await?;
-    let connection = connections::open(&api.made.app.events, &actor, hash_key(&key), None).await?;
+    let actor = identify(&api.made.app, &key, None).await?;
+    let connection = connections::open(&api.made.app.events, &actor, hash_key(&key), None, None).await?;
     api.open_rights().await?;
     // What a connection hears was decided when it came.
-    connections::beat(&api.made.app.events).await?;
+    connections::check_keys(&api.made.app.events).await?;
     assert!(connection.ends.is_cancelled());
     assert_eq!(api.get(&account).await?.json()["userRights"], "open");
     let listed = api.call_as(&key, Method::GET, "/thngs", None).await?.json();

@@ -131,6 +131,7 @@ impl Fixture {
         let asked = api.call(Method::POST, "/authentication", Some(trigger)).await?;
         anyhow::ensure!(asked.status == 200, "{asked:?}");
         let cases = api.get("/authentication/cases").await?.json();
+        let operator_keys = api.get("/keys").await?.json();
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -157,6 +158,7 @@ impl Fixture {
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
             ("cases", text(&cases[0], "id")?),
+            ("keys", text(&operator_keys[0], "id")?),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),

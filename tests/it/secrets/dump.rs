@@ -8,7 +8,7 @@ use base64::{
     prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
 };
 use control::domain::{
-    access::{ActorKind, derive_key},
+    access::{ActorKind, Generation, derive_key},
     file::{Purport, sign},
     page::{Binding, read_token},
     webhook,
@@ -63,7 +63,8 @@ fn yields(held: &Holdings, account: &str, secret: &[u8; 32]) -> Result<Vec<&'sta
         ("Thng", ActorKind::Thng, &held.thng, &held.thng_key),
     ];
     for (what, kind, id, key) in keys {
-        if (0..3).any(|generation| derive_key(secret, kind, id, generation).as_ref() == Some(key)) {
+        let mut generations = (0..3).flat_map(|n| [Generation::WithoutPrefix(n), Generation::WithPrefix(n)]);
+        if generations.any(|generation| derive_key(secret, kind, id, generation).as_ref() == Some(key)) {
             made.push(what);
         }
     }

@@ -63,16 +63,13 @@ async fn an_older_release_uses_a_compatible_newer_schema(engine: Engine) -> Resu
     Ok(())
 }
 
-/// The last migration of this release.
-const NEWEST: i64 = 41;
-
-/// The last one that adds a column: it fails when it comes again.
-const ADDS: i64 = 40;
+/// The last migration of this release; it adds columns, so it fails when it comes again.
+const NEWEST: i64 = 42;
 
 /// The row comes before the schema it is about: an older release that starts in between finds it.
 async fn compatibility_is_recorded_before_the_migrations(engine: Engine) -> Result<()> {
     let made = TestDb::new(engine).await?;
-    let newest = format!("DELETE FROM _sqlx_migrations WHERE version >= {ADDS}");
+    let newest = format!("DELETE FROM _sqlx_migrations WHERE version = {NEWEST}");
     run(&made.location, &[newest, "DELETE FROM schema_versions".to_owned()]).await?;
     let migrated = made.db.migrate().await;
     ensure!(matches!(migrated, Err(SchemaError::Migrate(_))), "{migrated:?}");

@@ -130,7 +130,7 @@ fn hide_context(actor: &Actor, action: &mut Action) {
 /// Of holders of public keys only a user under [`UserRights::Open`] does, and of its own actions only.
 fn shows_context(actor: &Actor, action: &Action) -> bool {
     match (actor.kind, actor.user_rights) {
-        (ActorKind::Operator | ActorKind::TrustedApp, _) => true,
+        (ActorKind::Operator | ActorKind::ProjectOperator | ActorKind::TrustedApp, _) => true,
         (ActorKind::User, UserRights::Open) => {
             action.members.get("user").and_then(Value::as_str) == Some(actor.id.as_str())
         }

@@ -1,25 +1,25 @@
 //! Keys of Thngs.
 
-use shared::{id::ThngId, problem::Code};
+use shared::id::ThngId;
 use tracing::instrument;
 
 use super::{
     Core,
-    access::{derived_key, require},
+    access::{derived_key, end_of_overlap, require},
     named::{self, admitted},
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind, hash_key},
+        access::{Actor, ActorKind, Generation, hash_key},
         permission::{Subject::Keys, Verb},
         resource::Thng,
     },
     error::ServiceError,
-    store::{Conn, documents, keys},
+    store::{Conn, Tx, documents, keys},
 };
 
-/// Most keys of one Thng that may have been revoked.
-const MAX_GENERATIONS: u32 = 100;
+/// Most keys without a prefix that a Thng may have had.
+const MAX_WITHOUT_PREFIX: u32 = 100;
 
 /// The key of a Thng: the same one on each request, until it is revoked.
 ///
@@ -32,6 +32,16 @@ pub async fn create(core: &Core, actor: &Actor, id: ThngId) -> Result<String, Se
     let mut tx = core.db.begin().await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, actor.account, id).await?;
     admitted(found, &grant, id.as_str())?;
+    if let Some(key) = find_valid(core, &mut tx, actor, id).await? {
+        return Ok(key);
+    }
+    let key = add(core, &mut tx, actor, id).await?;
+    tx.commit().await?;
+    Ok(key)
+}
+
+/// Adds the next key of a Thng.
+async fn add(core: &Core, tx: &mut Tx, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
     let owner = Actor {
         account: actor.account,
         kind: ActorKind::Thng,
@@ -41,18 +51,11 @@ pub async fn create(core: &Core, actor: &Actor, id: ThngId) -> Result<String, Se
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,
     };
-    for generation in 0..MAX_GENERATIONS {
-        let key = derived_key(core, ActorKind::Thng, id.as_str(), generation)?;
-        match keys::is_revoked(&mut tx, &hash_key(&key)).await? {
-            Some(true) => continue,
-            Some(false) => return Ok(key),
-            None => {}
-        }
-        keys::insert_of(&mut tx, &hash_key(&key), &owner, core.clock.now().0).await?;
-        tx.commit().await?;
-        return Ok(key);
-    }
-    Err(ServiceError::refused(Code::Conflict, "Too many keys of this Thng were revoked."))
+    let (newest, _) = keys::find_generations(tx, actor.account, id.as_str()).await?;
+    let next = newest.saturating_add(1);
+    let key = derived_key(core, ActorKind::Thng, id.as_str(), Generation::WithPrefix(next))?;
+    keys::insert_of(tx, &hash_key(&key), &owner, Some(next), core.clock.now().0).await?;
+    Ok(key)
 }
 
 /// The key of a Thng that has one, with the Thng's id.
@@ -64,7 +67,32 @@ pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<(ThngId
     let grant = require(actor, Verb::Read, Keys)?;
     let mut conn = core.db.read().await?;
     let id = named::find::<Thng>(&mut conn, actor, &grant, reference).await?.id;
-    Ok((id, find_valid(core, &mut conn, id).await?))
+    Ok((id, find_valid(core, &mut conn, actor, id).await?.ok_or_else(|| no_key(id))?))
+}
+
+/// Gives a Thng its next key. The one before ends at once, or works beside it for some seconds.
+///
+/// # Errors
+/// The key lacks the permission, the Thng does not exist or has no key, or the overlap is too long.
+#[instrument(skip_all)]
+pub async fn rotate(
+    core: &Core,
+    actor: &Actor,
+    reference: &str,
+    overlap_ms: u32,
+) -> Result<(ThngId, String), ServiceError> {
+    let grant = require(actor, Verb::Update, Keys)?;
+    let now = core.clock.now();
+    let ends_at = end_of_overlap(now, overlap_ms)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let id = named::find_locked::<Thng>(&mut tx, actor, &grant, reference).await?.id;
+    find_valid(core, &mut tx, actor, id).await?.ok_or_else(|| no_key(id))?;
+    keys::end_all(&mut tx, actor.account, ActorKind::Thng, id.as_str(), ends_at, now).await?;
+    let key = add(core, &mut tx, actor, id).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok((id, key))
 }
 
 /// Revokes the key of a Thng; requests and connections with it are refused from then on.
@@ -77,22 +105,36 @@ pub async fn revoke(core: &Core, actor: &Actor, reference: &str) -> Result<(), S
     let _place = core.capacity.write(actor)?;
     let mut tx = core.db.begin().await?;
     let id = named::find_locked::<Thng>(&mut tx, actor, &grant, reference).await?.id;
-    find_valid(core, &mut tx, id).await?;
+    find_valid(core, &mut tx, actor, id).await?.ok_or_else(|| no_key(id))?;
     keys::revoke_all(&mut tx, actor.account, id.as_str(), core.clock.now().0).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())
 }
 
-/// The key of a Thng that was created and not revoked.
-async fn find_valid(core: &Core, conn: &mut Conn, id: ThngId) -> Result<String, ServiceError> {
-    for generation in 0..MAX_GENERATIONS {
-        let key = derived_key(core, ActorKind::Thng, id.as_str(), generation)?;
+/// The newest key of a Thng that was created and not revoked.
+async fn find_valid(
+    core: &Core,
+    conn: &mut Conn,
+    actor: &Actor,
+    id: ThngId,
+) -> Result<Option<String>, ServiceError> {
+    let derive = |generation| derived_key(core, ActorKind::Thng, id.as_str(), generation);
+    let (_, valid) = keys::find_generations(conn, actor.account, id.as_str()).await?;
+    if valid > 0 {
+        return derive(Generation::WithPrefix(valid)).map(Some);
+    }
+    for number in 0..MAX_WITHOUT_PREFIX {
+        let key = derive(Generation::WithoutPrefix(number))?;
         match keys::is_revoked(conn, &hash_key(&key)).await? {
             Some(true) => {}
-            Some(false) => return Ok(key),
+            Some(false) => return Ok(Some(key)),
             None => break,
         }
     }
-    Err(ServiceError::not_found("key of the thng", id))
+    Ok(None)
+}
+
+fn no_key(id: ThngId) -> ServiceError {
+    ServiceError::not_found("key of the thng", id)
 }

@@ -37,6 +37,7 @@ use crate::{
     channels::{Delivery, Subscriber},
     domain::{
         access::{Actor, hash_key},
+        api_key::is_of_key,
         context::Origin,
     },
     error::ServiceError,
@@ -208,16 +209,19 @@ async fn admit(
     let Some(key) = key else {
         return refuse(ReasonCode::BadUsernameOrPassword, "No API key was sent: it is the password.");
     };
-    let actor = match access::identify(broker, key).await {
+    let actor = match access::identify(broker, key, limits.ip).await {
         Ok(actor) => actor,
-        Err(error) if error.code() == Code::KeyUnknown => {
+        Err(error) if is_of_key(error.code()) => {
             if broker.limiter.refusal(limits.limited_as).is_some_and(|verdict| !verdict.is_allowed) {
                 return refuse(
                     ReasonCode::ConnectionRateExceeded,
                     "Too many connections without a known key.",
                 );
             }
-            return refuse(ReasonCode::BadUsernameOrPassword, "The API key is not known.");
+            let is_elsewhere = error.code() == Code::ForeignNetwork;
+            let reason =
+                if is_elsewhere { ReasonCode::NotAuthorized } else { ReasonCode::BadUsernameOrPassword };
+            return refuse(reason, error.code().text());
         }
         Err(error) => return Err(unavailable(&error)),
     };
@@ -241,11 +245,11 @@ async fn admit(
     let assigned = connect.client_id.is_empty().then(|| broker.random16().map(hex)).transpose();
     let assigned = assigned.map_err(|error| unavailable(&error.into()))?;
     let client = assigned.as_deref().unwrap_or(&connect.client_id);
-    let connection =
-        connections::open(broker, &actor, key, Some(client)).await.map_err(|error| match error.code() {
-            Code::NotFound => (ReasonCode::NotAuthorized, "The Thng is not there.".to_owned()),
-            _ => unavailable(&error),
-        })?;
+    let opened = connections::open(broker, &actor, key, limits.ip, Some(client)).await;
+    let connection = opened.map_err(|error| match error.code() {
+        Code::NotFound => (ReasonCode::NotAuthorized, "The Thng is not there.".to_owned()),
+        _ => unavailable(&error),
+    })?;
     Ok(Admitted { actor, key, connection, assigned })
 }
 

@@ -41,7 +41,7 @@ pub async fn serve(
     (topic, name): (Topic, String),
 ) {
     let (actor, key, ip) = caller;
-    let connection = match connections::open(&broker, &actor, key, None).await {
+    let connection = match connections::open(&broker, &actor, key, ip, None).await {
         Ok(connection) => connection,
         Err(error) => {
             tracing::warn!(%error, "a WebSocket could not be opened");

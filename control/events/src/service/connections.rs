@@ -5,7 +5,8 @@
 //! out are removed by the other replicas, or at the next start.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    net::IpAddr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -28,7 +29,7 @@ use crate::{
     error::ServiceError,
     metrics::BrokerMetrics,
     store::{
-        StoreError, Tx, connections as store, events,
+        StoreError, Tx, connections as store, events, keys,
         properties::{self, Values},
         property_owners::{self, Hold},
     },
@@ -74,6 +75,7 @@ struct Held {
     ends: CancellationToken,
     why: Option<Ended>,
     key: [u8; 32],
+    address: Option<IpAddr>,
     client: Option<(AccountId, String, String)>,
     /// The rights that the caller came with, if it is a user of an application.
     rights: Option<UserRights>,
@@ -136,13 +138,15 @@ pub async fn open(
     state: &EventState,
     actor: &Actor,
     key: [u8; 32],
+    address: Option<IpAddr>,
     client: Option<&str>,
 ) -> Result<Connection, ServiceError> {
     let id = ActionId::new(state.clock.now().0, state.random16()?).to_string();
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
     let client = client.map(|client| (actor.account, actor.id.clone(), client.to_owned()));
     let rights = (actor.kind == ActorKind::User).then_some(actor.user_rights);
-    let held = Held { ends: connection.ends.clone(), why: None, key, client: client.clone(), rights };
+    let held =
+        Held { ends: connection.ends.clone(), why: None, key, address, client: client.clone(), rights };
     state.connections.lock().held.insert(id.clone(), held);
     if actor.kind == ActorKind::Thng {
         let replica = state.connections.lock().replica.clone();
@@ -243,8 +247,7 @@ async fn note(
     events::record(tx, now, &[(account, event)]).await
 }
 
-/// One heartbeat: renews the lease of this replica, closes what dead replicas left, and ends connections whose key is
-/// gone.
+/// One heartbeat: renews the lease of this replica, closes what dead replicas left.
 ///
 /// # Errors
 /// The database failed; the next heartbeat comes soon.
@@ -270,8 +273,7 @@ pub async fn beat(state: &EventState) -> Result<(), ServiceError> {
             }
         }
     };
-    reap(state, &own).await?;
-    check_keys(state).await
+    reap(state, &own).await
 }
 
 async fn register(state: &EventState) -> Result<String, ServiceError> {
@@ -305,24 +307,48 @@ async fn reap(state: &EventState, own: &str) -> Result<(), ServiceError> {
     }
 }
 
-async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
-    let all: Vec<(String, [u8; 32], Option<UserRights>)> = {
+/// Time between two checks of the keys of open connections: one that is revoked anywhere ends them within a second.
+pub const KEY_CHECK: Duration = Duration::from_millis(400);
+
+/// A connection as its key is checked.
+struct Checked {
+    id: String,
+    key: [u8; 32],
+    address: Option<IpAddr>,
+    rights: Option<UserRights>,
+}
+
+/// Ends connections whose key is not valid any more, and those of users whose rights changed.
+///
+/// # Errors
+/// The database failed; the next check comes soon.
+pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
+    let all: Vec<Checked> = {
         let table = state.connections.lock();
-        table.held.iter().map(|(id, held)| (id.clone(), held.key, held.rights)).collect()
+        let checked = |(id, held): (&String, &Held)| Checked {
+            id: id.clone(),
+            key: held.key,
+            address: held.address,
+            rights: held.rights,
+        };
+        table.held.iter().map(checked).collect()
     };
-    for some in all.chunks(KEYS) {
-        let hashes: Vec<[u8; 32]> = some.iter().map(|(_, key, _)| *key).collect();
-        let valid = store::list_valid_keys(&mut state.db.read().await?, &hashes).await?;
-        let valid: HashMap<[u8; 32], UserRights> = valid.into_iter().collect();
-        let gone = some.iter().filter(|(_, key, _)| !valid.contains_key(key)).map(|(id, ..)| id.clone());
-        state.connections.end(gone, Ended::KeyRevoked);
-        // Its subscriptions were authorised when it connected: it must reconnect to get the present rights of users.
-        let is_changed =
-            |key: &[u8; 32], rights: &UserRights| valid.get(key).is_some_and(|now| now != rights);
-        let other = some
-            .iter()
-            .filter(|(_, key, rights)| rights.as_ref().is_some_and(|rights| is_changed(key, rights)));
-        state.connections.end(other.map(|(id, ..)| id.clone()), Ended::Lost);
+    let hashes: HashSet<[u8; 32]> = all.iter().map(|one| one.key).collect();
+    let hashes: Vec<[u8; 32]> = hashes.into_iter().collect();
+    let mut known = HashMap::with_capacity(hashes.len());
+    for some in hashes.chunks(KEYS) {
+        known.extend(keys::find_many(&mut state.db.read().await?, some).await?);
+    }
+    for one in all {
+        let key = known.get(&one.key).filter(|key| key.check(|| state.clock.now(), one.address).is_ok());
+        let why = match key {
+            None => Ended::KeyRevoked,
+            // Its subscriptions were authorised when it connected: it must reconnect to get the present rights of
+            // users.
+            Some(key) if one.rights.is_some_and(|rights| rights != key.actor.user_rights) => Ended::Lost,
+            Some(_) => continue,
+        };
+        state.connections.end(std::iter::once(one.id), why);
     }
     Ok(())
 }

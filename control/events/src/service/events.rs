@@ -122,7 +122,7 @@ impl Place {
         client: Option<IpAddr>,
     ) -> Result<Self, ServiceError> {
         let share = state.capacity.stream(actor, client)?;
-        let connection = connections::open(state, actor, key, None).await?;
+        let connection = connections::open(state, actor, key, client, None).await?;
         Ok(Self { state: state.clone(), account: actor.account, connection, _share: share })
     }
 }

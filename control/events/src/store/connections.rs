@@ -9,9 +9,8 @@ use shared::id::AccountId;
 use super::{
     Conn, StoreError, Tx, dialect,
     lease::{pg_now, sqlite_now},
-    on_db, parse,
+    on_db,
 };
-use crate::domain::access::UserRights;
 
 macro_rules! register {
     ($now:expr) => {
@@ -41,14 +40,6 @@ const ORPHANS: &str = "SELECT c.id, c.account_id, c.thng_id FROM connections c J
     WHERE r.gone ORDER BY c.replica, c.id LIMIT $1";
 const FORGET: &str = "DELETE FROM replicas WHERE gone AND NOT EXISTS \
     (SELECT 1 FROM connections c WHERE c.replica = replicas.id)";
-const PG_VALID: &str = "SELECT k.hash, a.user_rights FROM api_keys k JOIN accounts a ON a.id = k.account_id \
-    LEFT JOIN applications p ON p.id = k.app_id \
-    WHERE k.hash = ANY($1) AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
-const SQLITE_VALID: &str = "SELECT k.hash, a.user_rights FROM json_each($1) j \
-    JOIN api_keys k ON k.hash = unhex(j.value) JOIN accounts a ON a.id = k.account_id \
-    LEFT JOIN applications p ON p.id = k.app_id \
-    WHERE k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)";
-
 /// A connection of a Thng whose replica is gone.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Orphan {
@@ -150,26 +141,4 @@ pub async fn list_orphans(conn: &mut Conn, limit: u32) -> Result<Vec<Orphan>, St
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(FORGET).execute(c).await.map(|_| ()))?;
     Ok(())
-}
-
-/// Those of some keys, by their SHA-256, that are still valid.
-pub async fn list_valid_keys(
-    conn: &mut Conn,
-    hashes: &[[u8; 32]],
-) -> Result<Vec<([u8; 32], UserRights)>, StoreError> {
-    let rows: Vec<(Vec<u8>, String)> = match conn.raw() {
-        super::Raw::Pg(c) => {
-            let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
-            sqlx::query_as(PG_VALID).bind(hashes).fetch_all(c).await?
-        }
-        super::Raw::Sqlite(c) => {
-            let hex = |hash: &[u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-            let hashes: Vec<String> = hashes.iter().map(hex).collect();
-            sqlx::query_as(SQLITE_VALID).bind(sqlx::types::Json(hashes)).fetch_all(c).await?
-        }
-    };
-    rows.into_iter()
-        .filter_map(|(hash, rights)| Some((hash.try_into().ok()?, rights)))
-        .map(|(hash, rights)| Ok((hash, parse("user_rights", &rights)?)))
-        .collect()
 }

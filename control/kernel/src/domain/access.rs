@@ -8,11 +8,17 @@ use shared::id::{AccountId, ApplicationId, ProjectId};
 /// Length of an API key in characters of `[A-Za-z0-9]`.
 pub const KEY_LEN: usize = 80;
 
+/// The first four letters of new keys of edges.
+pub const EDGE_KEY_PREFIX: &str = "wmed";
+
 /// The kinds of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActorKind {
     /// A person or program that may do everything in its account.
     Operator,
+    /// An operator's key that is confined to a project: it may do there what a trusted application may, and manages
+    /// keys of its like. A kind of its own, so that a release that does not know it refuses it.
+    ProjectOperator,
     /// An application's secret key, kept on a server: like an operator within its project.
     TrustedApp,
     /// An application's public key, found in pages and apps.
@@ -29,19 +35,42 @@ impl ActorKind {
     #[must_use]
     pub const fn is_public(self) -> bool {
         match self {
-            Self::Operator | Self::TrustedApp => false,
+            Self::Operator | Self::ProjectOperator | Self::TrustedApp => false,
             Self::App | Self::User | Self::Thng => true,
         }
     }
 
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Operator, Self::TrustedApp, Self::App, Self::User, Self::Thng];
+    pub const ALL: [Self; 6] =
+        [Self::Operator, Self::ProjectOperator, Self::TrustedApp, Self::App, Self::User, Self::Thng];
+
+    /// Whether the key is an operator's, of the account or of one project.
+    #[must_use]
+    pub const fn is_operator(self) -> bool {
+        match self {
+            Self::Operator | Self::ProjectOperator => true,
+            Self::TrustedApp | Self::App | Self::User | Self::Thng => false,
+        }
+    }
+
+    /// The first four letters of new keys of this kind, by which secret scanners find them (`deploy/guide/keys.md`).
+    #[must_use]
+    pub const fn key_prefix(self) -> &'static str {
+        match self {
+            Self::Operator | Self::ProjectOperator => "wmop",
+            Self::TrustedApp => "wmta",
+            Self::App => "wmap",
+            Self::User => "wmus",
+            Self::Thng => "wmth",
+        }
+    }
 
     /// The kind as stored.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Operator => "operator",
+            Self::ProjectOperator => "projectOperator",
             Self::TrustedApp => "trustedApp",
             Self::App => "app",
             Self::User => "user",
@@ -53,7 +82,7 @@ impl ActorKind {
     #[must_use]
     pub const fn as_actor_type(self) -> &'static str {
         match self {
-            Self::Operator => "operator",
+            Self::Operator | Self::ProjectOperator => "operator",
             Self::TrustedApp | Self::App => "app",
             Self::User => "userInApp",
             Self::Thng => "thng",
@@ -134,19 +163,32 @@ pub fn is_key(text: &str) -> bool {
     text.len() == KEY_LEN && text.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// Creates a key from random bytes: one character each, without bias, from those below 248.
+/// Creates a key from random bytes behind a prefix: one character each, without bias, from those below 248.
 ///
 /// `None` when too few bytes are usable; 160 bytes hold 80 usable ones but for one case in 10^30.
 #[must_use]
-pub fn key_from_random(random: &[u8]) -> Option<String> {
+pub fn key_from_random(prefix: &str, random: &[u8]) -> Option<String> {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    let key: String = random
-        .iter()
-        .filter(|b| **b < 248)
-        .take(KEY_LEN)
-        .map(|b| char::from(LETTERS[usize::from(b % 62)]))
-        .collect();
+    let letters = random.iter().filter(|b| **b < 248).map(|b| char::from(LETTERS[usize::from(b % 62)]));
+    let key: String = prefix.chars().chain(letters).take(KEY_LEN).collect();
     is_key(&key).then_some(key)
+}
+
+/// Which of its keys an application or Thng has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// A key of before keys had a prefix. Of Things there may be several, counted from 0.
+    WithoutPrefix(u32),
+    /// A key with the prefix of its kind, counted from 1.
+    WithPrefix(u32),
+}
+
+impl Generation {
+    /// The generation of an application, which is stored as a number: 0 is the key of before there were prefixes.
+    #[must_use]
+    pub const fn of_application(number: u32) -> Self {
+        if number == 0 { Self::WithoutPrefix(0) } else { Self::WithPrefix(number) }
+    }
 }
 
 // Spec gap: whether keys can be read again is not shown; clients read `appApiKey`, `secretApiKey` and
@@ -155,16 +197,26 @@ pub fn key_from_random(random: &[u8]) -> Option<String> {
 ///
 /// `None` in one case of 10^30; see [`key_from_random`].
 #[must_use]
-pub fn derive_key(secret: &[u8; 32], kind: ActorKind, actor_id: &str, generation: u32) -> Option<String> {
+pub fn derive_key(
+    secret: &[u8; 32],
+    kind: ActorKind,
+    actor_id: &str,
+    generation: Generation,
+) -> Option<String> {
+    let (prefix, number) = match generation {
+        Generation::WithoutPrefix(number) => ("", number),
+        Generation::WithPrefix(number) => (kind.key_prefix(), number),
+    };
     let mut hasher = blake3::Hasher::new_keyed(secret);
-    for part in [kind.as_str(), actor_id] {
+    // The prefix is hashed too: otherwise most letters of a key would be those of one without a prefix.
+    for part in [prefix, kind.as_str(), actor_id].into_iter().filter(|part| !part.is_empty()) {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    hasher.update(&generation.to_le_bytes());
+    hasher.update(&number.to_le_bytes());
     let mut bytes = [0; 2 * KEY_LEN];
     hasher.finalize_xof().fill(&mut bytes);
-    key_from_random(&bytes)
+    key_from_random(prefix, &bytes)
 }
 
 /// How a key is stored and looked up: it has more than 256 bits of entropy, so a fast hash is enough.
@@ -180,27 +232,80 @@ mod tests {
     #[test]
     fn keys_are_80_letters_and_digits() {
         let random: Vec<u8> = (0..160u8).collect();
-        let key = key_from_random(&random).unwrap();
+        let key = key_from_random("", &random).unwrap();
         assert!(is_key(&key));
-        assert_eq!(key_from_random(&[255; 160]), None);
-        assert_eq!(key_from_random(&random[..79]), None);
+        let prefixed = key_from_random("wmop", &random).unwrap();
+        assert!(is_key(&prefixed) && prefixed.starts_with("wmop") && key.starts_with(&prefixed[4..]));
+        assert_eq!(key_from_random("", &[255; 160]), None);
+        assert_eq!(key_from_random("", &random[..79]), None);
         assert!(!is_key(&format!("{}-", &key[..79])));
         assert!(!is_key(&key[..79]));
     }
 
     #[test]
+    fn each_kind_has_a_prefix_of_four_letters() {
+        let mut prefixes: Vec<&str> = ActorKind::ALL.iter().map(|kind| kind.key_prefix()).collect();
+        prefixes.push(EDGE_KEY_PREFIX);
+        assert!(prefixes.iter().all(|prefix| prefix.len() == 4 && prefix.starts_with("wm")), "{prefixes:?}");
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        // Both kinds of operators' keys have the same.
+        assert_eq!(prefixes.len(), ActorKind::ALL.len());
+    }
+
+    #[test]
     fn derived_keys_depend_on_actor_kind_generation_and_secret() {
         let key = |secret: u8, kind, id, generation| derive_key(&[secret; 32], kind, id, generation).unwrap();
-        let first = key(1, ActorKind::App, "A", 0);
+        let old = Generation::WithoutPrefix;
+        let first = key(1, ActorKind::App, "A", old(0));
         assert!(is_key(&first));
-        assert_eq!(first, key(1, ActorKind::App, "A", 0));
+        assert_eq!(first, key(1, ActorKind::App, "A", old(0)));
+        let next = key(1, ActorKind::App, "A", Generation::WithPrefix(1));
+        assert!(is_key(&next) && next.starts_with("wmap"), "{next}");
+        assert!(!key(1, ActorKind::App, "A", old(1)).starts_with(&next[4..]), "another hash");
         for other in [
-            key(2, ActorKind::App, "A", 0),
-            key(1, ActorKind::TrustedApp, "A", 0),
-            key(1, ActorKind::App, "B", 0),
-            key(1, ActorKind::App, "A", 1),
+            key(2, ActorKind::App, "A", old(0)),
+            key(1, ActorKind::TrustedApp, "A", old(0)),
+            key(1, ActorKind::App, "B", old(0)),
+            key(1, ActorKind::App, "A", old(1)),
+            key(1, ActorKind::App, "A", Generation::WithPrefix(2)),
+            next,
         ] {
             assert_ne!(first, other);
         }
     }
+
+    /// Keys of before there were prefixes are in pages and devices: they must never change.
+    #[test]
+    fn keys_without_a_prefix_stay_as_they_were() {
+        for (kind, number, expected) in LEGACY {
+            let key =
+                derive_key(&[7; 32], *kind, "UKXAGyEf8SQ5eTDmVgGpHqAa", Generation::WithoutPrefix(*number));
+            assert_eq!(key.as_deref(), Some(*expected), "{kind:?} {number}");
+        }
+    }
+
+    /// As the release before prefixes derived them.
+    const LEGACY: &[(ActorKind, u32, &str)] = &[
+        (
+            ActorKind::App,
+            0,
+            "XvPRLYhif4ts5iCTojGuG1MsMq7bMneTThU9yBW0yKlWEOSHD7Jb9tNcRHwTF256R0znuiRq8IEgdJaC",
+        ),
+        (
+            ActorKind::TrustedApp,
+            0,
+            "DfwDZTyMLzCjX8TGU0IoaduXcLVlMQ66MFvAkYBJlqJtxhkYLSI0nvDgZLaaNeJYdo6oSskGl98S29mI",
+        ),
+        (
+            ActorKind::Thng,
+            0,
+            "pNWM5A86lLG3Omgbdd1v3N6RKzs30oOpYbMpvP1SGhbHHu03ILIioJ3kua9QZsBNulqUCUmjGHhJR6X2",
+        ),
+        (
+            ActorKind::Thng,
+            3,
+            "blsOV4VKQBzOFJFRMxzZ53AY9Rro7gMxAmJbXRKPM8nbwd1BMBm88Lh1jW2ijQdeDlbWleZp46d6qFjD",
+        ),
+    ];
 }

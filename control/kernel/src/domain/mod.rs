@@ -3,6 +3,7 @@
 pub mod access;
 pub mod action;
 pub mod action_names;
+pub mod api_key;
 pub mod authority;
 pub mod body;
 pub mod common;

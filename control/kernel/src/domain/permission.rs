@@ -2,7 +2,7 @@
 
 use super::{
     access::{
-        ActorKind::{self, App, Operator, Thng, TrustedApp, User},
+        ActorKind::{self, App, Operator, ProjectOperator, Thng, TrustedApp, User},
         UserRights,
     },
     action::{CREATED_BY_USERS, RESERVED},
@@ -24,6 +24,8 @@ pub enum Subject {
     Applications,
     /// Secret keys of applications, and keys of Thngs.
     Keys,
+    /// Keys of operators.
+    OperatorKeys,
     /// Users of applications.
     Users,
     /// Products.
@@ -72,19 +74,20 @@ pub enum Subject {
 
 use Subject::{
     Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Batches, Cases,
-    Collections, Commissioning, Events, Files, Jobs, Keys, Locations, Operators, Places, Products, Projects,
-    Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
+    Collections, Commissioning, Events, Files, Jobs, Keys, Locations, OperatorKeys, Operators, Places,
+    Products, Projects, Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Access,
         Accounts,
         Operators,
         Projects,
         Applications,
         Keys,
+        OperatorKeys,
         Users,
         Products,
         Thngs,
@@ -151,6 +154,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Projects, b"aaaa"),
     (Operator, Applications, b"aaaa"),
     (Operator, Keys, b"aaaa"),
+    (Operator, OperatorKeys, b"aaaa"),
     // Users are created through an application: its key determines where they belong.
     (Operator, Users, b"-aaa"),
     (Operator, Products, b"aaaa"),
@@ -175,6 +179,8 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Webhooks, b"aaaa"),
     (Operator, Reactions, b"aaaa"),
     (Operator, Status, b"-a--"),
+    // For all else it is a trusted application: see `reach`.
+    (ProjectOperator, OperatorKeys, b"pppp"),
     (TrustedApp, Access, b"-o--"),
     (TrustedApp, Users, b"pp--"),
     (TrustedApp, Products, b"pppp"),
@@ -235,9 +241,14 @@ const OWN_USER: &[(Subject, &[u8; 4])] = &[
 /// How far a kind of key may do this; `None` when it may not at all. `rights` are those of users in the account.
 #[must_use]
 pub fn reach(kind: ActorKind, rights: UserRights, verb: Verb, subject: Subject) -> Option<Reach> {
+    let kind = match (kind, subject) {
+        (ProjectOperator, OperatorKeys) => ProjectOperator,
+        (ProjectOperator, _) => TrustedApp,
+        (kind, _) => kind,
+    };
     let letters = match (kind, rights) {
         (User, UserRights::Own) => OWN_USER.iter().find(|(s, _)| *s == subject)?.1,
-        (Operator | TrustedApp | App | User | Thng, _) => {
+        (Operator | ProjectOperator | TrustedApp | App | User | Thng, _) => {
             TABLE.iter().find(|(k, s, _)| *k == kind && *s == subject)?.2
         }
     };
@@ -271,7 +282,7 @@ pub fn may_create_action(
 ) -> bool {
     let is_reserved = RESERVED.contains(&action_type);
     match (kind, rights) {
-        (Operator | TrustedApp, _) => true,
+        (Operator | ProjectOperator | TrustedApp, _) => true,
         (App, _) => action_type == "scans",
         (Thng, _) | (User, UserRights::Open) => !is_reserved,
         (User, UserRights::Own) => {
@@ -345,7 +356,7 @@ mod tests {
             for verb in Verb::ALL {
                 let cell = |kind| reach(kind, UserRights::Open, verb, subject);
                 assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
-                for kind in [TrustedApp, App, User, Thng] {
+                for kind in [ProjectOperator, TrustedApp, App, User, Thng] {
                     // No kind may do what an operator may not, except log in.
                     let is_login = matches!((subject, verb), (Users, Verb::Create) | (Access, Verb::Update));
                     assert!(
@@ -373,6 +384,11 @@ mod tests {
             (App, Verb::Create, Actions, Some(Reach::Project)),
             (App, Verb::Read, Actions, None),
             (User, Verb::Create, ActionTypes, None),
+            (ProjectOperator, Verb::Create, OperatorKeys, Some(Reach::Project)),
+            (ProjectOperator, Verb::Read, Accounts, None),
+            (ProjectOperator, Verb::Read, Keys, None),
+            (ProjectOperator, Verb::Update, Products, Some(Reach::Project)),
+            (TrustedApp, Verb::List, OperatorKeys, None),
             (TrustedApp, Verb::Read, Accounts, None),
             (TrustedApp, Verb::Read, Files, None),
             (TrustedApp, Verb::Create, Jobs, None),

@@ -38,7 +38,7 @@ impl Source {
     #[must_use]
     pub const fn of_actor(kind: ActorKind) -> Self {
         match kind {
-            ActorKind::Operator | ActorKind::TrustedApp => Self::Server,
+            ActorKind::Operator | ActorKind::ProjectOperator | ActorKind::TrustedApp => Self::Server,
             ActorKind::App | ActorKind::User | ActorKind::Thng => Self::Public,
         }
     }

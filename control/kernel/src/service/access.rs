@@ -3,19 +3,23 @@
 use std::{
     collections::HashMap,
     fmt,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use shared::problem::Code;
+use shared::{problem::Code, time::UnixMillis};
+use tokio::sync::Notify;
 
 use super::{
     batcher::{Batcher, of_all},
-    state::Core,
+    key_uses::KeyUses,
+    state::{Core, Random, RandomUnavailable},
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind, derive_key, hash_key, is_key},
+        access::{Actor, ActorKind, Generation, KEY_LEN, derive_key, hash_key, is_key, key_from_random},
+        api_key::KnownKey,
         grant::Grant,
         permission::{Subject, Verb, reach},
     },
@@ -26,22 +30,30 @@ use crate::{
 /// Concurrent look-up batches: while one is in flight the next is sent.
 const LOOKUP_LANES: usize = 2;
 
-/// Authenticates a key.
+/// Authenticates a key that came from an address.
 ///
 /// Keys are looked up by SHA-256, so timing reveals nothing about a stored key.
 ///
 /// # Errors
-/// [`Code::KeyUnknown`].
-pub async fn identify(core: &Core, key: &str) -> Result<Actor, ServiceError> {
-    let unknown = || ServiceError::refused(Code::KeyUnknown, "The API key is not known.");
+/// [`Code::KeyUnknown`], [`Code::KeyExpired`] or [`Code::ForeignNetwork`].
+pub async fn identify(core: &Core, key: &str, client: Option<IpAddr>) -> Result<Actor, ServiceError> {
+    let refused = |code: Code| ServiceError::refused(code, code.text());
     if !is_key(key) {
-        return Err(unknown());
+        return Err(refused(Code::KeyUnknown));
     }
-    core.key_lookups.find(hash_key(key)).await?.ok_or_else(unknown)
+    let hash = hash_key(key);
+    let known = core.key_lookups.find(hash).await?.ok_or_else(|| refused(Code::KeyUnknown))?;
+    known.check(|| core.clock.now(), client).map_err(refused)?;
+    if known.notes_use() {
+        core.key_lookups.uses.note(hash);
+    }
+    Ok(known.actor)
 }
 
 /// How long a looked-up key is cached: a key that another process revokes is accepted here for at most this long.
-pub const KNOWN_FOR: Duration = Duration::from_secs(1);
+///
+/// With the time of a request, it is refused within a second.
+pub const KNOWN_FOR: Duration = Duration::from_millis(800);
 
 /// Most keys in the cache.
 const MOST_KNOWN: usize = 10_000;
@@ -51,14 +63,18 @@ const MOST_KNOWN: usize = 10_000;
 /// Unknown keys are not cached: a new key is valid at once.
 #[derive(Clone)]
 pub struct KeyLookups {
-    batcher: Batcher<[u8; 32], Result<Option<Actor>, StoreError>>,
+    batcher: Batcher<[u8; 32], Result<Option<KnownKey>, StoreError>>,
     known: Arc<Mutex<Known>>,
+    /// Notified when keys were revoked or changed in this process: open streams of theirs must end.
+    pub changed: Arc<Notify>,
+    /// Which keys were used.
+    pub uses: Arc<KeyUses>,
 }
 
 /// Keys that were looked up a moment ago.
 #[derive(Default)]
 struct Known {
-    actors: HashMap<[u8; 32], (Instant, Actor)>,
+    keys: HashMap<[u8; 32], (Instant, KnownKey)>,
     /// Number of revocations in this process: results of look-ups that began before one are discarded.
     revocations: u64,
     /// When those that are no longer known were last removed.
@@ -66,19 +82,19 @@ struct Known {
 }
 
 impl Known {
-    fn find(&self, hash: &[u8; 32]) -> Option<Actor> {
-        let (at, actor) = self.actors.get(hash)?;
-        (at.elapsed() < KNOWN_FOR).then(|| actor.clone())
+    fn find(&self, hash: &[u8; 32]) -> Option<KnownKey> {
+        let (at, key) = self.keys.get(hash)?;
+        (at.elapsed() < KNOWN_FOR).then(|| key.clone())
     }
 
-    fn insert(&mut self, hash: [u8; 32], at: Instant, actor: Actor) {
-        if self.actors.len() >= MOST_KNOWN && self.swept.is_none_or(|swept| swept.elapsed() >= KNOWN_FOR) {
-            self.actors.retain(|_, (at, _)| at.elapsed() < KNOWN_FOR);
+    fn insert(&mut self, hash: [u8; 32], at: Instant, key: KnownKey) {
+        if self.keys.len() >= MOST_KNOWN && self.swept.is_none_or(|swept| swept.elapsed() >= KNOWN_FOR) {
+            self.keys.retain(|_, (at, _)| at.elapsed() < KNOWN_FOR);
             self.swept = Some(Instant::now());
         }
         // While as many keys are at work in one second, the others are looked up each time.
-        if self.actors.len() < MOST_KNOWN {
-            self.actors.insert(hash, (at, actor));
+        if self.keys.len() < MOST_KNOWN {
+            self.keys.insert(hash, (at, key));
         }
     }
 }
@@ -111,33 +127,38 @@ impl KeyLookups {
                 Box::new(move |hashes| Box::pin(look_up(hashes))),
             ),
             known: Arc::default(),
+            changed: Arc::default(),
+            uses: Arc::default(),
         }
     }
 
-    async fn find(&self, hash: [u8; 32]) -> Result<Option<Actor>, StoreError> {
+    async fn find(&self, hash: [u8; 32]) -> Result<Option<KnownKey>, StoreError> {
         let (begun, revocations) = {
             let known = self.known();
-            if let Some(actor) = known.find(&hash) {
-                return Ok(Some(actor));
+            if let Some(key) = known.find(&hash) {
+                return Ok(Some(key));
             }
             (Instant::now(), known.revocations)
         };
         let found = self.batcher.submit(hash).await??;
-        if let Some(actor) = &found {
+        if let Some(key) = &found {
             let mut known = self.known();
             // A key that was revoked during the look-up must not be cached as valid.
             if known.revocations == revocations {
-                known.insert(hash, begun, actor.clone());
+                known.insert(hash, begun, key.clone());
             }
         }
         Ok(found)
     }
 
-    /// Clears the cache after keys were revoked; called after the commit.
+    /// Clears the cache after keys were revoked or changed; called after the commit.
     pub fn revoked(&self) {
-        let mut known = self.known();
-        known.revocations += 1;
-        known.actors.clear();
+        {
+            let mut known = self.known();
+            known.revocations += 1;
+            known.keys.clear();
+        }
+        self.changed.notify_one();
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -153,10 +174,35 @@ pub fn derived_key(
     core: &Core,
     kind: ActorKind,
     actor_id: &str,
-    generation: u32,
+    generation: Generation,
 ) -> Result<String, ServiceError> {
     derive_key(&core.secrets.api_key, kind, actor_id, generation)
         .ok_or_else(|| ServiceError::Internal("no key can be derived".to_owned()))
+}
+
+/// A new random key of a kind; only its hash is stored.
+///
+/// # Errors
+/// There are no random bits.
+pub fn new_key(random: &dyn Random, prefix: &str) -> Result<String, ServiceError> {
+    let mut bits = [0; 2 * KEY_LEN];
+    random.fill(&mut bits)?;
+    Ok(key_from_random(prefix, &bits).ok_or(RandomUnavailable)?)
+}
+
+/// Longest time that a key works beside the one that replaces it: 30 days.
+pub const MAX_OVERLAP_MS: u32 = 30 * 24 * 60 * 60 * 1_000;
+
+/// When a key that is rotated now ends.
+///
+/// # Errors
+/// The time that both shall work is too long.
+pub fn end_of_overlap(now: UnixMillis, overlap_ms: u32) -> Result<UnixMillis, ServiceError> {
+    if overlap_ms > MAX_OVERLAP_MS {
+        let fault = format!("overlap must be a whole number of milliseconds from 0 to {MAX_OVERLAP_MS}.");
+        return Err(ServiceError::refused(Code::Invalid, fault));
+    }
+    Ok(UnixMillis(now.0.saturating_add(i64::from(overlap_ms))))
 }
 
 /// The caller's grant for an operation; refuses a kind of key that has no permission for it.
@@ -186,7 +232,7 @@ pub fn require_enterprise(actor: &Actor, what: &str) -> Result<(), ServiceError>
 
 #[cfg(test)]
 mod tests {
-    use shared::id::AccountId;
+    use shared::{id::AccountId, networks::Networks};
 
     use super::*;
     use crate::domain::access::UserRights;
@@ -210,13 +256,14 @@ mod tests {
             user_rights: UserRights::default(),
         };
         let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
+        let actor = KnownKey { actor, expires_at: None, networks: Networks::default() };
         let mut known = Known::default();
         known.insert(key(0), before, actor.clone());
         assert_eq!(known.find(&key(0)), None, "too long ago");
         for n in 1..=MOST_KNOWN {
             known.insert(key(n), now, actor.clone());
         }
-        assert_eq!(known.actors.len(), MOST_KNOWN, "the old one made room");
+        assert_eq!(known.keys.len(), MOST_KNOWN, "the old one made room");
         known.insert(key(MOST_KNOWN + 1), now, actor.clone());
         assert_eq!(known.find(&key(MOST_KNOWN + 1)), None, "there is no room");
         assert_eq!(known.find(&key(1)), Some(actor));

@@ -215,7 +215,7 @@ impl Capacity {
 
     /// A place for a stream of events or an export.
     pub fn stream(&self, actor: &Actor, client: Option<IpAddr>) -> Result<Place, ServiceError> {
-        let applications = (actor.kind != ActorKind::Operator)
+        let applications = (!actor.kind.is_operator())
             .then_some((Owner::Applications(actor.account), STREAMS_PER_APPLICATIONS));
         let owners =
             [(Owner::Account(actor.account), STREAMS_PER_ACCOUNT), (actor_of(actor), STREAMS_PER_ACTOR)];
@@ -266,8 +266,7 @@ impl Capacity {
 /// A place for a write: an account has three quarters at most, its applications, their users and Things a half.
 fn take_write(pool: &Shares<Owner>, actor: &Actor, what: &'static str) -> Result<Place, ServiceError> {
     let most = pool.most();
-    let applications =
-        (actor.kind != ActorKind::Operator).then_some((Owner::Applications(actor.account), most / 2));
+    let applications = (!actor.kind.is_operator()).then_some((Owner::Applications(actor.account), most / 2));
     let owners = [(Owner::Account(actor.account), most / 4 * 3)];
     take(pool, owners.into_iter().chain(applications), what)
 }

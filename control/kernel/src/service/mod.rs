@@ -7,6 +7,7 @@ pub mod batcher;
 pub mod bulk;
 pub mod capacity;
 pub mod idempotency;
+pub mod key_uses;
 pub mod limiter;
 pub mod named;
 pub mod references;

@@ -7,19 +7,25 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
-use crate::domain::access::{Actor, ActorKind};
+use sqlx::types::Json;
+
+use super::{Conn, Raw, StoreError, Tx, on_db, parse};
+use crate::domain::{
+    access::{Actor, ActorKind},
+    api_key::KnownKey,
+};
 
 const INSERT: &str =
     "INSERT INTO api_keys (hash, account_id, kind, actor_id, created_at) VALUES ($1, $2, $3, $4, $5)";
-const INSERT_OF: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, project_id, app_id, created_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING";
+const INSERT_OF: &str = "INSERT INTO api_keys \
+    (hash, account_id, kind, actor_id, project_id, app_id, created_at, generation) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO NOTHING";
 // An application takes all its keys and those of its users with it, even one that is being created concurrently.
 macro_rules! find {
     ($which:literal) => {
         concat!(
             "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise, \
-             a.user_rights FROM api_keys k \
+             a.user_rights, k.expires_at, k.networks FROM api_keys k \
              JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id WHERE ",
             $which,
             " AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)"
@@ -29,15 +35,40 @@ macro_rules! find {
 
 const FIND: &str = find!("k.hash = $1");
 const PG_FIND_MANY: &str = find!("k.hash = ANY($1)");
+const SQLITE_FIND_MANY: &str = find!("k.hash IN (SELECT unhex(value) FROM json_each($1))");
 const IS_REVOKED: &str = "SELECT revoked_at IS NOT NULL FROM api_keys WHERE hash = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
-const LIST_OF: &str = "SELECT hash, created_at, revoked_at FROM api_keys WHERE account_id = $1 AND actor_id = $2 \
-    ORDER BY created_at, hash";
+// The keys of one kind that an owner has now, until a time at the latest, or at once.
+const END: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_id = $1 AND actor_id = $2 AND kind = $3 \
+    AND revoked_at IS NULL";
+const END_AT: &str = "UPDATE api_keys SET expires_at = $4 WHERE account_id = $1 AND actor_id = $2 AND kind = $3 \
+    AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)";
+const REVOKE_OF_PROJECT: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND project_id = $2 \
+    AND kind IN ('operator', 'projectOperator') AND revoked_at IS NULL";
+const GENERATION: &str = "SELECT COALESCE(MAX(generation), 0), \
+    COALESCE(MAX(CASE WHEN revoked_at IS NULL THEN generation END), 0) FROM api_keys \
+    WHERE account_id = $1 AND actor_id = $2";
+// Another replica writes the same hour into a row that it has locked.
+const PG_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 WHERE hash IN (SELECT hash FROM api_keys \
+    WHERE hash = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2) ORDER BY hash FOR UPDATE SKIP LOCKED)";
+const SQLITE_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 \
+    WHERE hash IN (SELECT unhex(value) FROM json_each($1)) AND (last_used_at IS NULL OR last_used_at < $2)";
 const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
 
-type Row = (Vec<u8>, String, String, String, Option<String>, Option<String>, bool, String);
+type Row = (
+    Vec<u8>,
+    String,
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    bool,
+    String,
+    Option<i64>,
+    Option<String>,
+);
 
 /// Adds a key of an operator by its SHA-256.
 ///
@@ -63,8 +94,14 @@ pub async fn insert(
     Ok(())
 }
 
-/// Adds a key of any kind by its SHA-256, unless it exists.
-pub async fn insert_of(tx: &mut Tx, hash: &[u8; 32], actor: &Actor, at_ms: i64) -> Result<(), StoreError> {
+/// Adds a key of any kind by its SHA-256, unless it exists; a derived one with a prefix has a `generation`.
+pub async fn insert_of(
+    tx: &mut Tx,
+    hash: &[u8; 32],
+    actor: &Actor,
+    generation: Option<u32>,
+    at_ms: i64,
+) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(INSERT_OF)
         .bind(&hash[..])
         .bind(actor.account.as_str())
@@ -73,39 +110,51 @@ pub async fn insert_of(tx: &mut Tx, hash: &[u8; 32], actor: &Actor, at_ms: i64) 
         .bind(actor.project.map(|id| id.to_string()))
         .bind(actor.app.map(|id| id.to_string()))
         .bind(at_ms)
+        .bind(generation.map(i64::from))
         .execute(c)
         .await
         .map(|_| ()))?;
     Ok(())
 }
 
-/// Finds who owns a key that is not revoked.
-pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Actor>, StoreError> {
+/// Finds a key that is not revoked.
+pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<KnownKey>, StoreError> {
     Ok(find_many(conn, &[*hash]).await?.remove(hash))
 }
 
-/// Finds who owns keys; those that are unknown or revoked are left out.
-pub async fn find_many(conn: &mut Conn, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Actor>, StoreError> {
+/// Finds keys by their hashes; those that are unknown or revoked are left out.
+pub async fn find_many(
+    conn: &mut Conn,
+    hashes: &[[u8; 32]],
+) -> Result<HashMap<[u8; 32], KnownKey>, StoreError> {
     let wanted: HashSet<&[u8; 32]> = hashes.iter().collect();
-    let mut rows: Vec<Row> = Vec::new();
-    match conn {
-        Conn::Pg(c) if wanted.len() > 1 => {
+    let rows: Vec<Row> = match (conn.raw(), wanted.len()) {
+        (_, 0) => Vec::new(),
+        (Raw::Pg(c), 2..) => {
             let wanted: Vec<&[u8]> = wanted.iter().map(|hash| &hash[..]).collect();
-            rows = sqlx::query_as(PG_FIND_MANY).bind(wanted).fetch_all(&mut **c).await?;
+            sqlx::query_as(PG_FIND_MANY).bind(wanted).fetch_all(c).await?
         }
-        conn => {
-            for hash in wanted {
-                let row = on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
-                rows.extend(row);
-            }
+        (Raw::Sqlite(c), 2..) => {
+            let wanted = hex(wanted.into_iter());
+            sqlx::query_as(SQLITE_FIND_MANY).bind(wanted).fetch_all(c).await?
         }
-    }
+        (_, 1) => {
+            let hash: Vec<u8> = wanted.into_iter().flatten().copied().collect();
+            on_db!(conn, |c| sqlx::query_as(FIND).bind(hash).fetch_all(c).await)?
+        }
+    };
     rows.into_iter().map(read).collect()
 }
 
+/// Hashes as a list that SQLite reads.
+fn hex<'a>(hashes: impl Iterator<Item = &'a [u8; 32]>) -> Json<Vec<String>> {
+    let hex = |hash: &[u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    Json(hashes.map(hex).collect())
+}
+
 fn read(
-    (hash, account, kind, id, project, app, enterprise, user_rights): Row,
-) -> Result<([u8; 32], Actor), StoreError> {
+    (hash, account, kind, id, project, app, enterprise, user_rights, expires_at, networks): Row,
+) -> Result<([u8; 32], KnownKey), StoreError> {
     let hash = hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
     let actor = Actor {
         account: parse("account_id", &account)?,
@@ -116,36 +165,75 @@ fn read(
         enterprise,
         user_rights: parse("user_rights", &user_rights)?,
     };
-    Ok((hash, actor))
+    let networks = parse("networks", networks.as_deref().unwrap_or_default())?;
+    Ok((hash, KnownKey { actor, expires_at: expires_at.map(UnixMillis), networks }))
 }
 
-/// A key of an actor, without the key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// Its SHA-256.
-    pub hash: Vec<u8>,
-    /// Creation time.
-    pub created_at: UnixMillis,
-    /// When it was revoked, if it was.
-    pub revoked_at: Option<UnixMillis>,
+/// Writes when keys were last used, unless so late a use was written before.
+pub async fn note_use(tx: &mut Tx, hashes: &[[u8; 32]], at: UnixMillis) -> Result<(), StoreError> {
+    match tx.raw() {
+        Raw::Pg(c) => {
+            let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
+            sqlx::query(PG_NOTE_USE).bind(hashes).bind(at.0).execute(c).await?;
+        }
+        Raw::Sqlite(c) => {
+            sqlx::query(SQLITE_NOTE_USE).bind(hex(hashes.iter())).bind(at.0).execute(c).await?;
+        }
+    }
+    Ok(())
 }
 
-/// Every key that an actor has or had, oldest first.
-pub async fn list_of(
+/// The newest generations with a prefix of an owner's keys: of all, and of those that are not revoked. 0 is none.
+pub async fn find_generations(
     conn: &mut Conn,
     account: AccountId,
     actor_id: &str,
-) -> Result<Vec<KeyRecord>, StoreError> {
-    let rows: Vec<(Vec<u8>, i64, Option<i64>)> =
-        on_db!(conn, |c| sqlx::query_as(LIST_OF).bind(account.as_str()).bind(actor_id).fetch_all(c).await)?;
-    Ok(rows
-        .into_iter()
-        .map(|(hash, created_at, revoked_at)| KeyRecord {
-            hash,
-            created_at: UnixMillis(created_at),
-            revoked_at: revoked_at.map(UnixMillis),
-        })
-        .collect())
+) -> Result<(u32, u32), StoreError> {
+    let (newest, valid): (i64, i64) = on_db!(conn, |c| sqlx::query_as(GENERATION)
+        .bind(account.as_str())
+        .bind(actor_id)
+        .fetch_one(c)
+        .await)?;
+    let number = |number: i64| u32::try_from(number).map_err(|_| StoreError::Row("generation".to_owned()));
+    Ok((number(newest)?, number(valid)?))
+}
+
+/// Ends the valid keys of one kind of an owner: at a later time, or now.
+pub async fn end_all(
+    tx: &mut Tx,
+    account: AccountId,
+    kind: ActorKind,
+    actor_id: &str,
+    ends_at: UnixMillis,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    let sql = if ends_at > now { END_AT } else { END };
+    on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(account.as_str())
+        .bind(actor_id)
+        .bind(kind.as_str())
+        .bind(ends_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Revokes the operators' keys that are confined to a project.
+pub async fn revoke_of_project(
+    tx: &mut Tx,
+    account: AccountId,
+    project: ProjectId,
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(REVOKE_OF_PROJECT)
+        .bind(account.as_str())
+        .bind(project.as_str())
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
 }
 
 /// Whether a key was revoked; `None` when there never was one.

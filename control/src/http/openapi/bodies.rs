@@ -2,6 +2,7 @@
 
 mod batches;
 mod items;
+mod keys;
 
 use serde_json::{Map, Value, json};
 
@@ -82,7 +83,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         | "replaceRedirections"
         | "replace-thng-redirector"
         | "replace-product-redirector" => redirection(Kind::Replace).done(),
-        _ => return items::of(operation),
+        _ => return keys::of(operation).or_else(|| items::of(operation)),
     })
 }
 

@@ -9,6 +9,7 @@ use shared::{
 };
 
 use super::{
+    access::ActorKind,
     action::{BUILT_IN, RESERVED},
     action_names::{TriggerType, is_custom},
     body::{Purpose, common, millis, name, text, texts},
@@ -122,6 +123,62 @@ pub struct ApplicationDetails {
     pub reports_context: Option<bool>,
 }
 
+/// The keys of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppKey {
+    /// For pages and apps.
+    Public,
+    /// For servers.
+    Secret,
+}
+
+impl AppKey {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Public, Self::Secret];
+
+    /// Whom the key identifies.
+    #[must_use]
+    pub const fn kind(self) -> ActorKind {
+        match self {
+            Self::Public => ActorKind::App,
+            Self::Secret => ActorKind::TrustedApp,
+        }
+    }
+}
+
+/// Which of its keys an application has; each number grows with a rotation, and 0 is the key of before there were
+/// prefixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generations {
+    /// Of the public key.
+    pub public: u32,
+    /// Of the secret key.
+    pub secret: u32,
+}
+
+impl Generations {
+    /// Those of a new application.
+    pub const FIRST: Self = Self { public: 1, secret: 1 };
+
+    /// That of one key.
+    #[must_use]
+    pub const fn of(self, key: AppKey) -> u32 {
+        match key {
+            AppKey::Public => self.public,
+            AppKey::Secret => self.secret,
+        }
+    }
+
+    /// After a rotation of one key.
+    #[must_use]
+    pub const fn next(self, key: AppKey) -> Self {
+        match key {
+            AppKey::Public => Self { public: self.public.saturating_add(1), ..self },
+            AppKey::Secret => Self { secret: self.secret.saturating_add(1), ..self },
+        }
+    }
+}
+
 /// An application of a project: what has a public and a secret key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Application {
@@ -133,6 +190,8 @@ pub struct Application {
     pub stamp: Stamp,
     /// Its name.
     pub name: String,
+    /// Which of its keys it has.
+    pub generations: Generations,
     /// Everything else.
     pub details: ApplicationDetails,
 }

@@ -8,13 +8,13 @@ use tracing::instrument;
 
 use super::{
     Core, Dependents,
-    access::{derived_key, require},
+    access::{derived_key, end_of_overlap, require},
     bulk::{self, AfterCommit},
     projects::{self, project_id},
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind, hash_key},
+        access::{Actor, Generation, hash_key},
         common::Stamp,
         limits::shorten,
         listing::ListRequest,
@@ -23,14 +23,11 @@ use crate::{
             Subject::{Access, Applications, Keys},
             Verb,
         },
-        project::{Application, ApplicationChange, Project},
+        project::{AppKey, Application, ApplicationChange, Generations, Project},
     },
     error::ServiceError,
     store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},
 };
-
-/// An application has one pair of keys for its lifetime; for another pair, create another application.
-const GENERATION: u32 = 0;
 
 /// Creates an application and its two keys.
 ///
@@ -53,23 +50,44 @@ pub async fn create(
     if !project_rows::hold(&mut tx, actor.account, parsed).await? {
         return Err(projects::not_found(project));
     }
-    let new = Application { id, project: parsed, stamp: Stamp::new(now), name, details: change.details };
+    let new = Application {
+        id,
+        project: parsed,
+        stamp: Stamp::new(now),
+        name,
+        generations: Generations::FIRST,
+        details: change.details,
+    };
     let made = documents::insert(&mut tx, actor.account, new).await?;
-    for kind in [ActorKind::App, ActorKind::TrustedApp] {
-        let key = derived_key(core, kind, id.as_str(), GENERATION)?;
-        let owner = Actor {
-            account: actor.account,
-            kind,
-            id: id.to_string(),
-            project: Some(parsed),
-            app: Some(id),
-            enterprise: actor.enterprise,
-            user_rights: actor.user_rights,
-        };
-        keys::insert_of(&mut tx, &hash_key(&key), &owner, now.0).await?;
+    for which in AppKey::ALL {
+        add_key(core, &mut tx, actor, &made, which, now).await?;
     }
     tx.commit().await?;
     Ok(made)
+}
+
+/// Adds the present key of an application.
+async fn add_key(
+    core: &Core,
+    tx: &mut Tx,
+    actor: &Actor,
+    application: &Application,
+    which: AppKey,
+    now: UnixMillis,
+) -> Result<String, ServiceError> {
+    let key = key(core, application, which)?;
+    let owner = Actor {
+        account: actor.account,
+        kind: which.kind(),
+        id: application.id.to_string(),
+        project: Some(application.project),
+        app: Some(application.id),
+        enterprise: actor.enterprise,
+        user_rights: actor.user_rights,
+    };
+    let generation = application.generations.of(which);
+    keys::insert_of(tx, &hash_key(&key), &owner, Some(generation), now.0).await?;
+    Ok(key)
 }
 
 /// Reads an application of a project.
@@ -249,12 +267,45 @@ pub(crate) async fn remove(
     dependents.application_removed(tx, account, id, now).await
 }
 
-/// The public key of an application.
+/// A key of an application: the same one each time, until it is rotated.
 ///
 /// # Errors
 /// One case in 10^30.
-pub fn public_key(core: &Core, id: ApplicationId) -> Result<String, ServiceError> {
-    derived_key(core, ActorKind::App, id.as_str(), GENERATION)
+pub fn key(core: &Core, application: &Application, which: AppKey) -> Result<String, ServiceError> {
+    let generation = Generation::of_application(application.generations.of(which));
+    derived_key(core, which.kind(), application.id.as_str(), generation)
+}
+
+/// Gives an application its next public or secret key. The one before ends at once, or works beside it for some
+/// seconds.
+///
+/// # Errors
+/// The key lacks the permission, the application does not exist, or the overlap is too long.
+#[instrument(skip_all)]
+pub async fn rotate_key(
+    core: &Core,
+    actor: &Actor,
+    (project, id): (&str, &str),
+    which: AppKey,
+    overlap_ms: u32,
+) -> Result<(Application, String), ServiceError> {
+    let _ = require(actor, Verb::Update, Keys)?;
+    let now = core.clock.now();
+    let ends_at = end_of_overlap(now, overlap_ms)?;
+    let (parsed_project, parsed) = ids(project, id)?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let mut application = applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
+        .await?
+        .ok_or_else(|| not_found(id))?;
+    application.generations = application.generations.next(which);
+    application.stamp = application.stamp.touch(now);
+    documents::update(&mut tx, actor.account, &application).await?;
+    keys::end_all(&mut tx, actor.account, which.kind(), parsed.as_str(), ends_at, now).await?;
+    let key = add_key(core, &mut tx, actor, &application, which, now).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok((application, key))
 }
 
 /// The secret key of an application, by which it is trusted.
@@ -270,7 +321,7 @@ pub async fn read_secret_key(
 ) -> Result<String, ServiceError> {
     let _ = require(actor, Verb::Read, Keys)?;
     let found = load(core, actor, project, id).await?;
-    derived_key(core, ActorKind::TrustedApp, found.id.as_str(), GENERATION)
+    key(core, &found, AppKey::Secret)
 }
 
 async fn load(core: &Core, actor: &Actor, project: &str, id: &str) -> Result<Application, ServiceError> {

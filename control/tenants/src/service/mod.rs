@@ -5,6 +5,8 @@
 pub use ::kernel::service::*;
 
 pub mod applications;
+pub mod first_keys;
+pub mod keys;
 pub mod passwords;
 pub mod projects;
 pub mod scopes;

@@ -7,10 +7,14 @@ use shared::{
 use subtle::ConstantTimeEq;
 use tracing::instrument;
 
-use super::{Core, access::require, passwords::Passwords};
+use super::{
+    Core,
+    access::{new_key, require},
+    passwords::Passwords,
+};
 use crate::{
     domain::{
-        access::{self, Actor, ActorKind, hash_key},
+        access::{Actor, ActorKind, hash_key},
         app_user::{AppUser, Credentials, NewUser, UserDetails, UserStatus},
         limits::shorten,
         listing::ListRequest,
@@ -56,7 +60,7 @@ pub async fn register(
     let (project, application) = application(actor)?;
     let mut salt = [0; SALT_LEN];
     core.random.fill(&mut salt)?;
-    let activation_code = random_key(core)?;
+    let activation_code = new_key(&*core.random, "")?;
     let password = passwords.hash(core.capacity.password(actor)?, new.credentials.password, salt).await?;
     let email = new.credentials.email;
     let details = UserDetails { email: Some(email.as_str().to_owned()), ..new.details };
@@ -277,7 +281,7 @@ async fn begin(core: &Core, actor: &Actor, application: ApplicationId) -> Result
 }
 
 async fn add_key(core: &Core, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Result<String, ServiceError> {
-    let key = random_key(core)?;
+    let key = new_key(&*core.random, ActorKind::User.key_prefix())?;
     let owner = Actor {
         account: actor.account,
         kind: ActorKind::User,
@@ -289,14 +293,8 @@ async fn add_key(core: &Core, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Res
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,
     };
-    keys::insert_of(tx, &hash_key(&key), &owner, core.clock.now().0).await?;
+    keys::insert_of(tx, &hash_key(&key), &owner, None, core.clock.now().0).await?;
     Ok(key)
-}
-
-fn random_key(core: &Core) -> Result<String, ServiceError> {
-    let mut bits = [0; 2 * access::KEY_LEN];
-    core.random.fill(&mut bits)?;
-    access::key_from_random(&bits).ok_or_else(|| ServiceError::Internal("no random key".to_owned()))
 }
 
 fn not_found(id: &str) -> ServiceError {

@@ -8,16 +8,26 @@ use super::{
     listing::{Column, Table},
     on_db, parse,
 };
-use crate::domain::{common::Stamp, project::Application};
+use crate::domain::{
+    common::Stamp,
+    project::{Application, Generations},
+};
 
 macro_rules! columns {
     () => {
-        "SELECT t.id, t.seq, t.project_id, t.name, t.doc, t.created_at, t.updated_at"
+        "SELECT t.id, t.seq, t.project_id, t.app_generation, t.trusted_generation, t.name, t.doc, t.created_at, \
+         t.updated_at"
     };
 }
 
-const STATEMENTS: Statements =
-    statements!("applications", columns!(), ", project_id", ", $6", ", project_id = $6", LIST);
+const STATEMENTS: Statements = statements!(
+    "applications",
+    columns!(),
+    ", project_id, app_generation, trusted_generation",
+    ", $6, $7, $8",
+    ", project_id = $6, app_generation = $7, trusted_generation = $8",
+    LIST
+);
 const LIST: Table = Table {
     select: concat!(columns!(), " FROM applications t"),
     order: ("t.created_at", "t.seq"),
@@ -36,10 +46,12 @@ const IDS: &str = "SELECT id FROM applications WHERE account_id = $1 AND project
 const PG_HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
 const HOLD: &str = "SELECT id FROM applications WHERE account_id = $1 AND id = $2";
 
-/// The column that only applications have.
+/// The columns that only applications have.
 #[derive(sqlx::FromRow)]
 pub struct Home {
     project_id: String,
+    app_generation: i64,
+    trusted_generation: i64,
 }
 
 impl Document for Application {
@@ -49,11 +61,17 @@ impl Document for Application {
 
     fn build(id: ApplicationId, stamp: Stamp, row: Base<Self>, own: Home) -> Result<Self, StoreError> {
         let project = parse("project_id", &own.project_id)?;
-        Ok(Self { id, project, stamp, name: row.name, details: row.details })
+        let number =
+            |number: i64| u32::try_from(number).map_err(|_| StoreError::Row("generation".to_owned()));
+        let generations =
+            Generations { public: number(own.app_generation)?, secret: number(own.trusted_generation)? };
+        Ok(Self { id, project, stamp, name: row.name, generations, details: row.details })
     }
 
     fn own(&self) -> Vec<Cell> {
-        vec![Cell::Text(Some(self.project.to_string()))]
+        let number = |number| Cell::Whole(Some(i64::from(number)));
+        let Generations { public, secret } = self.generations;
+        vec![Cell::Text(Some(self.project.to_string())), number(public), number(secret)]
     }
 }
 

@@ -5,5 +5,6 @@ pub use ::kernel::store::*;
 pub mod accounts;
 pub mod app_users;
 pub mod applications;
+pub mod operator_keys;
 pub mod projects;
 pub mod tenants;

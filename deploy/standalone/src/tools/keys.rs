@@ -1,4 +1,4 @@
-//! `waymark keys`: operator keys, directly in the database, since no API makes them.
+//! `waymark keys`: operator keys, directly in the database, which needs no key.
 //!
 //! It may run beside `waymark up`: SQLite in write-ahead mode takes both, and the next request sees it.
 
@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use control::{
-    cli::{self, keys::Which},
+    cli::{
+        self,
+        keys::{New, Old, Which},
+    },
     failure::Failure,
     store::Db,
 };
@@ -28,12 +31,22 @@ enum Command {
     /// Make a key for the operator and print it; it is shown this once.
     Create {
         #[command(flatten)]
+        new: New,
+        #[command(flatten)]
         place: Place,
     },
-    /// List the operator's keys: when each was made, and whether it is valid; never the keys themselves.
+    /// List the operator's keys, never the keys themselves.
     ///
-    /// A key is named by the first 8 hexadecimal digits of its SHA-256.
+    /// A line has id, label, when the key was made, in which hour it was last used, when it expires, and its state.
+    /// The id is the first 24 hexadecimal digits of the SHA-256 of the key.
     List {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Replace a key by a new one, and print that; it is shown this once.
+    Rotate {
+        #[command(flatten)]
+        old: Old,
         #[command(flatten)]
         place: Place,
     },
@@ -94,11 +107,15 @@ pub(super) async fn open(config: &Config) -> Result<Db, Failure> {
 /// # Errors
 /// There is no database, or it failed.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (Command::Create { place } | Command::List { place } | Command::Revoke { place, .. }) = &args.command;
+    let (Command::Create { place, .. }
+    | Command::List { place }
+    | Command::Rotate { place, .. }
+    | Command::Revoke { place, .. }) = &args.command;
     let db = open(&place.config()?).await?;
     let code = match args.command {
-        Command::Create { .. } => cli::keys::create(&db).await.map(|()| ExitCode::SUCCESS)?,
-        Command::List { .. } => cli::keys::list(&db).await.map(|()| ExitCode::SUCCESS)?,
+        Command::Create { new, .. } => cli::keys::create(&db, new).await?,
+        Command::List { .. } => cli::keys::list(&db).await?,
+        Command::Rotate { old, .. } => cli::keys::rotate(&db, old).await?,
         Command::Revoke { which, .. } => cli::keys::revoke(&db, which, "waymark keys create").await?,
     };
     db.close().await;

@@ -20,6 +20,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /collections/{id}/collections", "[]"),
     ("POST /batches/{id}/tasks", TASK),
     ("POST /actions", r#"{"name": "_walk"}"#),
+    ("POST /keys", r#"{"label": "walk"}"#),
     ("POST /jobs/actions", JOB),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),

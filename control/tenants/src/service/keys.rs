@@ -1,0 +1,231 @@
+//! Keys of operators: created, listed, changed, rotated and revoked by operators.
+
+use std::net::IpAddr;
+
+use shared::{problem::Code, time::UnixMillis};
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::{end_of_overlap, new_key, require},
+    scopes::project_in_reach,
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind, hash_key},
+        grant::{Grant, Limit},
+        limits::shorten,
+        listing::ListRequest,
+        operator_key::{KeyChange, KeyStatus, OperatorKey},
+        page::Page,
+        permission::{Subject::OperatorKeys, Verb},
+    },
+    error::ServiceError,
+    store::{Tx, accounts, listing::Selection, operator_keys as store},
+};
+
+/// A new key, which is shown this once.
+#[derive(Debug)]
+pub struct NewKey {
+    /// What is kept of it.
+    pub key: OperatorKey,
+    /// The key itself.
+    pub secret: String,
+}
+
+/// Creates a key for the operator who asks. That of a caller who is confined to a project is confined to it, too.
+///
+/// # Errors
+/// The key lacks the permission, the label is missing, or the project is not within the caller's reach.
+#[instrument(skip_all)]
+pub async fn create(core: &Core, actor: &Actor, change: KeyChange) -> Result<NewKey, ServiceError> {
+    let grant = require(actor, Verb::Create, OperatorKeys)?;
+    let label = change.label.ok_or_else(|| ServiceError::refused(Code::Invalid, "label is required."))?;
+    let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let project = match (&change.project, grant.limit()) {
+        (Some(text), _) => Some(project_in_reach(&mut tx, actor, &grant, text).await.map_err(of_body)?),
+        (None, Limit::Project(own)) => Some(*own),
+        (None, Limit::Account | Limit::User(_) | Limit::Itself(_)) => None,
+    };
+    let now = core.clock.now();
+    let key = OperatorKey {
+        hash: hash_key(&secret),
+        seq: 0,
+        label,
+        operator: actor.id.clone(),
+        project,
+        created_by: Some(actor.id.clone()),
+        created_at: now,
+        updated_at: now,
+        last_used_at: None,
+        expires_at: change.expires_at.flatten(),
+        revoked_at: None,
+        networks: change.networks.unwrap_or_default(),
+    };
+    store::insert(&mut tx, actor.account, &key).await?;
+    tx.commit().await?;
+    Ok(NewKey { key, secret })
+}
+
+/// A wrong project is a member of the body here, and not a parameter.
+fn of_body(error: ServiceError) -> ServiceError {
+    match error {
+        ServiceError::Refused { code: Code::InvalidParameter, errors } => {
+            ServiceError::Refused { code: Code::Invalid, errors }
+        }
+        other => other,
+    }
+}
+
+/// Lists the keys of operators, also those that do not work any more.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(
+    core: &Core,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<OperatorKey>, ServiceError> {
+    let grant = require(actor, Verb::List, OperatorKeys)?;
+    let mut conn = core.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(store::list(&mut conn, &selection).await?)
+}
+
+/// Reads a key of an operator.
+///
+/// # Errors
+/// It does not exist.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<OperatorKey, ServiceError> {
+    let grant = require(actor, Verb::Read, OperatorKeys)?;
+    let parsed = id.parse().map_err(|_| not_found(id))?;
+    let found = store::find(&mut core.db.read().await?, actor.account, parsed).await?;
+    admitted(found, &grant, id)
+}
+
+/// Merges the members given into a key that works.
+///
+/// # Errors
+/// It does not exist or was revoked, or it is the last one and would not reach the account from where the caller is.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    actor: &Actor,
+    id: &str,
+    change: KeyChange,
+    client: Option<IpAddr>,
+) -> Result<OperatorKey, ServiceError> {
+    let grant = require(actor, Verb::Update, OperatorKeys)?;
+    let now = core.clock.now();
+    let narrows = change.expires_at.is_some() || change.networks.is_some();
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let key = find_locked(&mut tx, actor, &grant, id, now).await?;
+    let key = key.apply(change, now);
+    if narrows && !key.is_lasting(client, now) {
+        keep_another(&mut tx, actor, &key, client, now).await?;
+    }
+    store::update(&mut tx, actor.account, &key).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(key)
+}
+
+/// Replaces a key by a new one. The old one ends at once, or works beside it for some seconds.
+///
+/// # Errors
+/// It does not exist or does not work any more, or the overlap is too long.
+#[instrument(skip_all)]
+pub async fn rotate(core: &Core, actor: &Actor, id: &str, overlap_ms: u32) -> Result<NewKey, ServiceError> {
+    let grant = require(actor, Verb::Update, OperatorKeys)?;
+    let now = core.clock.now();
+    let ends_at = end_of_overlap(now, overlap_ms)?;
+    let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let old = find_locked(&mut tx, actor, &grant, id, now).await?;
+    if old.status(now) == KeyStatus::Expired {
+        return Err(ServiceError::refused(Code::Conflict, "The key has expired: create another."));
+    }
+    let key = old.successor(hash_key(&secret), actor.id.clone(), now);
+    store::insert(&mut tx, actor.account, &key).await?;
+    store::update(&mut tx, actor.account, &old.replaced(ends_at, now)).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(NewKey { key, secret })
+}
+
+/// Revokes a key.
+///
+/// # Errors
+/// It does not exist, was revoked before, or is the last one by which the account is reached.
+#[instrument(skip_all)]
+pub async fn revoke(
+    core: &Core,
+    actor: &Actor,
+    id: &str,
+    client: Option<IpAddr>,
+) -> Result<(), ServiceError> {
+    let grant = require(actor, Verb::Delete, OperatorKeys)?;
+    let now = core.clock.now();
+    let _place = core.capacity.write(actor)?;
+    let mut tx = core.db.begin().await?;
+    let key = find_locked(&mut tx, actor, &grant, id, now).await?;
+    keep_another(&mut tx, actor, &key, client, now).await?;
+    store::update(&mut tx, actor.account, &key.replaced(now, now)).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(())
+}
+
+/// A key that is not revoked; what is decided about the others of the account stands until the transaction ends.
+async fn find_locked(
+    tx: &mut Tx,
+    actor: &Actor,
+    grant: &Grant,
+    id: &str,
+    now: UnixMillis,
+) -> Result<OperatorKey, ServiceError> {
+    let parsed = id.parse().map_err(|_| not_found(id))?;
+    accounts::lock(tx, actor.account).await?;
+    let key = admitted(store::find_locked(tx, actor.account, parsed).await?, grant, id)?;
+    if key.status(now) == KeyStatus::Revoked {
+        return Err(ServiceError::refused(Code::Conflict, "The key was revoked."));
+    }
+    Ok(key)
+}
+
+/// Refuses to end the last key by which an operator reaches the whole account from where the caller is. Confined keys
+/// and expired ones may always end.
+async fn keep_another(
+    tx: &mut Tx,
+    actor: &Actor,
+    key: &OperatorKey,
+    client: Option<IpAddr>,
+    now: UnixMillis,
+) -> Result<(), ServiceError> {
+    let ends_nothing = key.project.is_some() || key.status(now) == KeyStatus::Expired;
+    let valid = store::list_valid(tx, actor.account, now).await?;
+    if ends_nothing || valid.iter().any(|other| other.hash != key.hash && other.is_lasting(client, now)) {
+        return Ok(());
+    }
+    let text = "No other key reaches the whole account from this network for another day: create or rotate a key first.";
+    Err(ServiceError::refused(Code::Conflict, text))
+}
+
+fn admitted(found: Option<OperatorKey>, grant: &Grant, id: &str) -> Result<OperatorKey, ServiceError> {
+    let is_seen = |key: &OperatorKey| match grant.limit() {
+        Limit::Account => true,
+        Limit::Project(own) => key.project == Some(*own),
+        Limit::User(_) | Limit::Itself(_) => false,
+    };
+    found.filter(is_seen).ok_or_else(|| not_found(id))
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("key", shorten(id))
+}

@@ -1,0 +1,186 @@
+//! Keys of operators, as they are listed and changed; [`super::keys`] looks keys of every kind up.
+
+use shared::{
+    id::{AccountId, ProjectId},
+    time::UnixMillis,
+};
+
+use super::{
+    Conn, StoreError, Tx, dialect,
+    listing::{self, Column, Selection, Table},
+    on_db, parse,
+};
+use crate::domain::{api_key::KeyId, operator_key::OperatorKey, page::Page};
+
+// The kinds are literal, so that the index of these keys alone serves.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT t.hash, t.seq, t.label, t.actor_id, t.project_id, t.created_by, t.created_at, t.updated_at, \
+             t.last_used_at, t.expires_at, t.revoked_at, t.networks \
+             FROM (SELECT * FROM api_keys WHERE kind IN ('operator', 'projectOperator')) t",
+            $rest
+        )
+    };
+}
+
+const LIST: Table = Table {
+    select: select!(""),
+    order: ("t.created_at", "t.seq"),
+    columns: &[("scopes.projects", Column::Text("t.project_id"))],
+    identifiers: None,
+    faceted: false,
+    itself: "t.actor_id",
+};
+const FIND: &str = select!(" WHERE t.account_id = $1 AND t.hash >= $2 AND t.hash <= $3");
+const PG_LOCK: &str =
+    "SELECT hash FROM api_keys WHERE account_id = $1 AND hash >= $2 AND hash <= $3 FOR UPDATE";
+const LOCK: &str = "SELECT hash FROM api_keys WHERE account_id = $1 AND hash >= $2 AND hash <= $3";
+const LIST_VALID: &str = select!(
+    " WHERE t.account_id = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2) \
+     ORDER BY t.created_at, t.seq"
+);
+const LIST_OF: &str = select!(" WHERE t.account_id = $1 AND t.actor_id = $2 ORDER BY t.created_at, t.seq");
+const INSERT: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, project_id, label, created_by, created_at, \
+    updated_at, expires_at, networks) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)";
+const UPDATE: &str = "UPDATE api_keys SET label = $3, updated_at = $4, expires_at = $5, networks = $6, revoked_at = $7 \
+    WHERE account_id = $1 AND hash = $2";
+
+/// What a key is called that an older release made.
+const NO_LABEL: &str = "without a label";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    hash: Vec<u8>,
+    seq: i64,
+    label: Option<String>,
+    actor_id: String,
+    project_id: Option<String>,
+    created_by: Option<String>,
+    created_at: i64,
+    updated_at: Option<i64>,
+    last_used_at: Option<i64>,
+    expires_at: Option<i64>,
+    revoked_at: Option<i64>,
+    networks: Option<String>,
+}
+
+impl TryFrom<Row> for OperatorKey {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            hash: row.hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?,
+            seq: row.seq,
+            label: row.label.unwrap_or_else(|| NO_LABEL.to_owned()),
+            operator: row.actor_id,
+            project: row.project_id.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
+            created_by: row.created_by,
+            created_at: UnixMillis(row.created_at),
+            updated_at: UnixMillis(row.updated_at.unwrap_or(row.created_at)),
+            last_used_at: row.last_used_at.map(UnixMillis),
+            expires_at: row.expires_at.map(UnixMillis),
+            revoked_at: row.revoked_at.map(UnixMillis),
+            networks: parse("networks", row.networks.as_deref().unwrap_or_default())?,
+        })
+    }
+}
+
+/// Adds a key.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the key exists.
+pub async fn insert(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(&key.hash[..])
+        .bind(account.as_str())
+        .bind(key.kind().as_str())
+        .bind(&key.operator)
+        .bind(key.project.map(|id| id.to_string()))
+        .bind(&key.label)
+        .bind(&key.created_by)
+        .bind(key.created_at.0)
+        .bind(key.expires_at.map(|at| at.0))
+        .bind(networks(key))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Null where there are none.
+fn networks(key: &OperatorKey) -> Option<String> {
+    Some(key.networks.to_string()).filter(|text| !text.is_empty())
+}
+
+/// A key of the account.
+pub async fn find(conn: &mut Conn, account: AccountId, id: KeyId) -> Result<Option<OperatorKey>, StoreError> {
+    let (first, last) = id.range();
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(&first[..])
+        .bind(&last[..])
+        .fetch_optional(c)
+        .await)?;
+    row.map(OperatorKey::try_from).transpose()
+}
+
+/// [`find`], with a lock until the transaction ends.
+pub async fn find_locked(
+    tx: &mut Tx,
+    account: AccountId,
+    id: KeyId,
+) -> Result<Option<OperatorKey>, StoreError> {
+    let (first, last) = id.range();
+    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
+    let _: Option<(Vec<u8>,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(&first[..])
+        .bind(&last[..])
+        .fetch_optional(c)
+        .await)?;
+    find(tx, account, id).await
+}
+
+/// A page of the keys of the account.
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<OperatorKey>, StoreError> {
+    listing::page::<Row, OperatorKey>(conn, &LIST, selection, OperatorKey::position).await
+}
+
+/// The keys of the account that work now, oldest first.
+pub async fn list_valid(
+    conn: &mut Conn,
+    account: AccountId,
+    now: UnixMillis,
+) -> Result<Vec<OperatorKey>, StoreError> {
+    let rows: Vec<Row> =
+        on_db!(conn, |c| sqlx::query_as(LIST_VALID).bind(account.as_str()).bind(now.0).fetch_all(c).await)?;
+    rows.into_iter().map(OperatorKey::try_from).collect()
+}
+
+/// Every key that an operator has or had, oldest first.
+pub async fn list_of(
+    conn: &mut Conn,
+    account: AccountId,
+    operator: &str,
+) -> Result<Vec<OperatorKey>, StoreError> {
+    let rows: Vec<Row> =
+        on_db!(conn, |c| sqlx::query_as(LIST_OF).bind(account.as_str()).bind(operator).fetch_all(c).await)?;
+    rows.into_iter().map(OperatorKey::try_from).collect()
+}
+
+/// Writes a key that [`find_locked`] gave, changed.
+pub async fn update(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(account.as_str())
+        .bind(&key.hash[..])
+        .bind(&key.label)
+        .bind(key.updated_at.0)
+        .bind(key.expires_at.map(|at| at.0))
+        .bind(networks(key))
+        .bind(key.revoked_at.map(|at| at.0))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Lists of networks, such as those from which a key may be used.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use ipnet::IpNet;
+
+/// Addresses and networks (CIDR); an empty list has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Networks(Vec<IpNet>);
+
+/// An entry of a list that is neither an address nor a network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither an address nor a network such as 10.0.0.0/8")]
+pub struct NotANetwork(String);
+
+impl Networks {
+    /// The networks of some texts.
+    ///
+    /// # Errors
+    /// The first that is neither an address nor a network.
+    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, NotANetwork> {
+        let network = |entry: &str| {
+            let address = entry.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
+            let network = address.or_else(|_| entry.parse::<IpNet>()).map(|network| network.trunc());
+            network.map_err(|_| NotANetwork(entry.to_owned()))
+        };
+        Ok(Self(entries.into_iter().map(network).collect::<Result<_, _>>()?))
+    }
+
+    /// Whether the list is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an address is in one of them; an IPv4 address may be written as IPv6.
+    #[must_use]
+    pub fn contain(&self, ip: IpAddr) -> bool {
+        let ip = ip.to_canonical();
+        self.0.iter().any(|network| network.contains(&ip))
+    }
+
+    /// Each in its canonical form: `10.0.0.0/8`, also where host bits were given.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(ToString::to_string)
+    }
+}
+
+impl FromStr for Networks {
+    type Err = NotANetwork;
+
+    /// Parses a comma-separated list of addresses and networks; an empty text is an empty list.
+    fn from_str(text: &str) -> Result<Self, NotANetwork> {
+        Self::parse(text.split(',').map(str::trim).filter(|entry| !entry.is_empty()))
+    }
+}
+
+impl fmt::Display for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, network) in self.0.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(f, "{comma}{network}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_parsed_and_written() {
+        for (text, expected) in [
+            ("", Some("")),
+            ("10.1.2.3/8", Some("10.0.0.0/8")),
+            ("192.0.2.7", Some("192.0.2.7/32")),
+            ("2001:db8::1/32, 192.0.2.0/24 ,", Some("2001:db8::/32,192.0.2.0/24")),
+            ("::ffff:192.0.2.7", Some("192.0.2.7/32")),
+            ("10.0.0.0/33", None),
+            ("10.0.0.0/8;10.0.0.1", None),
+            ("example.com", None),
+        ] {
+            let parsed = text.parse::<Networks>().ok().map(|networks| networks.to_string());
+            assert_eq!(parsed.as_deref(), expected, "{text}");
+        }
+        let networks: Networks = "192.0.2.0/24,2001:db8::/32".parse().unwrap();
+        for (ip, expected) in
+            [("192.0.2.9", true), ("::ffff:192.0.2.9", true), ("192.0.3.1", false), ("2001:db8:1::", true)]
+        {
+            assert_eq!(networks.contain(ip.parse().unwrap()), expected, "{ip}");
+        }
+        assert!(!Networks::default().contain("192.0.2.9".parse().unwrap()));
+    }
+}
