@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use control::{
     domain::access::ActorKind,
-    store::{accounts, keys},
+    store::{Ctx, accounts, keys},
 };
 use reqwest::{Method, Response, header};
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ async fn add_account(product: &Product) -> Result<String> {
     let (db, key) = (product.location().open().await?, random_key()?);
     let now = 1_760_000_000_000;
     let (account, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     accounts::insert(&mut tx, account, "Other", true, now).await?;
     accounts::insert_operator(&mut tx, operator, account, "x@example.com", ("X", "Y"), now).await?;
     accounts::insert_domain(&mut tx, account, &ShortDomain::new(Scheme::Https, OTHER_DOMAIN)?).await?;

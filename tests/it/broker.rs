@@ -12,7 +12,8 @@ use std::{net::TcpListener, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use control::{
-    app::Parts, domain::access::ActorKind, http::ApiListeners, live::BrokerListeners, store::keys, worker,
+    app::Parts, domain::access::ActorKind, http::ApiListeners, live::BrokerListeners, store::Ctx,
+    store::keys, worker,
 };
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ impl Broker {
         let now = made.app.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let (other, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
-        let mut tx = made.app.db.begin().await?;
+        let mut tx = made.app.db.begin(&Ctx::default()).await?;
         control::store::accounts::insert(&mut tx, other, "Other", true, now).await?;
         let name = ("X", "Y");
         control::store::accounts::insert_operator(&mut tx, operator, other, "x@example.com", name, now)

@@ -64,7 +64,7 @@ use axum::{
 use control::{
     domain::access::ActorKind,
     http::router,
-    store::{accounts, keys},
+    store::{Ctx, accounts, keys},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -128,7 +128,7 @@ impl Api {
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let other_account = AccountId::new(now, random16()?);
         let other_operator = OperatorId::new(now, random16()?);
-        let mut tx = made.app.db.begin().await?;
+        let mut tx = made.app.db.begin(&Ctx::default()).await?;
         accounts::insert(&mut tx, other_account, "Other", true, now).await?;
         accounts::insert_operator(&mut tx, other_operator, other_account, "x@example.com", ("X", "Y"), now)
             .await?;

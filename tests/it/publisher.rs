@@ -79,7 +79,7 @@ async fn service(redirections: usize) -> Result<(TestApp, ResourceId)> {
 async fn delete(made: &TestApp, short_id: &str) -> Result<Rev> {
     let choice = DomainChoice::default();
     let done =
-        redirections::delete(&made.app.redirects, &made.actor(), choice, vec![short_id.to_owned()]).await;
+        redirections::delete(&made.app.redirects, &made.caller(), choice, vec![short_id.to_owned()]).await;
     Ok(done.map_err(|error| anyhow::anyhow!("{error}"))?.rev)
 }
 

@@ -1,5 +1,6 @@
 //! A fresh database for each test, on SQLite and on Postgres.
 
+use control::service::access::Caller;
 use std::{
     sync::{
         Arc,
@@ -27,7 +28,7 @@ use control::{
         limiter::{Limits, Ticks},
         prepare,
     },
-    store::{Db, StoreError, accounts, blobs::Blobs},
+    store::{Ctx, Db, StoreError, accounts, blobs::Blobs},
 };
 use serde_json::json;
 use shared::{
@@ -209,7 +210,7 @@ impl TestApp {
         let prepared = prepare(&db.db, &*clock, &SystemRandom, "history", &secret_keys()?).await?;
         let account = AccountId::new(clock.now().0, random16()?);
         let operator = OperatorId::new(clock.now().0, random16()?);
-        let mut tx = db.db.begin().await?;
+        let mut tx = db.db.begin(&Ctx::default()).await?;
         accounts::insert(&mut tx, account, "Test", true, clock.now().0).await?;
         accounts::insert_operator(&mut tx, operator, account, "o@example.com", ("O", "P"), clock.now().0)
             .await?;
@@ -240,8 +241,8 @@ impl TestApp {
 
     /// Its operator, as whoever calls the service.
     #[must_use]
-    pub fn actor(&self) -> Actor {
-        Actor {
+    pub fn caller(&self) -> Caller {
+        Caller::plain(Actor {
             account: self.account,
             kind: ActorKind::Operator,
             project: None,
@@ -249,7 +250,7 @@ impl TestApp {
             id: self.operator.to_string(),
             enterprise: true,
             user_rights: UserRights::default(),
-        }
+        })
     }
 }
 

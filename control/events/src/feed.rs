@@ -14,7 +14,7 @@ use crate::{
     domain::event::{Event, Position, Recorded},
     metrics::FeedMetrics,
     store::{
-        Db, StoreError,
+        Ctx, Db, StoreError,
         event_log::{self, Keep},
         events::{self, Snapshot, Wakes},
     },
@@ -301,7 +301,7 @@ impl Feed {
                         rows: KEPT_ROWS,
                         at_most_since: UnixMillis(now - KEPT_AT_MOST_MS),
                     };
-                    let mut tx = self.0.db.begin().await?;
+                    let mut tx = self.0.db.begin(&Ctx::background()).await?;
                     let gone = event_log::trim(&mut tx, keep, TRIM_STEP).await?;
                     tx.commit().await?;
                     Ok::<u64, StoreError>(gone)

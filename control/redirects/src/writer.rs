@@ -19,7 +19,7 @@ use crate::{
     error::ServiceError,
     metrics::WriterMetrics,
     service::{Readers, capacity::WAITING_CHANGES},
-    store::{Db, StoreError, Tx, claim::Claim, log},
+    store::{Ctx, Db, StoreError, Tx, log},
 };
 
 /// Longest run of one transaction before it commits, but for its last request: an urgent change waits for at
@@ -96,18 +96,20 @@ impl Writer {
     ///
     /// # Errors
     /// The error of `work` (then nothing of it stays), or that the commit failed or the lane is full.
-    pub async fn submit<T, F>(&self, lane: Lane, work: F) -> Result<T, ServiceError>
+    pub async fn submit<T, F>(&self, ctx: &Ctx, lane: Lane, work: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, ServiceError>> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let claim = Claim::current();
+        let ctx = ctx.clone();
         let work: Work = Box::new(move |tx| {
             Box::pin(async move {
                 if answer.is_closed() {
                     return Finish { keep: false, settle: Box::new(|_| ()) };
                 }
+                let claim = ctx.claim();
+                let shared = tx.set_ctx(ctx);
                 // A panic is one request's fault: without this it would end the writer, and the process.
                 let result = AssertUnwindSafe(work(tx))
                     .catch_unwind()
@@ -119,6 +121,7 @@ impl Writer {
                     }
                     (result, _) => result,
                 };
+                tx.set_ctx(shared);
                 let keep = result.is_ok();
                 // A caller that left gets no answer; the change stays.
                 let settle = Box::new(move |committed: Result<(), StoreError>| {
@@ -226,7 +229,7 @@ impl WriterTask {
 
 /// A transaction that holds the order of changes.
 async fn begin(db: &Db) -> Result<Tx, StoreError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     log::lock(&mut tx).await?;
     Ok(tx)
 }

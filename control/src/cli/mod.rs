@@ -13,7 +13,7 @@ use crate::{
     config::{Config, ConfigError, Place, SecretKeyFile, Settings},
     failure::{EXIT_USAGE, Failure},
     secret_key_file, serve,
-    store::{Db, publishers},
+    store::{Ctx, Db, publishers},
     telemetry,
 };
 
@@ -167,7 +167,7 @@ async fn migrate(place: Place, file: SecretKeyFile) -> Result<ExitCode, Failure>
 
 async fn rebuild_edges(region: Option<String>, place: Place) -> Result<ExitCode, Failure> {
     let db = connect(place).await?;
-    let mut tx = db.begin().await.map_err(failed)?;
+    let mut tx = db.begin(&Ctx::background()).await.map_err(failed)?;
     let regions = publishers::request_rebuild(&mut tx, region.as_deref()).await.map_err(failed)?;
     tx.commit().await.map_err(failed)?;
     db.close().await;

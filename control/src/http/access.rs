@@ -14,12 +14,16 @@ use utoipa::ToSchema;
 use super::{api_error::ApiError, extract::pairs, middleware::RequestInfo, permits, rate_limit};
 use crate::{
     domain::{
-        access::{Actor, hash_key},
+        access::hash_key,
         api_key::is_of_key,
         permission::{Subject, Verb},
     },
     error::ServiceError,
-    service::{App, access},
+    service::{
+        App,
+        access::{self, Caller},
+    },
+    store::{Ctx, claim::Claim},
 };
 
 /// The query parameter that may replace the header.
@@ -27,9 +31,9 @@ pub(super) const TOKEN_PARAMETER: &str = "access_token";
 
 /// The caller behind the key of a request.
 #[derive(Debug, Clone)]
-pub(super) struct Caller(pub(super) Actor);
+pub(super) struct Authenticated(pub(super) Caller);
 
-impl FromRequestParts<Arc<App>> for Caller {
+impl FromRequestParts<Arc<App>> for Authenticated {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
@@ -43,7 +47,9 @@ impl FromRequestParts<Arc<App>> for Caller {
                 let hash = hash_key(&key);
                 rate_limit::count(app, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
-                Ok(Self(actor))
+                let claim = parts.extensions.get::<Arc<Claim>>().cloned();
+                let ctx = claim.map_or_else(Ctx::default, |claim| Ctx::default().with_claim(claim));
+                Ok(Self(Caller { actor, ctx }))
             }
             Err(error) if is_of_key(error.code()) => Err(rate_limit::count_refusal(app, parts, error).into()),
             Err(error) => Err(error.into()),
@@ -113,12 +119,12 @@ pub(super) struct ActorDocument {
 #[utoipa::path(get, path = "/access", tag = "Access", operation_id = "readAccess",
     responses((status = 200, description = "The account and the actor", body = AccessDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(Caller(actor): Caller) -> Result<Json<AccessDocument>, ApiError> {
-    let _ = access::require(&actor, Verb::Read, Subject::Access)?;
+pub(super) async fn read(Authenticated(caller): Authenticated) -> Result<Json<AccessDocument>, ApiError> {
+    let _ = access::require(&caller, Verb::Read, Subject::Access)?;
     let document = AccessDocument {
-        account: actor.account.to_string(),
-        project: actor.project.map(|id| id.to_string()),
-        actor: ActorDocument { kind: actor.kind.as_actor_type(), id: actor.id },
+        account: caller.account.to_string(),
+        project: caller.project.map(|id| id.to_string()),
+        actor: ActorDocument { kind: caller.kind.as_actor_type(), id: caller.actor.id },
     };
     Ok(Json(document))
 }

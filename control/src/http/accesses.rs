@@ -67,7 +67,7 @@ macro_rules! accesses {
             use crate::{
                 domain::{listing::PLAIN, tenant::AccessChange},
                 http::{
-                    access::{Caller, SentKey},
+                    access::{Authenticated, SentKey},
                     api_error::ApiError,
                     extract::{JsonBody, Path, Query},
                     listing::Listing,
@@ -84,15 +84,15 @@ macro_rules! accesses {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn list(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 SentKey(key): SentKey,
                 Path(id): Path<String>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
-                let page = tenants::list_accesses(&app, &actor, &id, listing.request.page).await?;
-                let caller = (actor.id.as_str(), key.as_str());
+                let listing = Listing::parse(&app, &caller, info, &query, &PLAIN)?;
+                let page = tenants::list_accesses(&app, &caller, &id, listing.request.page).await?;
+                let caller = (caller.id.as_str(), key.as_str());
                 Ok(listing.answer(&app, page, |operator| OperatorAccessDocument::new(operator, caller)))
             }
 
@@ -104,12 +104,12 @@ macro_rules! accesses {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 SentKey(key): SentKey,
                 Path((id, access)): Path<(String, String)>,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
-                let operator = tenants::read_access(&app, &actor, &id, &access).await?;
-                Ok(Json(OperatorAccessDocument::new(operator, (&actor.id, &key))))
+                let operator = tenants::read_access(&app, &caller, &id, &access).await?;
+                Ok(Json(OperatorAccessDocument::new(operator, (&caller.id, &key))))
             }
 
             /// Changes the role of an access.
@@ -122,15 +122,15 @@ macro_rules! accesses {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn update(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 SentKey(key): SentKey,
                 Path((id, access)): Path<(String, String)>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
                 let change =
                     AccessChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let operator = tenants::update_access(&app, &actor, &id, &access, change).await?;
-                Ok(Json(OperatorAccessDocument::new(operator, (&actor.id, &key))))
+                let operator = tenants::update_access(&app, &caller, &id, &access, change).await?;
+                Ok(Json(OperatorAccessDocument::new(operator, (&caller.id, &key))))
             }
         }
     };

@@ -8,7 +8,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -64,12 +64,12 @@ impl From<CustomType> for ActionTypeDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &ACTION_TYPES)?;
-    let page = action_types::list(&app.actions, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &ACTION_TYPES)?;
+    let page = action_types::list(&app.actions, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, |known| ActionTypeDocument::new(known, listing.with_scopes)))
 }
 
@@ -80,12 +80,12 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let new = NewType::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let made = action_types::create(&app.actions, &actor, new).await?;
+    let made = action_types::create(&app.actions, &caller, new).await?;
     let name = made.name.clone();
     Ok(created(&info, &name, ActionTypeDocument::from(made)))
 }
@@ -98,13 +98,13 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(name): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionTypeDocument>, ApiError> {
     let change =
         action_type::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(action_types::update(&app.actions, &actor, &name, change).await?.into()))
+    Ok(Json(action_types::update(&app.actions, &caller, &name, change).await?.into()))
 }
 
 /// Removes a type that the account made; its actions stay.
@@ -114,8 +114,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(name): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(action_types::delete(&app.actions, &actor, &name).await?)
+    Ok(action_types::delete(&app.actions, &caller, &name).await?)
 }

@@ -9,7 +9,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{Path, Query},
     listing::{Listing, flag},
@@ -106,12 +106,12 @@ impl ActionDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path(kind): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &actor, info, &query, Scope::Account, &kind).await
+    list_in(&app, &caller, info, &query, Scope::Account, &kind).await
 }
 
 /// Lists actions of a Thng, of one type or of `all`.
@@ -123,12 +123,12 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_thng(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path((reference, kind)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &actor, info, &query, Scope::Thng(&reference), &kind).await
+    list_in(&app, &caller, info, &query, Scope::Thng(&reference), &kind).await
 }
 
 /// Lists actions of a product, of one type or of `all`.
@@ -140,12 +140,12 @@ pub(super) async fn list_of_thng(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_product(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path((reference, kind)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &actor, info, &query, Scope::Product(&reference), &kind).await
+    list_in(&app, &caller, info, &query, Scope::Product(&reference), &kind).await
 }
 
 /// Lists actions of a collection, of one type or of `all`.
@@ -157,12 +157,12 @@ pub(super) async fn list_of_product(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_collection(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path((reference, kind)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &actor, info, &query, Scope::Collection(&reference), &kind).await
+    list_in(&app, &caller, info, &query, Scope::Collection(&reference), &kind).await
 }
 
 /// Reads an action.
@@ -175,11 +175,11 @@ pub(super) async fn list_of_collection(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((kind, id)): Path<(String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &actor, &query, Scope::Account, &kind, &id).await
+    read_in(&app, &caller, &query, Scope::Account, &kind, &id).await
 }
 
 /// Reads an action of a Thng.
@@ -193,11 +193,11 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_thng(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &actor, &query, Scope::Thng(&reference), &kind, &id).await
+    read_in(&app, &caller, &query, Scope::Thng(&reference), &kind, &id).await
 }
 
 /// Reads an action of a product.
@@ -212,11 +212,11 @@ pub(super) async fn read_of_thng(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_product(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &actor, &query, Scope::Product(&reference), &kind, &id).await
+    read_in(&app, &caller, &query, Scope::Product(&reference), &kind, &id).await
 }
 
 /// Reads an action of a collection.
@@ -231,11 +231,11 @@ pub(super) async fn read_of_product(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_collection(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &actor, &query, Scope::Collection(&reference), &kind, &id).await
+    read_in(&app, &caller, &query, Scope::Collection(&reference), &kind, &id).await
 }
 
 pub(super) async fn list_in(

@@ -14,7 +14,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     bulk,
     extract::{JsonBody, Path, Query},
@@ -123,13 +123,13 @@ pub(super) struct SecretKeyDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &APPLICATIONS)?;
-    let found = applications::list(&app, &actor, &project, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &APPLICATIONS)?;
+    let found = applications::list(&app, &caller, &project, &listing.request).await?;
     let documents = found.try_map(|item| ApplicationDocument::new(&app, item))?;
     Ok(listing.answer(&app, documents, |item| item))
 }
@@ -142,14 +142,14 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = ApplicationChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let application = applications::create(&app, &actor, &project, change).await?;
+    let application = applications::create(&app, &caller, &project, change).await?;
     let id = application.id;
     Ok(created(&info, id.as_str(), ApplicationDocument::new(&app, application)?))
 }
@@ -162,10 +162,10 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
-    let application = applications::read(&app, &actor, &project, &id).await?;
+    let application = applications::read(&app, &caller, &project, &id).await?;
     Ok(Json(ApplicationDocument::new(&app, application)?))
 }
 
@@ -180,13 +180,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
     let change = ApplicationChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let application = applications::update(&app, &actor, &project, &id, change).await?;
+    let application = applications::update(&app, &caller, &project, &id, change).await?;
     Ok(Json(ApplicationDocument::new(&app, application)?))
 }
 
@@ -199,10 +199,10 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(applications::delete(&app, &actor, &project, &id).await?)
+    Ok(applications::delete(&app, &caller, &project, &id).await?)
 }
 
 /// Changes the members given of several applications of a project: of all of them, or none.
@@ -216,7 +216,7 @@ pub(super) async fn delete(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_many(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     query: Query,
     JsonBody(body): JsonBody,
@@ -224,7 +224,7 @@ pub(super) async fn update_many(
     let ids = bulk::ids(&query)?;
     let change = ApplicationChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    applications::update_many(&app, &actor, &project, &ids, change).await?;
+    applications::update_many(&app, &caller, &project, &ids, change).await?;
     Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
 }
 
@@ -237,12 +237,12 @@ pub(super) async fn update_many(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_many(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
     let ids = bulk::ids(&query)?;
-    applications::delete_many(&app, &actor, &project, &ids).await?;
+    applications::delete_many(&app, &caller, &project, &ids).await?;
     Ok([(RESULT_COUNT, ids.len())].into_response())
 }
 
@@ -255,10 +255,10 @@ pub(super) async fn delete_many(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_secret_key(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
 ) -> Result<Json<SecretKeyDocument>, ApiError> {
-    let secret_api_key = applications::read_secret_key(&app, &actor, &project, &id).await?;
+    let secret_api_key = applications::read_secret_key(&app, &caller, &project, &id).await?;
     Ok(Json(SecretKeyDocument { secret_api_key }))
 }
 
@@ -274,14 +274,14 @@ pub(super) async fn read_secret_key(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate_secret_key(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
     let (_, secret_api_key) =
-        applications::rotate_key(&app, &actor, (&project, &id), AppKey::Secret, overlap).await?;
+        applications::rotate_key(&app, &caller, (&project, &id), AppKey::Secret, overlap).await?;
     let path = format!("/projects/{project}/applications/{id}/secretKey");
     Ok(created_at(&info, &path, SecretKeyDocument { secret_api_key }))
 }
@@ -298,14 +298,14 @@ pub(super) async fn rotate_secret_key(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate_public_key(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
     let (application, _) =
-        applications::rotate_key(&app, &actor, (&project, &id), AppKey::Public, overlap).await?;
+        applications::rotate_key(&app, &caller, (&project, &id), AppKey::Public, overlap).await?;
     let path = format!("/projects/{project}/applications/{id}");
     Ok(created_at(&info, &path, ApplicationDocument::new(&app, application)?))
 }
@@ -316,8 +316,8 @@ pub(super) async fn rotate_public_key(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_own(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
-    let application = applications::read_own(&app, &actor).await?;
+    let application = applications::read_own(&app, &caller).await?;
     Ok(Json(ApplicationDocument::new(&app, application)?))
 }

@@ -9,7 +9,7 @@ use shared::{problem::Code, standing::Verdict};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     actions::{ActionDocument, Shown},
     api_error::ApiError,
     authentication_result::ResultDocument,
@@ -241,13 +241,13 @@ impl From<Answer> for ReplayAnswerDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn authenticate(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    let body = assessment::as_recorded(&app.assessment, &actor, body).await?;
+    let body = assessment::as_recorded(&app.assessment, &caller, body).await?;
     let request = Asked::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = assessment::authenticate(&app.assessment, &actor, &request, sender.origin()).await?;
+    let action = assessment::authenticate(&app.assessment, &caller, &request, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown::default())))
 }
 
@@ -260,11 +260,11 @@ pub(super) async fn authenticate(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read_settings(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     query: Query,
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
-    Ok(Json(settings::read(&app.assessment, &actor, owner).await?.into()))
+    Ok(Json(settings::read(&app.assessment, &caller, owner).await?.into()))
 }
 
 /// Replaces the settings of assessment of the account, of a project or of a product, as a whole.
@@ -277,13 +277,13 @@ pub(super) async fn read_settings(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn replace_settings(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
     let replacement = Replacement::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(settings::replace(&app.assessment, &actor, owner, &replacement).await?.into()))
+    Ok(Json(settings::replace(&app.assessment, &caller, owner, &replacement).await?.into()))
 }
 
 /// Assesses the last scans of Thngs again, by their settings and by others; stores nothing without `apply`.
@@ -293,9 +293,9 @@ pub(super) async fn replace_settings(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn replay(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ReplayAnswerDocument>, ApiError> {
     let asked = Replay::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(replay::replay(&app.assessment, &actor, &asked).await?.into()))
+    Ok(Json(replay::replay(&app.assessment, &caller, &asked).await?.into()))
 }

@@ -8,7 +8,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
@@ -56,12 +56,12 @@ impl BatchDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &BATCHES)?;
-    let page = batches::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &BATCHES)?;
+    let page = batches::list(&app, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, |batch| BatchDocument::new(batch, listing.with_scopes)))
 }
 
@@ -73,14 +73,14 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = BatchChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let batch = batches::create(&app, &actor, change, query.find("project")).await?;
+    let batch = batches::create(&app, &caller, change, query.find("project")).await?;
     let id = batch.id;
     Ok(created(&info, id.as_str(), BatchDocument::new(batch, false)))
 }
@@ -93,7 +93,7 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<Json<BatchDocument>, ApiError> {
@@ -102,7 +102,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let batch = batches::read(&app, &actor, &reference).await?;
+    let batch = batches::read(&app, &caller, &reference).await?;
     Ok(Json(BatchDocument::new(batch, with_scopes)))
 }
 
@@ -114,13 +114,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<BatchDocument>, ApiError> {
     let change = BatchChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let batch = batches::update(&app, &actor, &reference, change).await?;
+    let batch = batches::update(&app, &caller, &reference, change).await?;
     Ok(Json(BatchDocument::new(batch, false)))
 }
 
@@ -131,8 +131,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(batches::delete(&app, &actor, &reference).await?)
+    Ok(batches::delete(&app, &caller, &reference).await?)
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use shared::problem::Code;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     batches::BatchDocument,
     collections::CollectionDocument,
@@ -31,7 +31,6 @@ use super::{
 };
 use crate::{
     domain::{
-        access::Actor,
         batch::{Batch, BatchChange},
         body::Purpose,
         collection::{Collection, CollectionChange},
@@ -44,6 +43,7 @@ use crate::{
     },
     service::{
         App, Catalog, Core, EventState,
+        access::Caller,
         bulk::{self as service, Bulk, CreateEach},
     },
 };
@@ -80,14 +80,14 @@ macro_rules! bulk {
                 extensions(("x-maturity" = json!($maturity))))]
             pub(in crate::http) async fn update(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 query: Query,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let ids = ids(&query)?;
                 let parse: fn(&App, &Value) -> Result<<$resource as Bulk<$state>>::Change, ApiError> = $parse;
                 let change = parse(&app, &body)?;
-                service::update::<$state, $resource>((*app).as_ref(), &actor, &ids, change).await?;
+                service::update::<$state, $resource>((*app).as_ref(), &caller, &ids, change).await?;
                 Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
             }
 
@@ -99,11 +99,11 @@ macro_rules! bulk {
                 extensions(("x-maturity" = json!($maturity))))]
             pub(in crate::http) async fn delete(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let ids = ids(&query)?;
-                service::delete::<$state, $resource>((*app).as_ref(), &actor, &ids).await?;
+                service::delete::<$state, $resource>((*app).as_ref(), &caller, &ids).await?;
                 Ok([(RESULT_COUNT, ids.len())].into_response())
             }
         }
@@ -161,7 +161,7 @@ pub(super) fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
 /// Creates what an array holds: one result for each item, in its order.
 pub(super) async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
     state: &S,
-    actor: &Actor,
+    caller: &Caller,
     items: &[Value],
     project: Option<&str>,
     parse: impl Fn(&Value) -> Result<D::Change, Vec<String>>,
@@ -171,5 +171,5 @@ pub(super) async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
         return Err(ApiError::refused(Code::Invalid, fault));
     }
     let items = items.iter().map(parse).collect();
-    Ok(Json(service::create_each::<S, D>(state, actor, items, project).await?).into_response())
+    Ok(Json(service::create_each::<S, D>(state, caller, items, project).await?).into_response())
 }

@@ -8,7 +8,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
@@ -179,12 +179,12 @@ pub(super) struct DecisionRequestDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &CASES)?;
-    let page = cases::list(&app.assessment, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &CASES)?;
+    let page = cases::list(&app.assessment, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, |case| CaseDocument::new(case, listing.with_scopes)))
 }
 
@@ -196,7 +196,7 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     query: Query,
 ) -> Result<Json<CaseDocument>, ApiError> {
@@ -205,7 +205,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    Ok(Json(CaseDocument::new(cases::read(&app.assessment, &actor, &id).await?, with_scopes)))
+    Ok(Json(CaseDocument::new(cases::read(&app.assessment, &caller, &id).await?, with_scopes)))
 }
 
 /// Dismisses or confirms a case, or opens it again; the verdict of its item follows at once.
@@ -217,10 +217,10 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn decide(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<CaseDocument>, ApiError> {
     let request = DecisionRequest::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(CaseDocument::new(cases::decide(&app.assessment, &actor, &id, &request).await?, false)))
+    Ok(Json(CaseDocument::new(cases::decide(&app.assessment, &caller, &id, &request).await?, false)))
 }

@@ -6,7 +6,7 @@ use axum::{Json, extract::State, http::StatusCode, response::Response};
 use shared::problem::Code;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     collections::CollectionDocument,
     extract::{JsonBody, Path, Query},
@@ -30,13 +30,13 @@ use crate::{
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_thngs(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &THNGS)?;
-    let page = members::list_thngs(&app, &actor, &reference, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &THNGS)?;
+    let page = members::list_thngs(&app, &caller, &reference, &listing.request).await?;
     Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
 }
 
@@ -49,12 +49,12 @@ pub(super) async fn list_thngs(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn add_thngs(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, ApiError> {
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    members::add_thngs(&app, &actor, &reference, &ids).await?;
+    members::add_thngs(&app, &caller, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -66,10 +66,10 @@ pub(super) async fn add_thngs(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_thngs(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_thngs(&app, &actor, &reference).await?)
+    Ok(members::remove_thngs(&app, &caller, &reference).await?)
 }
 
 /// Takes one Thng out of a collection.
@@ -81,10 +81,10 @@ pub(super) async fn remove_thngs(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_thng(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, thng)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_thng(&app, &actor, &reference, &thng).await?)
+    Ok(members::remove_thng(&app, &caller, &reference, &thng).await?)
 }
 
 /// Lists the collections in a collection, newest first.
@@ -96,13 +96,13 @@ pub(super) async fn remove_thng(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_collections(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &COLLECTIONS)?;
-    let page = members::list_collections(&app, &actor, &reference, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &COLLECTIONS)?;
+    let page = members::list_collections(&app, &caller, &reference, &listing.request).await?;
     Ok(listing.answer(&app, page, |found| CollectionDocument::new(found, listing.with_scopes)))
 }
 
@@ -117,12 +117,12 @@ pub(super) async fn list_collections(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn add_collections(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, ApiError> {
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    members::add_collections(&app, &actor, &reference, &ids).await?;
+    members::add_collections(&app, &caller, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -138,12 +138,12 @@ pub(super) async fn add_collections(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn post_collections(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<String>>, ApiError> {
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    members::add_collections(&app, &actor, &reference, &ids).await?;
+    members::add_collections(&app, &caller, &reference, &ids).await?;
     Ok(Json(ids))
 }
 
@@ -155,10 +155,10 @@ pub(super) async fn post_collections(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_collections(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_collections(&app, &actor, &reference).await?)
+    Ok(members::remove_collections(&app, &caller, &reference).await?)
 }
 
 /// Takes one collection out of another.
@@ -170,8 +170,8 @@ pub(super) async fn remove_collections(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_collection(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, member)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_collection(&app, &actor, &reference, &member).await?)
+    Ok(members::remove_collection(&app, &caller, &reference, &member).await?)
 }

@@ -8,7 +8,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
@@ -61,12 +61,12 @@ impl CollectionDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &COLLECTIONS)?;
-    let page = collections::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &COLLECTIONS)?;
+    let page = collections::list(&app, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, |collection| CollectionDocument::new(collection, listing.with_scopes)))
 }
 
@@ -78,14 +78,14 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = CollectionChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let collection = collections::create(&app, &actor, change, query.find("project")).await?;
+    let collection = collections::create(&app, &caller, change, query.find("project")).await?;
     let id = collection.id;
     Ok(created(&info, id.as_str(), CollectionDocument::new(collection, false)))
 }
@@ -98,7 +98,7 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<Json<CollectionDocument>, ApiError> {
@@ -107,7 +107,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let collection = collections::read(&app, &actor, &reference).await?;
+    let collection = collections::read(&app, &caller, &reference).await?;
     Ok(Json(CollectionDocument::new(collection, with_scopes)))
 }
 
@@ -119,13 +119,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<CollectionDocument>, ApiError> {
     let change = CollectionChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let collection = collections::update(&app, &actor, &reference, change).await?;
+    let collection = collections::update(&app, &caller, &reference, change).await?;
     Ok(Json(CollectionDocument::new(collection, false)))
 }
 
@@ -136,8 +136,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(collections::delete(&app, &actor, &reference).await?)
+    Ok(collections::delete(&app, &caller, &reference).await?)
 }

@@ -9,7 +9,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     actions::{ActionDocument, Shown, list_in},
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
@@ -85,13 +85,13 @@ pub(super) struct PairStateDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn commission(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(thng): Path<String>,
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = CommissionDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = service::commission(&app.actions, &actor, &thng, &draft, sender.origin()).await?;
+    let action = service::commission(&app.actions, &caller, &thng, &draft, sender.origin()).await?;
     let document = ActionDocument::new(action, Shown { context: true, scopes: false });
     let id = document.id().to_owned();
     Ok(created(&sender.info, &id, document))
@@ -106,13 +106,13 @@ pub(super) async fn commission(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn decommission(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(thng): Path<String>,
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
     let draft = StepDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = service::decommission(&app.actions, &actor, &thng, &draft, sender.origin()).await?;
+    let action = service::decommission(&app.actions, &caller, &thng, &draft, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown { context: true, scopes: false })))
 }
 
@@ -123,10 +123,10 @@ pub(super) async fn decommission(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read_state(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(thng): Path<String>,
 ) -> Result<Json<CommissionStateDocument>, ApiError> {
-    Ok(Json(service::read_state(&app.actions, &actor, &thng).await?.into()))
+    Ok(Json(service::read_state(&app.actions, &caller, &thng).await?.into()))
 }
 
 /// Reads the states of up to 1,000 pairs of a Thng and a product, in the order in which they are asked for.
@@ -137,11 +137,11 @@ pub(super) async fn read_state(
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn list_states(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<PairStateDocument>>, ApiError> {
     let pairs = parse_pairs(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let states = service::list_states(&app.actions, &actor, &pairs).await?;
+    let states = service::list_states(&app.actions, &caller, &pairs).await?;
     let documents = pairs.into_iter().zip(states).map(|(pair, stands)| PairStateDocument {
         thng_identifier: format!("{THNG_KEY}:{}", pair.thng),
         product_identifier: format!("{PRODUCT_KEY}:{}", pair.product),
@@ -159,12 +159,12 @@ pub(super) async fn list_states(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_commissions(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path(thng): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &actor, info, &query, Scope::Thng(&thng), "commissions").await
+    list_in(&app, &caller, info, &query, Scope::Thng(&thng), "commissions").await
 }
 
 /// Lists the decommissions of a Thng.
@@ -176,10 +176,10 @@ pub(super) async fn list_commissions(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_decommissions(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path(thng): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &actor, info, &query, Scope::Thng(&thng), "decommissions").await
+    list_in(&app, &caller, info, &query, Scope::Thng(&thng), "decommissions").await
 }

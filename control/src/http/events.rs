@@ -13,7 +13,7 @@ use shared::{problem::Code, time::Clock};
 use utoipa::ToSchema;
 
 use super::{
-    access::{Caller, SentKey},
+    access::{Authenticated, SentKey},
     actions::ActionDocument,
     api_error::ApiError,
     extract::{Path, Query},
@@ -67,7 +67,7 @@ struct StreamedEvent {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn stream(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
     info: RequestInfo,
     headers: HeaderMap,
@@ -96,7 +96,7 @@ pub(super) async fn stream(
         .flat_map(|value| value.split(','))
         .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
     let request = Request { types, condition, after, client: info.client, follows };
-    let pieces = events::open(&app.events, &actor, hash_key(&key), request).await?;
+    let pieces = events::open(&app.events, &caller, hash_key(&key), request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });
@@ -125,7 +125,7 @@ pub(super) async fn stream(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn export(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
     info: RequestInfo,
     Path(kind): Path<String>,
@@ -148,7 +148,7 @@ pub(super) async fn export(
     let to = to.unwrap_or_else(|| app.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);
     let request = export::Request { from, to: to.0, after, project, client: info.client };
-    let pieces = export::open(&app.events, &actor, hash_key(&key), &kind, request).await?;
+    let pieces = export::open(&app.events, &caller, hash_key(&key), &kind, request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });

@@ -18,7 +18,7 @@ use axum::{
 use shared::{problem::Code, time::UnixMillis};
 
 use super::{
-    access::{Caller, has_key},
+    access::{Authenticated, has_key},
     api_error::ApiError,
     extract::{Path, Query},
     middleware::RequestInfo,
@@ -112,8 +112,8 @@ async fn visitor(app: &Arc<App>, parts: &mut Parts, id: &str, purport: Purport) 
     if !has_key(&parts.headers, parts.uri.query()) {
         return Ok(Visitor::Nobody);
     }
-    let Caller(actor) = Caller::from_request_parts(parts, app).await?;
-    Ok(Visitor::Actor(actor))
+    let Authenticated(caller) = Authenticated::from_request_parts(parts, app).await?;
+    Ok(Visitor::Actor(caller.actor))
 }
 
 fn is_known(headers: &HeaderMap, etag: &str) -> bool {

@@ -8,7 +8,7 @@ use shared::{problem::Code, time::UnixMillis};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
@@ -91,13 +91,13 @@ impl FileDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info.clone(), &query, &FILES)?;
-    let page = files::list(&app.catalog, &actor, &listing.request).await?;
-    let document = |file| FileDocument::new(&app, &actor, &info, file, listing.with_scopes);
+    let listing = Listing::parse(&app, &caller, info.clone(), &query, &FILES)?;
+    let page = files::list(&app.catalog, &caller, &listing.request).await?;
+    let document = |file| FileDocument::new(&app, &caller, &info, file, listing.with_scopes);
     Ok(listing.answer(&app, page, document))
 }
 
@@ -109,16 +109,16 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = FileChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let file = files::create(&app.catalog, &actor, change, query.find("project")).await?;
+    let file = files::create(&app.catalog, &caller, change, query.find("project")).await?;
     let id = file.id;
-    Ok(created(&info, id.as_str(), FileDocument::new(&app, &actor, &info, file, false)))
+    Ok(created(&info, id.as_str(), FileDocument::new(&app, &caller, &info, file, false)))
 }
 
 /// Reads a file's record.
@@ -129,7 +129,7 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     query: Query,
@@ -139,8 +139,8 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let file = files::read(&app.catalog, &actor, &id).await?;
-    Ok(Json(FileDocument::new(&app, &actor, &info, file, with_scopes)))
+    let file = files::read(&app.catalog, &caller, &id).await?;
+    Ok(Json(FileDocument::new(&app, &caller, &info, file, with_scopes)))
 }
 
 /// Changes the members given; the others stay.
@@ -151,15 +151,15 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<FileDocument>, ApiError> {
     let change = FileChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let file = files::update(&app.catalog, &actor, &id, change).await?;
-    Ok(Json(FileDocument::new(&app, &actor, &info, file, false)))
+    let file = files::update(&app.catalog, &caller, &id, change).await?;
+    Ok(Json(FileDocument::new(&app, &caller, &info, file, false)))
 }
 
 /// Removes a file and its content.
@@ -169,8 +169,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(files::delete(&app.catalog, &actor, &id).await?)
+    Ok(files::delete(&app.catalog, &caller, &id).await?)
 }

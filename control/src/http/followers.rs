@@ -6,16 +6,17 @@ use axum::{Json, extract::FromRequestParts, http::request::Parts, response::Resp
 use serde::Serialize;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{Path, Query},
     listing::Listing,
     middleware::RequestInfo,
 };
 use crate::{
-    domain::{access::Actor, listing::ListType},
+    domain::listing::ListType,
     service::{
         App, EventState,
+        access::Caller,
         bulk::{self, Bulk},
         followers,
     },
@@ -25,7 +26,7 @@ use crate::{
 /// A request about all that the caller has of a kind.
 pub(super) struct All {
     pub(super) app: Arc<App>,
-    pub(super) actor: Actor,
+    pub(super) caller: Caller,
     pub(super) info: RequestInfo,
     pub(super) query: Query,
 }
@@ -34,10 +35,10 @@ impl FromRequestParts<Arc<App>> for All {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &Arc<App>) -> Result<Self, ApiError> {
-        let Caller(actor) = Caller::from_request_parts(parts, state).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let Ok(info) = RequestInfo::from_request_parts(parts, state).await;
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self { app: state.clone(), actor, info, query })
+        Ok(Self { app: state.clone(), caller, info, query })
     }
 }
 
@@ -47,8 +48,8 @@ impl All {
         self,
         kind: &ListType,
     ) -> Result<Response, ApiError> {
-        let listing = Listing::parse(&self.app, &self.actor, self.info, &self.query, kind)?;
-        let page = followers::list::<F>(&self.app.events, &self.actor, &listing.request).await?;
+        let listing = Listing::parse(&self.app, &self.caller, self.info, &self.query, kind)?;
+        let page = followers::list::<F>(&self.app.events, &self.caller, &listing.request).await?;
         Ok(listing.answer(&self.app, page, D::from))
     }
 }
@@ -56,7 +57,7 @@ impl All {
 /// A request about the one whose id is in the path.
 pub(super) struct One {
     pub(super) app: Arc<App>,
-    pub(super) actor: Actor,
+    pub(super) caller: Caller,
     pub(super) id: String,
 }
 
@@ -64,20 +65,20 @@ impl FromRequestParts<Arc<App>> for One {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &Arc<App>) -> Result<Self, ApiError> {
-        let Caller(actor) = Caller::from_request_parts(parts, state).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let Path(id) = Path::from_request_parts(parts, state).await?;
-        Ok(Self { app: state.clone(), actor, id })
+        Ok(Self { app: state.clone(), caller, id })
     }
 }
 
 impl One {
     /// It as a document.
     pub(super) async fn read<F: Follower, D: From<F>>(self) -> Result<Json<D>, ApiError> {
-        Ok(Json(followers::read::<F>(&self.app.events, &self.actor, &self.id).await?.into()))
+        Ok(Json(followers::read::<F>(&self.app.events, &self.caller, &self.id).await?.into()))
     }
 
     /// Removes it with its queue.
     pub(super) async fn delete<F: Follower + Bulk<EventState>>(self) -> Result<(), ApiError> {
-        Ok(bulk::delete_one::<EventState, F>(&self.app.events, &self.actor, &self.id).await?)
+        Ok(bulk::delete_one::<EventState, F>(&self.app.events, &self.caller, &self.id).await?)
     }
 }

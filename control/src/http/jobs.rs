@@ -14,7 +14,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -195,12 +195,12 @@ impl From<JobLog> for JobLogEntryDocument {
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &JOBS)?;
-    let page = jobs::list(&app.jobs, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &JOBS)?;
+    let page = jobs::list(&app.jobs, &caller, &listing.request).await?;
     let page = page.try_map(|job| document(job, listing.with_scopes))?;
     Ok(listing.answer(&app, page, |document| document))
 }
@@ -213,13 +213,13 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = JobDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let id = jobs::submit(&app.jobs, &actor, draft, &info.base, query.find("project")).await?;
+    let id = jobs::submit(&app.jobs, &caller, draft, &info.base, query.find("project")).await?;
     let location = format!("{}{}/{id}", info.base, info.original_path);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
 }
@@ -231,10 +231,10 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<ActionJobDocument>, ApiError> {
-    Ok(Json(document(jobs::read(&app.jobs, &actor, &id).await?, false)?))
+    Ok(Json(document(jobs::read(&app.jobs, &caller, &id).await?, false)?))
 }
 
 /// Lists the operations of a job that failed, newest first.
@@ -246,15 +246,15 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn logs(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let mut listing = Listing::parse(&app, &actor, info, &query, &JOB_LOGS)?;
+    let mut listing = Listing::parse(&app, &caller, info, &query, &JOB_LOGS)?;
     // Entries have no ids.
     listing.request.ids = None;
-    let page = jobs::logs(&app.jobs, &actor, &id, &listing.request).await?;
+    let page = jobs::logs(&app.jobs, &caller, &id, &listing.request).await?;
     Ok(listing.answer(&app, page, JobLogEntryDocument::from))
 }
 
@@ -266,10 +266,10 @@ pub(super) async fn logs(
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn cancel(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    jobs::cancel(&app.jobs, &actor, &id).await?;
+    jobs::cancel(&app.jobs, &caller, &id).await?;
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -16,7 +16,7 @@ use shared::{problem::Code, time::UnixMillis};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -122,12 +122,12 @@ pub(super) struct NewOperatorKeyDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
-    let page = keys::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &PLAIN)?;
+    let page = keys::list(&app, &caller, &listing.request).await?;
     let now = app.clock.now();
     Ok(listing.answer(&app, page, |key| OperatorKeyDocument::new(key, now)))
 }
@@ -139,13 +139,13 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = KeyChange::parse(&body, Purpose::Create, app.clock.now())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(shown_once(&app, &info, keys::create(&app, &actor, change).await?))
+    Ok(shown_once(&app, &info, keys::create(&app, &caller, change).await?))
 }
 
 /// Reads a key of an operator, without the key itself.
@@ -155,10 +155,10 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<OperatorKeyDocument>, ApiError> {
-    let key = keys::read(&app, &actor, &id).await?;
+    let key = keys::read(&app, &caller, &id).await?;
     Ok(Json(OperatorKeyDocument::new(key, app.clock.now())))
 }
 
@@ -171,14 +171,14 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorKeyDocument>, ApiError> {
     let change = KeyChange::parse(&body, Purpose::Update, app.clock.now())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let key = keys::update(&app, &actor, &id, change, info.client).await?;
+    let key = keys::update(&app, &caller, &id, change, info.client).await?;
     Ok(Json(OperatorKeyDocument::new(key, app.clock.now())))
 }
 
@@ -194,13 +194,13 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
-    Ok(shown_once(&app, &info, keys::rotate(&app, &actor, &id, overlap).await?))
+    Ok(shown_once(&app, &info, keys::rotate(&app, &caller, &id, overlap).await?))
 }
 
 /// Revokes a key: it is refused within a second on every replica, and its open streams end.
@@ -211,11 +211,11 @@ pub(super) async fn rotate(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
 ) -> Result<(), ApiError> {
-    Ok(keys::revoke(&app, &actor, &id, info.client).await?)
+    Ok(keys::revoke(&app, &caller, &id, info.client).await?)
 }
 
 /// How long a key shall work beside the one that replaces it, in seconds.

@@ -11,7 +11,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::{Caller, SentKey},
+    access::{Authenticated, SentKey},
     api_error::ApiError,
     extract::{JsonBody, OptionalJsonBody, Path, Query, no_body},
     listing::flag,
@@ -144,7 +144,7 @@ pub(super) struct LogoutDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     OptionalJsonBody(body): OptionalJsonBody,
@@ -155,11 +155,11 @@ pub(super) async fn create(
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let document = if is_anonymous {
-        users::create_anonymous(&app, &actor).await?.into()
+        users::create_anonymous(&app, &caller).await?.into()
     } else {
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = users::register(&app, &app.passwords, &actor, new).await?;
+        let made = users::register(&app, &app.passwords, &caller, new).await?;
         UserAccessDocument {
             evrythng_user: made.user.id.to_string(),
             status: made.user.status.as_str(),
@@ -179,13 +179,13 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn validate(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let code = parse_activation(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let document = UserAccessDocument::from(users::activate(&app, &actor, &id, &code).await?);
+    let document = UserAccessDocument::from(users::activate(&app, &caller, &id, &code).await?);
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
 }
 
@@ -196,11 +196,11 @@ pub(super) async fn validate(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn login(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<LoginDocument>, ApiError> {
     let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(users::login(&app, &app.passwords, &actor, credentials).await?.into()))
+    Ok(Json(users::login(&app, &app.passwords, &caller, credentials).await?.into()))
 }
 
 /// Logs a user in; an older name of `/users/login`.
@@ -210,7 +210,7 @@ pub(super) async fn login(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn login_by_old_name(
     app: State<Arc<App>>,
-    caller: Caller,
+    caller: Authenticated,
     info: RequestInfo,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
@@ -224,9 +224,9 @@ pub(super) async fn login_by_old_name(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn logout(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
 ) -> Result<(StatusCode, Json<LogoutDocument>), ApiError> {
-    users::logout(&app, &actor, &key).await?;
+    users::logout(&app, &caller, &key).await?;
     Ok((StatusCode::CREATED, Json(LogoutDocument { logout: "ok" })))
 }

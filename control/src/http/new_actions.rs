@@ -18,7 +18,7 @@ use shared::{
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     actions::{ActionDocument, Shown},
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
@@ -26,9 +26,10 @@ use super::{
     wire::created,
 };
 use crate::{
-    domain::{access::Actor, action_draft::Drafts, context::Origin},
+    domain::{action_draft::Drafts, context::Origin},
     service::{
         App,
+        access::Caller,
         action_creation::{self, Circumstances},
         actions::{self, Scope},
     },
@@ -120,13 +121,13 @@ impl Sender {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(kind): Path<String>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &actor, &sender, &query, Scope::Account, &kind, &body).await
+    create_in(&app, &caller, &sender, &query, Scope::Account, &kind, &body).await
 }
 
 /// Makes an action of a Thng, or several at once.
@@ -140,13 +141,13 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create_of_thng(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind)): Path<(String, String)>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &actor, &sender, &query, Scope::Thng(&reference), &kind, &body).await
+    create_in(&app, &caller, &sender, &query, Scope::Thng(&reference), &kind, &body).await
 }
 
 /// Makes an action of a product, or several at once.
@@ -161,13 +162,13 @@ pub(super) async fn create_of_thng(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create_of_product(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind)): Path<(String, String)>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &actor, &sender, &query, Scope::Product(&reference), &kind, &body).await
+    create_in(&app, &caller, &sender, &query, Scope::Product(&reference), &kind, &body).await
 }
 
 /// Makes an action of a collection, or several at once.
@@ -182,18 +183,18 @@ pub(super) async fn create_of_product(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create_of_collection(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind)): Path<(String, String)>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &actor, &sender, &query, Scope::Collection(&reference), &kind, &body).await
+    create_in(&app, &caller, &sender, &query, Scope::Collection(&reference), &kind, &body).await
 }
 
 async fn create_in(
     app: &App,
-    actor: &Actor,
+    caller: &Caller,
     sender: &Sender,
     query: &Query,
     scope: Scope<'_>,
@@ -206,7 +207,7 @@ async fn create_in(
         Drafts::One(draft) => (vec![*draft], false),
         Drafts::Many(drafts) => (drafts, true),
     };
-    let made = action_creation::create(&app.actions, actor, scope, kind, &drafts, around).await?;
+    let made = action_creation::create(&app.actions, caller, scope, kind, &drafts, around).await?;
     let mut documents: Vec<ActionDocument> = made
         .into_iter()
         .map(|action| ActionDocument::new(action, Shown { context: true, scopes: false }))
@@ -231,10 +232,10 @@ async fn create_in(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((kind, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &actor, Scope::Account, &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &caller, Scope::Account, &kind, &id).await?)
 }
 
 /// Removes an action of a Thng.
@@ -247,10 +248,10 @@ pub(super) async fn delete(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_of_thng(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &actor, Scope::Thng(&reference), &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &caller, Scope::Thng(&reference), &kind, &id).await?)
 }
 
 /// Removes an action of a product.
@@ -263,10 +264,10 @@ pub(super) async fn delete_of_thng(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_of_product(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &actor, Scope::Product(&reference), &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &caller, Scope::Product(&reference), &kind, &id).await?)
 }
 
 /// Removes an action of a collection.
@@ -279,8 +280,8 @@ pub(super) async fn delete_of_product(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_of_collection(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &actor, Scope::Collection(&reference), &kind, &id).await?)
+    Ok(actions::delete(&app.actions, &caller, Scope::Collection(&reference), &kind, &id).await?)
 }

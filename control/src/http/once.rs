@@ -141,7 +141,9 @@ async fn carry_out(
     if let Some(found) = idempotency::find(app, &claim).await? {
         return replay(app, &claim, api_key, found).await;
     }
-    let response = claim.clone().scope(next.run(Request::from_parts(parts, Body::from(bytes)))).await;
+    let mut request = Request::from_parts(parts, Body::from(bytes));
+    request.extensions_mut().insert(claim.clone());
+    let response = next.run(request).await;
     if claim.is_lost() {
         let found = idempotency::find(app, &claim).await?.unwrap_or_default();
         return replay(app, &claim, api_key, found).await;

@@ -9,7 +9,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
@@ -79,17 +79,17 @@ impl PlaceDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
     let around = read_around(&query).map_err(|faults| ApiError::faults(Code::InvalidParameter, faults))?;
-    let listing = Listing::parse(&app, &actor, info, &query, &PLACES)?;
+    let listing = Listing::parse(&app, &caller, info, &query, &PLACES)?;
     let page = match around {
         Some((center, max_km)) => {
-            places::list_nearest(&app, &actor, center, max_km, listing.request.page).await?
+            places::list_nearest(&app, &caller, center, max_km, listing.request.page).await?
         }
-        None => places::list(&app, &actor, &listing.request).await?,
+        None => places::list(&app, &caller, &listing.request).await?,
     };
     Ok(listing.answer(&app, page, |place| PlaceDocument::new(place, listing.with_scopes)))
 }
@@ -102,14 +102,14 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = PlaceChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let place = places::create(&app, &actor, change, query.find("project")).await?;
+    let place = places::create(&app, &caller, change, query.find("project")).await?;
     let id = place.id;
     Ok(created(&info, id.as_str(), PlaceDocument::new(place, false)))
 }
@@ -122,7 +122,7 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<Json<PlaceDocument>, ApiError> {
@@ -131,7 +131,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let place = places::read(&app, &actor, &reference).await?;
+    let place = places::read(&app, &caller, &reference).await?;
     Ok(Json(PlaceDocument::new(place, with_scopes)))
 }
 
@@ -143,13 +143,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<PlaceDocument>, ApiError> {
     let change = PlaceChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let place = places::update(&app, &actor, &reference, change).await?;
+    let place = places::update(&app, &caller, &reference, change).await?;
     Ok(Json(PlaceDocument::new(place, false)))
 }
 
@@ -160,10 +160,10 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(places::delete(&app, &actor, &reference).await?)
+    Ok(places::delete(&app, &caller, &reference).await?)
 }
 
 // Spec gap: how far a search without maxDist goes is not shown; it goes around the world.

@@ -9,7 +9,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
     extract::{JsonBody, Path, Query},
@@ -84,12 +84,12 @@ impl ProductDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &PRODUCTS)?;
-    let page = products::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &PRODUCTS)?;
+    let page = products::list(&app, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, |product| ProductDocument::new(product, listing.with_scopes)))
 }
 
@@ -102,7 +102,7 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
@@ -111,7 +111,7 @@ pub(super) async fn create(
         let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
         return create_each::<crate::service::Core, Product>(
             &app,
-            &actor,
+            &caller,
             items,
             query.find("project"),
             parse,
@@ -120,7 +120,7 @@ pub(super) async fn create(
     }
     let change = ProductChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let product = products::create(&app, &actor, change, query.find("project")).await?;
+    let product = products::create(&app, &caller, change, query.find("project")).await?;
     let id = product.id;
     Ok(created(&info, id.as_str(), ProductDocument::new(product, false)))
 }
@@ -133,7 +133,7 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<Json<ProductDocument>, ApiError> {
@@ -142,7 +142,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let product = products::read(&app, &actor, &reference).await?;
+    let product = products::read(&app, &caller, &reference).await?;
     Ok(Json(ProductDocument::new(product, with_scopes)))
 }
 
@@ -154,13 +154,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ProductDocument>, ApiError> {
     let change = ProductChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let product = products::update(&app, &actor, &reference, change).await?;
+    let product = products::update(&app, &caller, &reference, change).await?;
     Ok(Json(ProductDocument::new(product, false)))
 }
 
@@ -171,8 +171,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(products::delete(&app, &actor, &reference).await?)
+    Ok(products::delete(&app, &caller, &reference).await?)
 }

@@ -8,7 +8,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -65,12 +65,12 @@ impl From<Project> for ProjectDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &PROJECTS)?;
-    let found = projects::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &PROJECTS)?;
+    let found = projects::list(&app, &caller, &listing.request).await?;
     Ok(listing.answer(&app, found, ProjectDocument::from))
 }
 
@@ -81,13 +81,13 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = ProjectChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let project = projects::create(&app, &actor, change).await?;
+    let project = projects::create(&app, &caller, change).await?;
     let id = project.id;
     Ok(created(&info, id.as_str(), ProjectDocument::from(project)))
 }
@@ -99,10 +99,10 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<ProjectDocument>, ApiError> {
-    Ok(Json(projects::read(&app, &actor, &id).await?.into()))
+    Ok(Json(projects::read(&app, &caller, &id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -113,13 +113,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ProjectDocument>, ApiError> {
     let change = ProjectChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(projects::update(&app, &actor, &id, change).await?.into()))
+    Ok(Json(projects::update(&app, &caller, &id, change).await?.into()))
 }
 
 /// Removes a project with its applications, their users and keys.
@@ -129,8 +129,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(projects::delete(&app, &actor, &id).await?)
+    Ok(projects::delete(&app, &caller, &id).await?)
 }

@@ -9,7 +9,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, number, time},
@@ -129,13 +129,13 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn list(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let listing = Listing::parse(&app, &actor, info, &query, &PLAIN)?;
-                let page = service::list(&app, &actor, ($owner, &id), listing.request.page).await?;
+                let listing = Listing::parse(&app, &caller, info, &query, &PLAIN)?;
+                let page = service::list(&app, &caller, ($owner, &id), listing.request.page).await?;
                 Ok(listing.answer(&app, page, PropertyDocument::from))
             }
 
@@ -150,12 +150,12 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn create(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_many(&body).map_err(invalid)?;
-                Ok(written(service::write(&app.catalog, &actor, Verb::Create, ($owner, &id), points).await?))
+                Ok(written(service::write(&app.catalog, &caller, Verb::Create, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Writes properties of a ", $name, "; those that are not there are made.")]
@@ -169,12 +169,12 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn update(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_many(&body).map_err(invalid)?;
-                Ok(written(service::write(&app.catalog, &actor, Verb::Update, ($owner, &id), points).await?))
+                Ok(written(service::write(&app.catalog, &caller, Verb::Update, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Removes every property of a ", $name, " but those of the system.")]
@@ -185,10 +185,10 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
             ) -> Result<(), ApiError> {
-                Ok(service::delete_all(&app, &actor, ($owner, &id)).await?)
+                Ok(service::delete_all(&app, &caller, ($owner, &id)).await?)
             }
 
             #[doc = concat!("Lists the history of a property of a ", $name, ".")]
@@ -205,14 +205,14 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read_one(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let key = parse_key(&key)?;
-                let listing = Listing::history(&app, &actor, info, &query, &PROPERTIES)?;
-                let page = service::history(&app, &actor, ($owner, &id), &key, &listing.request).await?;
+                let listing = Listing::history(&app, &caller, info, &query, &PROPERTIES)?;
+                let page = service::history(&app, &caller, ($owner, &id), &key, &listing.request).await?;
                 Ok(listing.answer(&app, page, PropertyDocument::from))
             }
 
@@ -230,7 +230,7 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("Beta"))))]
             pub(in crate::http) async fn read_series(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 query: Query,
             ) -> Result<Json<SeriesDocument>, ApiError> {
@@ -241,7 +241,7 @@ macro_rules! properties {
                     return Err(ApiError::faults(Code::InvalidParameter, faults));
                 }
                 let key = parse_key(&key)?;
-                Ok(Json(service::series(&app, &actor, ($owner, &id), &key, range, points).await?.into()))
+                Ok(Json(service::series(&app, &caller, ($owner, &id), &key, range, points).await?.into()))
             }
 
             #[doc = concat!("Writes values of a property of a ", $name, ".")]
@@ -258,12 +258,12 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn update_one(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_values(&parse_key(&key)?, &body).map_err(invalid)?;
-                Ok(written(service::write(&app.catalog, &actor, Verb::Update, ($owner, &id), points).await?))
+                Ok(written(service::write(&app.catalog, &caller, Verb::Update, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Removes a property of a ", $name, ", or its values before a time.")]
@@ -276,7 +276,7 @@ macro_rules! properties {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete_one(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 query: Query,
             ) -> Result<(), ApiError> {
@@ -285,7 +285,7 @@ macro_rules! properties {
                 if !faults.is_empty() {
                     return Err(ApiError::faults(Code::InvalidParameter, faults));
                 }
-                Ok(service::delete(&app, &actor, ($owner, &id), &parse_key(&key)?, before).await?)
+                Ok(service::delete(&app, &caller, ($owner, &id), &parse_key(&key)?, before).await?)
             }
         }
     };

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query, pairs},
     listing::{Listing, RESULT_COUNT},
@@ -55,7 +55,7 @@ use crate::{
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     headers: HeaderMap,
@@ -67,13 +67,13 @@ pub(super) async fn create(
     if let Value::Array(items) = &body {
         let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
         let done =
-            service::create_many(&app.redirects, &actor, drafts, choice, query.find("project"), key).await?;
+            service::create_many(&app.redirects, &caller, drafts, choice, query.find("project"), key).await?;
         let body = serde_json::to_value(&done.value).unwrap_or_default();
         return Ok(written(&app, wait, &done, StatusCode::OK, Some(body)).await);
     }
     let draft = Draft::parse(&body, None).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let request = image_request(&headers, &query)?;
-    let done = service::create(&app.redirects, &actor, draft, choice, query.find("project"), key).await?;
+    let done = service::create(&app.redirects, &caller, draft, choice, query.find("project"), key).await?;
     Ok(created(&app, &info, wait, &done, request.as_ref()).await)
 }
 
@@ -112,7 +112,7 @@ async fn created(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     RawQuery(raw): RawQuery,
@@ -121,7 +121,7 @@ pub(super) async fn list(
         let fault = "ids is not a parameter of this list; read a redirection by its short id.";
         return Err(ApiError::refused(Code::InvalidParameter, fault));
     }
-    let listing = Listing::parse(&app, &actor, info, &query, &REDIRECTIONS)?;
+    let listing = Listing::parse(&app, &caller, info, &query, &REDIRECTIONS)?;
     let wanted = ["platformId", "evrythngId"].into_iter().find_map(|name| Some((name, query.find(name)?)));
     let platform_id = wanted
         .map(|(name, text)| {
@@ -131,7 +131,7 @@ pub(super) async fn list(
         .transpose()?;
     let domain = query.find("domain").map(str::to_owned);
     let request = service::Listing { platform_id, domain, page: listing.request.page };
-    let page = service::list(&app.redirects, &actor, &request).await?;
+    let page = service::list(&app.redirects, &caller, &request).await?;
     Ok(listing.answer(&app, page, |item| RedirectionDocument::from(&item)))
 }
 
@@ -143,7 +143,7 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(short_id): Path<String>,
     query: Query,
     headers: HeaderMap,
@@ -158,7 +158,7 @@ pub(super) async fn read(
         check_image(&query)?;
         None
     };
-    let found = service::find(&app.redirects, &actor, choice(&query, &headers), short_id).await?;
+    let found = service::find(&app.redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
         Some(request) => image(&found, &request),
         None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
@@ -178,7 +178,7 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(short_id): Path<String>,
     query: Query,
     headers: HeaderMap,
@@ -187,7 +187,7 @@ pub(super) async fn replace(
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
     let done =
-        service::replace(&app.redirects, &actor, choice(&query, &headers), vec![short_id], writable).await?;
+        service::replace(&app.redirects, &caller, choice(&query, &headers), vec![short_id], writable).await?;
     let record = done.value.first().map(document);
     Ok(written(&app, wait, &done, StatusCode::OK, record).await)
 }
@@ -202,13 +202,13 @@ pub(super) async fn replace(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(short_id): Path<String>,
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    let done = service::delete(&app.redirects, &actor, choice(&query, &headers), vec![short_id]).await?;
+    let done = service::delete(&app.redirects, &caller, choice(&query, &headers), vec![short_id]).await?;
     Ok(written(&app, wait, &done, StatusCode::OK, None).await)
 }
 
@@ -222,14 +222,14 @@ pub(super) async fn delete(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace_many(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     query: Query,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
     let done =
-        service::replace(&app.redirects, &actor, choice(&query, &headers), ids, writable(&body)?).await?;
+        service::replace(&app.redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&app, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
@@ -244,12 +244,12 @@ pub(super) async fn replace_many(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_many(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done = service::delete(&app.redirects, &actor, choice(&query, &headers), ids).await?;
+    let done = service::delete(&app.redirects, &caller, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&app, wait, &done, StatusCode::OK, None).await).into_response())
 }
@@ -267,12 +267,12 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let owner = service::owner(&app.redirects, &actor, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&app.redirects, &actor, owner, &named(&query)).await?;
+                let owner = service::owner(&app.redirects, &caller, Verb::Read, $kind, &id).await?;
+                let found = service::newest(&app.redirects, &caller, owner, &named(&query)).await?;
                 Ok(Json(RedirectionDocument::from(&found)).into_response())
             }
 
@@ -283,14 +283,14 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read_qr(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
                 headers: HeaderMap,
             ) -> Result<Response, ApiError> {
                 let request = image_request(&headers, &query)?;
-                let owner = service::owner(&app.redirects, &actor, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&app.redirects, &actor, owner, &named(&query)).await?;
+                let owner = service::owner(&app.redirects, &caller, Verb::Read, $kind, &id).await?;
+                let found = service::newest(&app.redirects, &caller, owner, &named(&query)).await?;
                 match request {
                     Some(request) => image(&found, &request),
                     None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
@@ -306,7 +306,7 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn create(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 info: RequestInfo,
                 query: Query,
@@ -315,10 +315,10 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let (wait, request) = (Wait::parse(&query)?, named_image_request(&headers, &query)?);
                 let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
-                let owner = service::owner(&app.redirects, &actor, Verb::Create, $kind, &id).await?;
+                let owner = service::owner(&app.redirects, &caller, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let done = service::create(&app.redirects, &actor, draft, choice(&query, &headers), query.find("project"), key).await?;
+                let done = service::create(&app.redirects, &caller, draft, choice(&query, &headers), query.find("project"), key).await?;
                 Ok(created(&app, &info, wait, &done, request.as_ref()).await)
             }
 
@@ -330,15 +330,15 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn replace(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
-                let owner = service::owner(&app.redirects, &actor, Verb::Update, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&app.redirects, &actor, owner, &named(&query)).await?);
-                let done = service::replace(&app.redirects, &actor, choice, ids, writable).await?;
+                let owner = service::owner(&app.redirects, &caller, Verb::Update, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&app.redirects, &caller, owner, &named(&query)).await?);
+                let done = service::replace(&app.redirects, &caller, choice, ids, writable).await?;
                 let record = done.value.first().map(document);
                 Ok(written(&app, wait, &done, StatusCode::OK, record).await)
             }
@@ -353,14 +353,14 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let owner = service::owner(&app.redirects, &actor, Verb::Delete, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&app.redirects, &actor, owner, &named(&query)).await?);
-                let done = service::delete(&app.redirects, &actor, choice, ids).await?;
+                let owner = service::owner(&app.redirects, &caller, Verb::Delete, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&app.redirects, &caller, owner, &named(&query)).await?);
+                let done = service::delete(&app.redirects, &caller, choice, ids).await?;
                 Ok(written(&app, wait, &done, StatusCode::OK, None).await)
             }
         }

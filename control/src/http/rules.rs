@@ -14,7 +14,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     redirection_answers::{Wait, written},
@@ -96,10 +96,10 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 named: Named,
             ) -> Result<Json<RulesDocument>, ApiError> {
-                Ok(Json(service::read(&app.redirects, &actor, named.whose()).await?.into()))
+                Ok(Json(service::read(&app.redirects, &caller, named.whose()).await?.into()))
             }
 
             #[doc = concat!("Replaces the rules of ", $name, " as a whole.")]
@@ -117,13 +117,13 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn replace(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 named: Named,
                 query: Query,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, rules) = (Wait::parse(&query)?, rules(&body)?);
-                let done = service::replace(&app.redirects, &actor, named.whose(), rules).await?;
+                let done = service::replace(&app.redirects, &caller, named.whose(), rules).await?;
                 Ok(written(&app, wait, &done, StatusCode::OK, Some(document(&done.value))).await)
             }
 
@@ -138,12 +138,12 @@ macro_rules! redirector {
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
                 State(app): State<Arc<App>>,
-                Caller(actor): Caller,
+                Authenticated(caller): Authenticated,
                 named: Named,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let done = service::delete(&app.redirects, &actor, named.whose()).await?;
+                let done = service::delete(&app.redirects, &caller, named.whose()).await?;
                 Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
             }
         }

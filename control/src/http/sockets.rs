@@ -11,7 +11,7 @@ use axum::{
 use shared::problem::Code;
 
 use super::{
-    access::{Caller, find_key},
+    access::{Authenticated, find_key},
     api_error::ApiError,
     middleware::RequestInfo,
     permits,
@@ -65,11 +65,11 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
         return Ok(Some(socket.on_upgrade(serve)));
     }
     let Ok(topic) = Topic::parse(&info.path) else { return Ok(None) };
-    let Caller(actor) = Caller::from_request_parts(parts, app).await?;
-    if let Err(error) = service::channel(&app.events, &actor, &topic).await {
+    let Authenticated(caller) = Authenticated::from_request_parts(parts, app).await?;
+    if let Err(error) = service::channel(&app.events, &caller, &topic).await {
         // Public keys of applications may write scans and subscribe to nothing.
         let may_write = matches!(topic, Topic::Actions(..))
-            && require(&actor, Verb::Create, Subject::Actions).is_ok()
+            && require(&caller, Verb::Create, Subject::Actions).is_ok()
             && error.code() == Code::Forbidden;
         if !may_write {
             return Err(error.into());
@@ -77,8 +77,8 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
     }
     let socket = take(app, parts).await?;
     let key = hash_key(&key.unwrap_or_default());
-    permits::hold(parts, &actor, key, client)?;
-    let caller = (actor, key, client);
+    permits::hold(parts, &caller, key, client)?;
+    let caller = (caller, key, client);
     let (broker, topic) = (app.broker.clone(), (topic, info.path.to_string()));
     let serve = move |socket| sessions.track_future(live::serve_socket(broker, socket, caller, topic));
     Ok(Some(socket.on_upgrade(serve)))

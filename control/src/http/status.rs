@@ -6,7 +6,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{access::Caller, api_error::ApiError};
+use super::{access::Authenticated, api_error::ApiError};
 use crate::{
     domain::permission::{Subject, Verb},
     publish::hub::EdgeStatus,
@@ -63,9 +63,9 @@ pub(super) struct ScansDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
 ) -> Result<Json<StatusDocument>, ApiError> {
-    let _ = require(&actor, Verb::Read, Subject::Status)?;
+    let _ = require(&caller, Verb::Read, Subject::Status)?;
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     Ok(Json(StatusDocument {
         epoch: app.hub.epoch().to_string(),

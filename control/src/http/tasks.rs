@@ -14,7 +14,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -126,13 +126,13 @@ pub(super) struct TaskLogEntryDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(batch): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &TASKS)?;
-    let page = tasks::list(&app.redirects, &actor, &batch, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &TASKS)?;
+    let page = tasks::list(&app.redirects, &caller, &batch, &listing.request).await?;
     Ok(listing.answer(&app, page, TaskDocument::from))
 }
 
@@ -144,15 +144,15 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(batch): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (population, sent) = task::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let task = tasks::create(&app.redirects, &actor, &batch, &population, sent).await?;
+    let task = tasks::create(&app.redirects, &caller, &batch, &population, sent).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, task.id);
-    tokio::spawn(tasks::run(app.redirects.clone(), actor.account, task.id));
+    tokio::spawn(tasks::run(app.redirects.clone(), caller.account, task.id));
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
 }
 
@@ -164,10 +164,10 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<TaskDocument>, ApiError> {
-    Ok(Json(tasks::read(&app.redirects, &actor, &batch, &id).await?.into()))
+    Ok(Json(tasks::read(&app.redirects, &caller, &batch, &id).await?.into()))
 }
 
 /// Reads what went wrong in a task: nothing, or the one error that ended it.
@@ -178,10 +178,10 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_logs(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<Vec<TaskLogEntryDocument>>, ApiError> {
-    let Task { id, stamp, details, .. } = tasks::read(&app.redirects, &actor, &batch, &id).await?;
+    let Task { id, stamp, details, .. } = tasks::read(&app.redirects, &caller, &batch, &id).await?;
     let created_at = details.completed_at.unwrap_or(stamp.updated_at).0;
     let entry = details.message.map(|message| TaskLogEntryDocument {
         job_id: id.to_string(),

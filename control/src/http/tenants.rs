@@ -14,7 +14,7 @@ use shared::{problem::Code, short_url::ShortDomain};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{MAX_PAGE, number},
@@ -150,7 +150,7 @@ pub(super) struct DomainDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_accounts(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     query: Query,
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
@@ -159,7 +159,7 @@ pub(super) async fn list_accounts(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let accounts = tenants::list_accounts(&app, &actor).await?;
+    let accounts = tenants::list_accounts(&app, &caller).await?;
     let count = accounts.len().to_string();
     // One account fits every page size: all of it is on the first page.
     let items: Vec<AccountDocument> = accounts.into_iter().filter(|_| page == 1).map(Into::into).collect();
@@ -173,10 +173,10 @@ pub(super) async fn list_accounts(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_account(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<AccountDocument>, ApiError> {
-    Ok(Json(tenants::read_account(&app, &actor, &id).await?.into()))
+    Ok(Json(tenants::read_account(&app, &caller, &id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -187,12 +187,12 @@ pub(super) async fn read_account(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_account(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<AccountDocument>, ApiError> {
     let change = AccountChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(tenants::update_account(&app, &actor, &id, change).await?.into()))
+    Ok(Json(tenants::update_account(&app, &caller, &id, change).await?.into()))
 }
 
 /// Lists the short domains of an account, its first one first.
@@ -202,10 +202,10 @@ pub(super) async fn update_account(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_short_domains(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<String>>, ApiError> {
-    let domains = tenants::list_short_domains(&app, &actor, &id).await?;
+    let domains = tenants::list_short_domains(&app, &caller, &id).await?;
     Ok(Json(domains.into_iter().map(|domain| domain.host.to_string()).collect()))
 }
 
@@ -216,10 +216,10 @@ pub(super) async fn list_short_domains(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_domains(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<DomainDocument>>, ApiError> {
-    let domains = tenants::list_short_domains(&app, &actor, &id).await?;
+    let domains = tenants::list_short_domains(&app, &caller, &id).await?;
     let document = |domain: ShortDomain| DomainDocument {
         domain: domain.host.to_string(),
         development: domain.is_development(),
@@ -234,10 +234,10 @@ pub(super) async fn list_domains(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_operator(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(tenants::read_operator(&app, &actor, &id).await?.into()))
+    Ok(Json(tenants::read_operator(&app, &caller, &id).await?.into()))
 }
 
 /// Reads the operator whose key it is.
@@ -246,9 +246,9 @@ pub(super) async fn read_operator(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_me(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
 ) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(tenants::read_operator(&app, &actor, &actor.id).await?.into()))
+    Ok(Json(tenants::read_operator(&app, &caller, &caller.id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -259,10 +259,10 @@ pub(super) async fn read_me(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_operator(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorDocument>, ApiError> {
     let change = OperatorChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(tenants::update_operator(&app, &actor, &id, change).await?.into()))
+    Ok(Json(tenants::update_operator(&app, &caller, &id, change).await?.into()))
 }

@@ -9,7 +9,7 @@ use shared::{id::ThngId, problem::Code};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path},
     keys::overlap,
@@ -40,12 +40,12 @@ pub(super) struct ThngKeyDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let id = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng_api_key = thng_keys::create(&app, &actor, id).await?;
+    let thng_api_key = thng_keys::create(&app, &caller, id).await?;
     let document = ThngKeyDocument { thng_id: id.to_string(), thng_api_key };
     Ok(created_at(&info, &format!("/thngs/{id}"), document))
 }
@@ -58,10 +58,10 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<ThngKeyDocument>, ApiError> {
-    let (thng, thng_api_key) = thng_keys::read(&app, &actor, &id).await?;
+    let (thng, thng_api_key) = thng_keys::read(&app, &caller, &id).await?;
     Ok(Json(ThngKeyDocument { thng_id: thng.to_string(), thng_api_key }))
 }
 
@@ -76,13 +76,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
-    let (thng, thng_api_key) = thng_keys::rotate(&app, &actor, &id, overlap).await?;
+    let (thng, thng_api_key) = thng_keys::rotate(&app, &caller, &id, overlap).await?;
     let document = ThngKeyDocument { thng_id: thng.to_string(), thng_api_key };
     Ok(created_at(&info, &format!("/auth/evrythng/thngs/{thng}"), document))
 }
@@ -95,10 +95,10 @@ pub(super) async fn rotate(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn revoke(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(thng_keys::revoke(&app, &actor, &id).await?)
+    Ok(thng_keys::revoke(&app, &caller, &id).await?)
 }
 
 fn parse(body: &Value) -> Result<ThngId, Vec<String>> {

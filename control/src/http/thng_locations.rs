@@ -7,7 +7,7 @@ use serde_json::Value;
 use shared::problem::Code;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, time},
@@ -35,12 +35,12 @@ const MAX_LOCATIONS: usize = 1_000;
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn add(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<LocationDocument>>, ApiError> {
     let locations = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let written = locations::add(&app, &actor, &reference, locations).await?;
+    let written = locations::add(&app, &caller, &reference, locations).await?;
     Ok(Json(written.into_iter().map(LocationDocument::from).collect()))
 }
 
@@ -54,13 +54,13 @@ pub(super) async fn add(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::history(&app, &actor, info, &query, &LOCATIONS)?;
-    let page = locations::list(&app, &actor, &reference, &listing.request).await?;
+    let listing = Listing::history(&app, &caller, info, &query, &LOCATIONS)?;
+    let page = locations::list(&app, &caller, &reference, &listing.request).await?;
     Ok(listing.answer(&app, page, LocationDocument::from))
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<(), ApiError> {
@@ -81,7 +81,7 @@ pub(super) async fn delete(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    Ok(locations::delete(&app, &actor, &reference, to).await?)
+    Ok(locations::delete(&app, &caller, &reference, to).await?)
 }
 
 /// Each location with the name by which faults call it.

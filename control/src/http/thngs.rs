@@ -9,7 +9,7 @@ use shared::{id::CollectionId, problem::Code};
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
     extract::{JsonBody, Path, Query},
@@ -82,12 +82,12 @@ impl ThngDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &THNGS)?;
-    let page = thngs::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &THNGS)?;
+    let page = thngs::list(&app, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
 }
 
@@ -100,19 +100,19 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
-        return create_each::<crate::service::Core, Thng>(&app, &actor, items, query.find("project"), parse)
+        return create_each::<crate::service::Core, Thng>(&app, &caller, items, query.find("project"), parse)
             .await;
     }
     let change = ThngChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::create(&app, &actor, change, query.find("project")).await?;
+    let thng = thngs::create(&app, &caller, change, query.find("project")).await?;
     let id = thng.id;
     Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
 }
@@ -125,7 +125,7 @@ pub(super) async fn create(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
 ) -> Result<Json<ThngDocument>, ApiError> {
@@ -134,7 +134,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let thng = thngs::read(&app, &actor, &reference).await?;
+    let thng = thngs::read(&app, &caller, &reference).await?;
     Ok(Json(ThngDocument::new(thng, with_scopes)))
 }
 
@@ -146,13 +146,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ThngDocument>, ApiError> {
     let change = ThngChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::update(&app, &actor, &reference, change).await?;
+    let thng = thngs::update(&app, &caller, &reference, change).await?;
     Ok(Json(ThngDocument::new(thng, false)))
 }
 
@@ -163,8 +163,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(thngs::delete(&app, &actor, &reference).await?)
+    Ok(thngs::delete(&app, &caller, &reference).await?)
 }

@@ -8,7 +8,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{access::Caller, api_error::ApiError};
+use super::{access::Authenticated, api_error::ApiError};
 use crate::{
     domain::permission::{Subject, Verb},
     service::{App, access},
@@ -34,9 +34,9 @@ pub(super) struct TimeDocument {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
 ) -> Result<Json<TimeDocument>, ApiError> {
-    let _ = access::require(&actor, Verb::Read, Subject::Access)?;
+    let _ = access::require(&caller, Verb::Read, Subject::Access)?;
     let timestamp = app.clock.now().0;
     let local_time =
         jiff::Timestamp::from_millisecond(timestamp).map_or_else(|_| String::new(), |at| format!("{at:.3}"));

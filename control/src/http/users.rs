@@ -9,7 +9,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -100,12 +100,12 @@ impl From<AppUser> for UserDocument {
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &actor, info, &query, &USERS)?;
-    let page = users::list(&app, &actor, &listing.request).await?;
+    let listing = Listing::parse(&app, &caller, info, &query, &USERS)?;
+    let page = users::list(&app, &caller, &listing.request).await?;
     Ok(listing.answer(&app, page, UserDocument::from))
 }
 
@@ -116,10 +116,10 @@ pub(super) async fn list(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<UserDocument>, ApiError> {
-    Ok(Json(users::read(&app, &actor, &id).await?.into()))
+    Ok(Json(users::read(&app, &caller, &id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -130,13 +130,13 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<UserDocument>, ApiError> {
     let change =
         UserDetails::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(users::update(&app, &actor, &id, change).await?.into()))
+    Ok(Json(users::update(&app, &caller, &id, change).await?.into()))
 }
 
 /// Removes a user; none of its keys is valid from then on.
@@ -146,8 +146,8 @@ pub(super) async fn update(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(users::delete(&app, &actor, &id).await?)
+    Ok(users::delete(&app, &caller, &id).await?)
 }

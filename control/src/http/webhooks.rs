@@ -14,7 +14,7 @@ use shared::problem::Code;
 use utoipa::ToSchema;
 
 use super::{
-    access::Caller,
+    access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     followers::{All, One},
@@ -228,7 +228,7 @@ pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let change = parse(&all.app, &body, Purpose::Create)?;
-    let webhook = service::create(&all.app.events, &all.actor, change, all.query.find("project")).await?;
+    let webhook = service::create(&all.app.events, &all.caller, change, all.query.find("project")).await?;
     let id = webhook.id;
     Ok(created(&all.info, id.as_str(), WebhookDocument::from(webhook)))
 }
@@ -250,7 +250,7 @@ pub(super) async fn read(one: One) -> Result<Json<WebhookDocument>, ApiError> {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<WebhookDocument>, ApiError> {
     let change = parse(&one.app, &body, Purpose::Update)?;
-    Ok(Json(service::update(&one.app.events, &one.actor, &one.id, change).await?.into()))
+    Ok(Json(service::update(&one.app.events, &one.caller, &one.id, change).await?.into()))
 }
 
 pub(super) fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
@@ -273,7 +273,7 @@ pub(super) async fn delete(one: One) -> Result<(), ApiError> {
     responses((status = 200, description = "The secrets", body = [WebhookSecretDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocument>>, ApiError> {
-    let secrets = service::list_secrets(&one.app.events, &one.actor, &one.id).await?;
+    let secrets = service::list_secrets(&one.app.events, &one.caller, &one.id).await?;
     Ok(Json(secrets.into_iter().map(WebhookSecretDocument::from).collect()))
 }
 
@@ -286,7 +286,7 @@ pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocum
 pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let overlap =
         members(&body, |members| members.typed("overlap", "a whole number of milliseconds", integer))?;
-    let secrets = service::rotate(&one.app.events, &one.actor, &one.id, overlap).await?;
+    let secrets = service::rotate(&one.app.events, &one.caller, &one.id, overlap).await?;
     let secrets: Vec<_> = secrets.into_iter().map(WebhookSecretDocument::from).collect();
     Ok((StatusCode::CREATED, Json(secrets)).into_response())
 }
@@ -297,7 +297,7 @@ pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Respons
     responses((status = 200, description = "What came of it", body = WebhookPingDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError> {
-    Ok(Json(match service::ping(&one.app.events, &one.actor, &one.id).await? {
+    Ok(Json(match service::ping(&one.app.events, &one.caller, &one.id).await? {
         Ok(answer) => WebhookPingDocument {
             delivered: (200..300).contains(&answer.status),
             http_status: Some(answer.status),
@@ -323,15 +323,15 @@ pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn deliveries(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let mut listing = Listing::parse(&app, &actor, info, &query, &DELIVERIES)?;
+    let mut listing = Listing::parse(&app, &caller, info, &query, &DELIVERIES)?;
     // Their ids are those of events.
     listing.request.ids = None;
-    let page = service::deliveries(&app.events, &actor, &id, &listing.request).await?;
+    let page = service::deliveries(&app.events, &caller, &id, &listing.request).await?;
     Ok(listing.answer(&app, page, WebhookDeliveryDocument::from))
 }
 
@@ -344,10 +344,10 @@ pub(super) async fn deliveries(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn send_again(
     State(app): State<Arc<App>>,
-    Caller(actor): Caller,
+    Authenticated(caller): Authenticated,
     Path((id, delivery)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
-    service::send_again(&app.events, &actor, &id, &delivery).await?;
+    service::send_again(&app.events, &caller, &id, &delivery).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -374,7 +374,7 @@ pub(super) async fn send_range_again(one: One, JsonBody(body): JsonBody) -> Resu
         }
         Range { from, to, status }
     })?;
-    let count = service::send_range_again(&one.app.events, &one.actor, &one.id, &range).await?;
+    let count = service::send_range_again(&one.app.events, &one.caller, &one.id, &range).await?;
     Ok((StatusCode::ACCEPTED, Json(WebhookRedeliveryDocument { count })).into_response())
 }
 

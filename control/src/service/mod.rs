@@ -37,7 +37,7 @@ use crate::{
     live::Broker,
     metrics::Metrics,
     publish::hub::Hub,
-    store::{self, Db, log},
+    store::{self, Ctx, Db, log},
 };
 
 /// What handlers need: the state of each subject; one for each process, shared.
@@ -132,7 +132,7 @@ pub async fn prepare(
     let mut epoch = [0; 16];
     random.fill(&mut epoch)?;
     let epoch = shared::id::ActionId::new(now, epoch).to_string();
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let history = crate::store::dialect::find_history_id(&mut tx).await?;
     log::bind(&mut tx, &epoch, history.as_deref().unwrap_or(history_file_id)).await?;
     let (loaded, were_plain) = secrets::load(&mut tx, keys, random, now).await?;

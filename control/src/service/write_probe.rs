@@ -8,7 +8,7 @@ use std::{
 use shared::time::UnixMillis;
 
 use super::App;
-use crate::store::{StoreError, write_probe};
+use crate::store::{Ctx, StoreError, write_probe};
 
 /// Bytes of a probe, as of a small request: four pages of SQLite.
 const FILLER: [u8; 16 << 10] = [0; 16 << 10];
@@ -74,14 +74,14 @@ pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
 }
 
 async fn write(app: &App, id: i64) -> Result<(), StoreError> {
-    let mut tx = app.db.begin().await?;
+    let mut tx = app.db.begin(&Ctx::background()).await?;
     write_probe::write(&mut tx, id, app.clock.now(), &FILLER).await?;
     tx.commit().await
 }
 
 /// Deletes the rows of processes that are gone.
 pub async fn forget(app: &App, silence_ms: i64) -> Result<(), StoreError> {
-    let mut tx = app.db.begin().await?;
+    let mut tx = app.db.begin(&Ctx::background()).await?;
     write_probe::forget(&mut tx, UnixMillis(app.clock.now().0 - silence_ms)).await?;
     tx.commit().await
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use control::store::log;
+use control::store::{Ctx, log};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use shared::wire::stream::{Rev, Start, ToControl, Welcome};
@@ -82,7 +82,7 @@ async fn resume_after_cut_beyond_ring() -> Result<()> {
 async fn resume_after_cut_beyond_compaction() -> Result<()> {
     let mut cut = Cut::new().await?;
     cut.fleet.create_many(0, &cut.product, 30).await?;
-    let mut tx = cut.fleet.db().begin().await?;
+    let mut tx = cut.fleet.db().begin(&Ctx::default()).await?;
     ensure!(log::compact(&mut tx, i64::MAX, 5, 1_000).await? > 0);
     tx.commit().await?;
     let (mut edge, welcome) = cut.connect_again(1).await?;

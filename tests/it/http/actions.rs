@@ -1,6 +1,7 @@
 //! Reading actions, and the built-in types.
 
 use anyhow::{Context, Result};
+use control::store::Ctx;
 use control::store::actions::{self, NewAction};
 use serde_json::{Value, json};
 use shared::{
@@ -39,7 +40,7 @@ pub(super) async fn actions_are_listed_and_read(engine: Engine) -> Result<()> {
         new(3, account, "implicitScans", None, Some(product))?,
         new(4, api.other_account, "scans", Some(thng), Some(product))?,
     ];
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     actions::insert(&mut tx, UnixMillis(50), &stored).await?;
     tx.commit().await?;
     let id = |index: usize| stored[index].id.as_str();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::store::{
+    Ctx,
     actions::{self, NewAction},
     item_standings::{self, Kept},
 };
@@ -104,7 +105,7 @@ pub(super) async fn a_result_reads_the_same_everywhere(engine: Engine) -> Result
         timestamp: UnixMillis(1),
         doc: Value::Object(whole),
     };
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     actions::insert(&mut tx, UnixMillis(1), std::slice::from_ref(&action)).await?;
     tx.commit().await?;
     let old = api.get(&format!("{path}/{}", action.id)).await?.json();

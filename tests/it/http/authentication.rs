@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::store::{actions, actions::NewAction};
+use control::store::{Ctx, actions, actions::NewAction};
 use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::{
@@ -365,7 +365,7 @@ pub(super) async fn recorded(api: &Api, thng: &str, hour: i64, doc: Value) -> Re
         timestamp: UnixMillis(hour * HOUR),
         doc,
     };
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
     control::service::assessment::observe::record(&mut tx, api.made.account, UnixMillis(hour * HOUR), &new)

@@ -1,5 +1,6 @@
 //! Batches and their tasks, in the form of the vendor's client.
 
+use control::store::Ctx;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -168,7 +169,7 @@ async fn a_task_continues_after_a_crash(engine: Engine) -> Result<()> {
             ..Default::default()
         },
     };
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     control::store::documents::insert(&mut tx, api.made.account, task).await?;
     tx.commit().await?;
     ensure!(control::service::tasks::resume(&api.made.app.redirects).await? == 1);

@@ -15,6 +15,7 @@ use control::{
         capacity::{Capacity, CapacityLimits},
         edge_keys,
     },
+    store::Ctx,
     store::keys,
 };
 use platform::{Bounds, Permits, TimeLimits};
@@ -74,7 +75,7 @@ impl Crowd {
         let made = TestApp::with(engine, |parts| parts.capacity = capacity).await?;
         let key = "K".repeat(80);
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        let mut tx = made.app.db.begin().await?;
+        let mut tx = made.app.db.begin(&Ctx::default()).await?;
         keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
         tx.commit().await?;
         let app = &made.app;

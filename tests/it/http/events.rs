@@ -10,6 +10,7 @@ use axum::{
 use control::{
     domain::event::Position,
     service::connections,
+    store::Ctx,
     store::event_log::{self, Keep},
 };
 use futures_util::StreamExt;
@@ -193,7 +194,7 @@ pub(super) async fn resuming_from_an_expired_position_is_refused(engine: Engine)
         api.create("/actions/scans", json!({})).await?;
         places.push(stream.next().await?.id);
     }
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     let keep = Keep { since: UnixMillis(0), rows: 1, at_most_since: UnixMillis(0) };
     ensure!(event_log::trim(&mut tx, keep, 100).await? == 2);
     tx.commit().await?;

@@ -8,6 +8,7 @@ use control::{
     domain::file::{Purport, sign},
     http::{ApiListeners, run},
     service::files::purge,
+    store::Ctx,
 };
 use futures_util::stream;
 use reqwest::{Body, Client, Response, header};
@@ -239,7 +240,7 @@ pub(super) async fn leftovers_of_killed_processes_are_deleted(engine: Engine) ->
     // The blob was written and noted, and then the process was gone.
     let left = format!("{}/left", server.api.made.account);
     app.catalog.blobs.write(&left, &mut stream::iter([Ok::<_, ()>("x".into())])).await?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = app.db.begin(&Ctx::default()).await?;
     control::store::files::note_garbage(&mut tx, &left, UnixMillis(app.clock.now().0)).await?;
     control::store::files::note_garbage(&mut tx, "a/underway", UnixMillis(i64::MAX)).await?;
     tx.commit().await?;

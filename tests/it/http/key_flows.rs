@@ -1,5 +1,6 @@
 //! Projects, applications, and the keys of applications and Thngs.
 
+use control::store::Ctx;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -140,7 +141,7 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
     assert_eq!(again.header("location"), Some(location.as_str()));
     // A key that was revoked does not come back; the next one is another.
     assert_eq!(status_of(&api, &keys.thng_key).await?, 200);
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     let hash = control::domain::access::hash_key(&keys.thng_key);
     assert!(control::store::keys::revoke(&mut tx, &hash, 1).await?);
     tx.commit().await?;
@@ -231,7 +232,7 @@ pub(super) async fn accesses_are_those_of_operators(engine: Engine) -> Result<()
         api.get(&format!("{others}/{}", api.other_operator)).await?.problem(404, 40401);
     }
     // A colleague's access shows no key.
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     let colleague = shared::id::OperatorId::new(1, tests::db::random16()?);
     let names = ("C", "D");
     control::store::accounts::insert_operator(&mut tx, colleague, api.made.account, "c@d", names, 1).await?;

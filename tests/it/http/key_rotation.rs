@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::{
     domain::access::{ActorKind, Generation, derive_key, hash_key},
+    store::Ctx,
     store::keys,
 };
 use serde_json::{Value, json};
@@ -162,8 +163,8 @@ async fn keys_without_a_prefix_stay(engine: Engine) -> Result<()> {
     let derived = |kind, id: &str, number| {
         derive_key(secret, kind, id, Generation::WithoutPrefix(number)).context("derived")
     };
-    let mut owner = api.made.actor();
-    let mut tx = api.made.app.db.begin().await?;
+    let mut owner = api.made.caller().actor;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     for kind in [ActorKind::App, ActorKind::TrustedApp] {
         (owner.kind, owner.id) = (kind, app.clone());
         owner.project = Some(path.split('/').nth(2).context("project")?.parse()?);

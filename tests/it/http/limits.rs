@@ -12,6 +12,7 @@ use control::{
         edge_keys,
         limiter::{Limits, Ticks},
     },
+    store::Ctx,
     store::keys,
     system::SystemRandom,
 };
@@ -60,7 +61,7 @@ impl Limited {
         })
         .await?;
         let keys = ["K".repeat(80), "L".repeat(80)];
-        let mut tx = made.app.db.begin().await?;
+        let mut tx = made.app.db.begin(&Ctx::default()).await?;
         for key in &keys {
             let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
             keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1)

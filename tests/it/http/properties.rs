@@ -5,6 +5,7 @@ use axum::http::Method;
 use control::{
     domain::property::{Point, PropertyKey},
     store,
+    store::Ctx,
 };
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
@@ -356,7 +357,7 @@ pub(super) async fn system_properties_stay(engine: Engine) -> Result<()> {
     let key = PropertyKey::parse("~connected").map_err(anyhow::Error::msg)?;
     let (timestamp, created_at) = (UnixMillis(5), UnixMillis(6));
     let point = Point { key, value: json!(true), timestamp, created_at };
-    let mut tx = api.made.app.db.begin().await?;
+    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
     let values = store::properties::Values {
         account: api.made.account,
         resource: &resource,

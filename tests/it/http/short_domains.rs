@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{error::ServiceError, service::seed, store::accounts};
+use control::{error::ServiceError, service::seed, store::Ctx, store::accounts};
 use serde_json::json;
 use shared::{
     problem::Code,
@@ -73,7 +73,7 @@ async fn codes_are_created_on_the_first_domain(engine: Engine) -> Result<()> {
         seed::add_domains(&app.db, &*app.clock, Some(api.made.account), std::slice::from_ref(&domain))
             .await?;
         let count = api.domains().await?.len();
-        let mut tx = app.db.begin().await?;
+        let mut tx = app.db.begin(&Ctx::default()).await?;
         accounts::put_first(&mut tx, api.made.account, &domain).await?;
         tx.commit().await?;
         let domains = api.domains().await?;

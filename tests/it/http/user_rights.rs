@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
+use control::service::access::Caller;
 use control::{
     domain::{
         access::{UserRights, hash_key},
@@ -195,8 +196,8 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     // The broker goes by the same rules.
-    let actor = identify(&api.made.app, &key, None).await?;
-    let sender = live::Sender { actor: &actor, connection: None, origin: Default::default() };
+    let caller = Caller::plain(identify(&api.made.app, &key, None).await?);
+    let sender = live::Sender { caller: &caller, origin: Default::default() };
     for (topic, payload, code) in [
         ("/actions/implicitScans".to_owned(), json!({"thng": thng}), Code::Forbidden),
         (format!("/thngs/{thng}/actions/encodings"), json!([{}]), Code::Forbidden),
@@ -207,7 +208,7 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
         assert_eq!(refused.map_err(|error| error.code()), Err(code), "{topic:?}");
     }
     let topic = Topic::Properties(control::domain::property::Owner::Thng, thng.clone());
-    assert!(live::channel(&api.made.app.events, &actor, &topic).await.is_err());
+    assert!(live::channel(&api.made.app.events, &caller, &topic).await.is_err());
     assert_eq!(api.fingerprint().await?, before, "an attack changed something");
     Ok(())
 }

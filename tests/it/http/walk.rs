@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use axum::http::Method;
 use control::{
     domain::access::UserRights,
+    store::Ctx,
     store::actions::{self, NewAction},
 };
 use serde_json::{Value, json};
@@ -142,7 +143,7 @@ impl Fixture {
             timestamp: UnixMillis(1),
             doc: json!({"scopes": scopes, "collection": ids["collections"]}),
         };
-        let mut tx = api.made.app.db.begin().await?;
+        let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
         actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
         tx.commit().await?;
         ids.extend([

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use control::{
     service::rules::{self, Whose},
-    store::{accounts, log, publishers},
+    store::{Ctx, accounts, log, publishers},
 };
 use serde_json::json;
 use shared::{
@@ -34,7 +34,7 @@ async fn the_view_follows_every_change() {
     )
     .unwrap();
     let ids = vec![first.redirect.short_id.to_string()];
-    redirections::replace(&made.app.redirects, &made.actor(), DomainChoice::default(), ids, writable)
+    redirections::replace(&made.app.redirects, &made.caller(), DomainChoice::default(), ids, writable)
         .await
         .unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
@@ -43,10 +43,10 @@ async fn the_view_follows_every_change() {
     let rule: Vec<shared::rules::Rule> =
         serde_json::from_value(json!([{"match": "true", "redirectUrl": "https://example.com/rule"}]))
             .unwrap();
-    rules::replace(&made.app.redirects, &made.actor(), Whose::Account, rule).await.unwrap();
+    rules::replace(&made.app.redirects, &made.caller(), Whose::Account, rule).await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     let domain = ShortDomain::new(Scheme::Https, "second.example").unwrap();
-    let mut tx = made.app.db.begin().await.unwrap();
+    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
     let domain = accounts::insert_domain(&mut tx, made.account, &domain).await.map(|()| domain).unwrap();
     let rev = log::take_revs(&mut tx, 1).await.unwrap();
     let domain = ShortDomain { account: Some(made.account), ..domain };
@@ -54,7 +54,7 @@ async fn the_view_follows_every_change() {
     tx.commit().await.unwrap();
     made.app.hub.wake();
     settled(&made, &[&redis], 1).await.unwrap();
-    rules::delete(&made.app.redirects, &made.actor(), Whose::Account).await.unwrap();
+    rules::delete(&made.app.redirects, &made.caller(), Whose::Account).await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     assert_eq!(working.stats.rebuilds.get(), 1, "only the first, of an empty view");
     working.stop().await.unwrap();
@@ -93,7 +93,7 @@ async fn an_existing_view_is_continued() {
             // Rules in between: the setup moves on with the shard it belongs to.
             let rule = json!([{"match": "true", "redirectUrl": format!("https://example.com/{n}")}]);
             let rule = serde_json::from_value(rule).unwrap();
-            rules::replace(&made.app.redirects, &made.actor(), Whose::Account, rule).await.unwrap();
+            rules::replace(&made.app.redirects, &made.caller(), Whose::Account, rule).await.unwrap();
         }
     }
     let second = publish(&made, "b", &redis.url(), 1).unwrap();
@@ -150,7 +150,7 @@ async fn a_requested_rebuild_is_performed() {
     settled(&made, &[&redis], 1).await.unwrap();
     // What nobody can notice: a key that is wrong behind a right watermark.
     redis.command::<()>(&["SET", "{waymark:0}:r:tn.gg/ZZZZZZZZZZ", "{}"]).await.unwrap();
-    let mut tx = made.app.db.begin().await.unwrap();
+    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
     assert_eq!(publishers::request_rebuild(&mut tx, Some("elsewhere")).await.unwrap(), [""; 0]);
     assert_eq!(publishers::request_rebuild(&mut tx, None).await.unwrap(), ["here"]);
     tx.commit().await.unwrap();

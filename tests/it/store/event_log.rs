@@ -9,7 +9,7 @@ use control::{
         property::Owner,
     },
     store::{
-        Conn, Db, Tx,
+        Conn, Ctx, Db, Tx,
         event_log::{self, Keep, TRIMMED},
         events,
     },
@@ -67,7 +67,7 @@ async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()>
     if engine == Engine::Sqlite {
         // One writer at a time: the order of numbers is that of commits.
         for name in ["a", "b"] {
-            let mut tx = db.begin().await?;
+            let mut tx = db.begin(&Ctx::default()).await?;
             record(&mut tx, account, 1, name).await?;
             tx.commit().await?;
         }
@@ -76,7 +76,7 @@ async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()>
         ensure!(names(db, last).await?.0.is_empty());
         return Ok(());
     }
-    let (mut first, mut second) = (db.begin().await?, db.begin().await?);
+    let (mut first, mut second) = (db.begin(&Ctx::default()).await?, db.begin(&Ctx::default()).await?);
     // The older transaction takes the greater number.
     for tx in [&mut first, &mut second] {
         let Conn::PgTx(c) = &mut **tx else { anyhow::bail!("no transaction of Postgres") };
@@ -90,7 +90,7 @@ async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()>
     ensure!(seen.len() == 1, "{seen:?}");
     let (found, after) = names(db, Position::START).await?;
     ensure!(found.is_empty() && after == Position::START, "{found:?}");
-    let mut third = db.begin().await?;
+    let mut third = db.begin(&Ctx::default()).await?;
     record(&mut third, account, 1, "third").await?;
     first.commit().await?;
     let (found, after) = wait(db, after, 2).await?;
@@ -106,7 +106,7 @@ async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()>
 }
 
 async fn trim(db: &Db, keep: Keep, step: u32) -> Result<u64> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let gone = event_log::trim(&mut tx, keep, step).await?;
     tx.commit().await?;
     Ok(gone)
@@ -117,7 +117,7 @@ async fn old_or_excess_rows_are_trimmed_once_they_were_read(engine: Engine) -> R
     let (db, account) = (&made.app.db, made.account);
     let mut places = Vec::new();
     for n in 1..=6 {
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin(&Ctx::default()).await?;
         record(&mut tx, account, n * 10, &n.to_string()).await?;
         tx.commit().await?;
         places = wait(db, Position::START, usize::try_from(n)?)
@@ -135,7 +135,7 @@ async fn old_or_excess_rows_are_trimmed_once_they_were_read(engine: Engine) -> R
     ensure!(trim(db, keep(20, 100, 0), 10).await? == 1, "one is older");
     ensure!(find(TRIMMED).await? == Some(places[0]));
     // A reader that is behind keeps what it has not passed; one that never comes does not, for ever.
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     event_log::move_place(&mut tx, "reader", places[2]).await?;
     event_log::move_place(&mut tx, "reader", places[1]).await?;
     tx.commit().await?;
@@ -146,7 +146,7 @@ async fn old_or_excess_rows_are_trimmed_once_they_were_read(engine: Engine) -> R
     ensure!(trim(db, keep(60, 100, 50), 10).await? == 1, "it was away for too long");
     ensure!(names(db, Position::START).await?.0 == ["5", "6"]);
     // And no more rows than said.
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     event_log::move_place(&mut tx, "reader", places[5]).await?;
     tx.commit().await?;
     ensure!(trim(db, keep(0, 1, 0), 10).await? == 1);
@@ -161,19 +161,19 @@ async fn a_copied_log_can_be_resumed(engine: Engine) -> Result<()> {
     let (db, account) = (&made.app.db, made.account);
     let mut places = Vec::new();
     for n in 1..=3 {
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin(&Ctx::default()).await?;
         record(&mut tx, account, 1, &n.to_string()).await?;
         tx.commit().await?;
         places.push(wait(db, Position::START, n).await?.1);
     }
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     event_log::move_place(&mut tx, "reader", places[0]).await?;
     event_log::adopt(&mut tx).await?;
     tx.commit().await?;
     let place = event_log::find_place(&mut db.read().await?, "reader").await?.unwrap_or(Position::START);
     ensure!(place.xid == 0, "{place}");
     ensure!(names(db, place).await?.0 == ["2", "3"]);
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     record(&mut tx, account, 1, "4").await?;
     tx.commit().await?;
     ensure!(wait(db, place, 3).await?.0 == ["2", "3", "4"]);

@@ -11,7 +11,7 @@ use control::{
         scopes::Scopes,
     },
     store::{
-        action_lists,
+        Ctx, action_lists,
         actions::{self, NewAction},
         documents,
         listing::Selection,
@@ -171,7 +171,7 @@ async fn make_thngs(made: &TestApp, account: AccountId, scopes: &[Scopes]) -> Re
         ),
         ("Zoë", None, json!({})),
     ];
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     for (index, (name, product, details)) in rows.into_iter().enumerate() {
         let at = UnixMillis(100 * (i64::try_from(index)? + 1));
         let mut details: ThngDetails = serde_json::from_value(details)?;
@@ -195,7 +195,7 @@ async fn make_actions(made: &TestApp, account: AccountId) -> Result<()> {
         ("checkins", Some(T), None, json!({"context": {"city": "São Paulo", "countryCode": "BR"}})),
         ("scans", None, Some(P), json!({"collection": Q})),
     ];
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     for (n, (kind, thng, product, doc)) in (1..).zip(rows) {
         let action = NewAction {
             id: ActionId::new(n, random16()?),
@@ -261,7 +261,7 @@ fn write(table: &mut String, text: &str, found: &str, sql: &str) {
 
 async fn stranger(made: &TestApp) -> Result<AccountId> {
     let account = AccountId::new(1, random16()?);
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     control::store::accounts::insert(&mut tx, account, "Other", true, 1).await?;
     tx.commit().await?;
     Ok(account)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use control::{
     service::write_probe::probe,
-    store::{Db, StoreError, write_probe},
+    store::{Ctx, Db, StoreError, write_probe},
 };
 use shared::time::UnixMillis;
 use sqlx::Executor as _;
@@ -17,7 +17,7 @@ use tests::{
 use crate::on_both_engines;
 
 async fn write(db: &Db, bytes: usize) -> Result<(), StoreError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     write_probe::write(&mut tx, 7, UnixMillis(1), &vec![7; bytes]).await?;
     tx.commit().await
 }
@@ -57,7 +57,7 @@ async fn the_probe_writes_and_forgets(engine: Engine) -> Result<()> {
     for _ in 0..3 {
         write(&made.db, 16 << 10).await?;
     }
-    let mut tx = made.db.begin().await?;
+    let mut tx = made.db.begin(&Ctx::default()).await?;
     write_probe::forget(&mut tx, UnixMillis(2)).await?;
     tx.commit().await?;
     Ok(())
@@ -69,7 +69,7 @@ async fn a_database_whose_writes_hang_is_not_writable(engine: Engine) -> Result<
     let made = TestApp::new(engine).await?;
     let app = &made.app;
     let hold = async || {
-        let mut tx = app.db.begin().await?;
+        let mut tx = app.db.begin(&Ctx::default()).await?;
         write_probe::write(&mut tx, 7, UnixMillis(1), &[7; 100]).await?;
         anyhow::Ok(tx)
     };

@@ -45,7 +45,7 @@ async fn urgent_changes_run_between_import_steps(engine: Engine) -> Result<()> {
     let product = product(&made).await?;
     slow_down(&made);
     let import = tokio::spawn({
-        let (app, actor) = (made.app.clone(), made.actor());
+        let (app, actor) = (made.app.clone(), made.caller());
         let items = (0..1_000).map(|_| Ok(draft(product, "https://example.com/", None))).collect();
         async move {
             redirections::create_many(&app.redirects, &actor, items, DomainChoice::default(), None, None)
@@ -66,7 +66,7 @@ async fn an_interrupted_import_resumes(engine: Engine) -> Result<()> {
     let step = slow_down(&made) as u64;
     let total = 300;
     let run = || {
-        let (app, actor) = (made.app.clone(), made.actor());
+        let (app, actor) = (made.app.clone(), made.caller());
         let items: Vec<Result<Draft, Vec<String>>> = (0..total)
             .map(|n| {
                 if n == 7 {
@@ -104,7 +104,7 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     let product = product(&made).await?;
     let ids: Vec<String> = (0..500).map(|n| format!("LINK{n}")).collect();
     let items = ids.iter().map(|id| Ok(draft(product, "https://example.com/", Some(id)))).collect();
-    let (app, actor, any) = (&made.app, made.actor(), DomainChoice::default);
+    let (app, actor, any) = (&made.app, made.caller(), DomainChoice::default);
     redirections::create_many(&app.redirects, &actor, items, any(), None, None).await?;
     let writable = super::redirections::writable("https://example.com/new");
     // Named twice and in small letters, it is one all the same.

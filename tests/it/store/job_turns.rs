@@ -9,7 +9,7 @@ use control::{
         job_input::JobDraft,
     },
     store::{
-        accounts,
+        Ctx, accounts,
         job_leases::{self, Claimed, Phase},
         jobs,
     },
@@ -30,7 +30,7 @@ async fn job(db: &TestDb, account: AccountId) -> Result<JobId> {
     let request =
         JobDraft::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?.request.context("request")?;
     let id = JobId::new(1, random16()?);
-    let mut tx = db.db.begin().await?;
+    let mut tx = db.db.begin(&Ctx::default()).await?;
     jobs::insert(&mut tx, &Job::new(id, account, None, request, None, UnixMillis(1_000))).await?;
     tx.commit().await?;
     Ok(id)
@@ -39,14 +39,14 @@ async fn job(db: &TestDb, account: AccountId) -> Result<JobId> {
 async fn claim(db: &TestDb) -> Result<Option<Claimed>> {
     // Leases are ordered by the database's clock, in milliseconds.
     tokio::time::sleep(Duration::from_millis(3)).await;
-    let mut tx = db.db.begin().await?;
+    let mut tx = db.db.begin(&Ctx::default()).await?;
     let claimed = job_leases::claim(&mut tx, Phase::Load).await?;
     tx.commit().await?;
     Ok(claimed)
 }
 
 async fn release(db: &TestDb, claimed: &Claimed) -> Result<bool> {
-    let mut tx = db.db.begin().await?;
+    let mut tx = db.db.begin(&Ctx::default()).await?;
     let released = job_leases::release(&mut tx, claimed, Duration::ZERO).await?;
     tx.commit().await?;
     Ok(released)
@@ -55,7 +55,7 @@ async fn release(db: &TestDb, claimed: &Claimed) -> Result<bool> {
 async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> {
     let db = TestDb::new(engine).await?;
     let mut all = Vec::new();
-    let mut tx = db.db.begin().await?;
+    let mut tx = db.db.begin(&Ctx::default()).await?;
     for _ in 0..2 {
         let account = AccountId::new(1, random16()?);
         accounts::insert(&mut tx, account, "Test", true, 1).await?;
@@ -91,14 +91,14 @@ async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> 
 async fn a_fenced_off_worker_cannot_write(engine: Engine) -> Result<()> {
     let db = TestDb::new(engine).await?;
     let account = AccountId::new(1, random16()?);
-    let mut tx = db.db.begin().await?;
+    let mut tx = db.db.begin(&Ctx::default()).await?;
     accounts::insert(&mut tx, account, "Test", true, 1).await?;
     tx.commit().await?;
     job(&db, account).await?;
     let first = claim(&db).await?.context("a job")?;
     ensure!(claim(&db).await?.is_none(), "it is held");
     let held = async |claimed: &Claimed| -> Result<bool> {
-        let mut tx = db.db.begin().await?;
+        let mut tx = db.db.begin(&Ctx::default()).await?;
         let held = job_leases::hold(&mut tx, claimed).await?.is_some();
         tx.commit().await?;
         Ok(held)
@@ -114,7 +114,7 @@ async fn a_fenced_off_worker_cannot_write(engine: Engine) -> Result<()> {
     };
     ensure!(second.fence > first.fence && second.failures == first.failures + 1);
     ensure!(!held(&first).await? && !release(&db, &first).await?, "it has another holder");
-    let mut tx = db.db.begin().await?;
+    let mut tx = db.db.begin(&Ctx::default()).await?;
     ensure!(!job_leases::write(&mut tx, &first, &first.job).await?);
     tx.commit().await?;
     ensure!(held(&second).await?);

@@ -11,7 +11,7 @@ use control::{
         page::{PageRequest, SortOrder},
         resource::{Thng, ThngDetails},
     },
-    store::{Db, documents, listing::Selection},
+    store::{Ctx, Db, documents, listing::Selection},
 };
 use shared::{
     id::{AccountId, ThngId},
@@ -39,7 +39,7 @@ async fn insert(db: &Db, account: AccountId, at: i64, tagged: bool) -> Result<Th
     let id = ThngId::new(at, random16()?);
     let mut details = ThngDetails::default();
     details.common.tags = tagged.then(|| vec!["red".to_owned()]);
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let thng = Thng::new(id, "t".to_owned(), None, details, UnixMillis(at));
     documents::insert(&mut tx, account, thng).await?;
     tx.commit().await?;
@@ -47,7 +47,7 @@ async fn insert(db: &Db, account: AccountId, at: i64, tagged: bool) -> Result<Th
 }
 
 async fn delete(db: &Db, account: AccountId, id: ThngId) -> Result<()> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     documents::delete::<Thng>(&mut tx, account, id).await?;
     Ok(tx.commit().await?)
 }

@@ -21,7 +21,7 @@ use control::{
         redirections::{self, DomainChoice, Listing},
         thngs,
     },
-    store::{Conn, Tx, log, redirections as table},
+    store::{Conn, Ctx, Tx, log, redirections as table},
     worker::ingest_scans::ingest,
 };
 use serde_json::json;
@@ -51,7 +51,7 @@ super::super::on_both_engines!(
 
 /// The lock that orders all changes, held by a transaction of the test.
 async fn hold(made: &TestApp) -> Result<(Tx, i32)> {
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     log::take_revs(&mut tx, 0).await?;
     let pid = pid(&mut tx).await?;
     Ok((tx, pid))
@@ -111,7 +111,7 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
     let new = change(json!({"name": "Bag", "product": first}), Purpose::Create)?;
-    let thng = thngs::create(&made.app, &made.actor(), new, None).await?;
+    let thng = thngs::create(&made.app, &made.caller(), new, None).await?;
     let one = create(&made, thng.id.into(), "https://example.com/old", Some("ONE")).await?;
 
     let (mut tx, pid) = hold(&made).await?;
@@ -120,7 +120,7 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
     changed.rev = log::take_revs(&mut tx, 1).await?;
     assert_eq!(table::update(&mut tx, &[(RedirectKey::new("tn.gg", "ONE"), changed)]).await?, 1);
     let update = tokio::spawn({
-        let (app, actor) = (made.app.clone(), made.actor());
+        let (app, actor) = (made.app.clone(), made.caller());
         let change = change(json!({"product": second}), Purpose::Update)?;
         async move { thngs::update(&app, &actor, thng.id.as_str(), change).await }
     });
@@ -129,7 +129,7 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
     update.await??;
 
     let found =
-        redirections::find(&made.app.redirects, &made.actor(), DomainChoice::default(), "ONE").await?;
+        redirections::find(&made.app.redirects, &made.caller(), DomainChoice::default(), "ONE").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/new");
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
     Ok(())
@@ -141,7 +141,7 @@ async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> 
     let (tx, pid) = hold(&made).await?;
     let mut answers = tokio::task::JoinSet::new();
     for app in [made.app.clone(), replica(&made).await?] {
-        let (actor, draft) = (made.actor(), draft(product, "https://example.com/", None));
+        let (actor, draft) = (made.caller(), draft(product, "https://example.com/", None));
         let key = IdempotencyKey { key: "order-1".to_owned(), request: [1; 32] };
         answers.spawn(async move {
             redirections::create(&app.redirects, &actor, draft, DomainChoice::default(), None, Some(key))
@@ -155,20 +155,20 @@ async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> 
         ids.push(answer??.value.redirect.short_id);
     }
     assert_eq!(ids[0], ids[1]);
-    let listed = redirections::list(&made.app.redirects, &made.actor(), &Listing::default()).await?;
+    let listed = redirections::list(&made.app.redirects, &made.caller(), &Listing::default()).await?;
     assert_eq!(listed.items.len(), 1);
     Ok(())
 }
 
 async fn two_starts_mint_one_epoch(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     let pid = pid(&mut tx).await?;
     let first = log::bind(&mut tx, "epoch-1", "restored").await?;
     let second = tokio::spawn({
         let db = made.app.db.clone();
         async move {
-            let mut tx = db.begin().await?;
+            let mut tx = db.begin(&Ctx::default()).await?;
             let head = log::bind(&mut tx, "epoch-2", "restored").await?;
             tx.commit().await?;
             anyhow::Ok(head)
@@ -184,7 +184,7 @@ async fn two_first_starts_create_one_account(engine: Engine) -> Result<()> {
     let database = TestDb::new(engine).await?;
     let clock = StepClock::default();
     prepare(&database.db, &clock, &SystemRandom, "history", &secret_keys()?).await?;
-    let mut tx = database.db.begin().await?;
+    let mut tx = database.db.begin(&Ctx::default()).await?;
     log::take_revs(&mut tx, 0).await?;
     let pid = pid(&mut tx).await?;
     let mut starts = tokio::task::JoinSet::new();
@@ -216,7 +216,7 @@ async fn requests_of_disconnected_callers_are_not_executed(engine: Engine) -> Re
     let task = made.writer.take().unwrap();
     tokio::spawn(task.run(made.app.db.clone(), made.app.readers.clone(), CancellationToken::new()));
     create(&made, product, "https://example.com/", Some("STAYED")).await?;
-    let listed = redirections::list(&made.app.redirects, &made.actor(), &Listing::default()).await?;
+    let listed = redirections::list(&made.app.redirects, &made.caller(), &Listing::default()).await?;
     let ids: Vec<&ShortId> = listed.items.iter().map(|item| &item.redirect.short_id).collect();
     assert_eq!(ids, [&"STAYED".parse::<ShortId>()?]);
     Ok(())

@@ -1,6 +1,7 @@
 //! Redirections in the store: revisions, tombstones, repeats, chains, lists.
 
 use anyhow::Result;
+use control::service::access::Caller;
 use control::{
     domain::{
         access::Actor,
@@ -13,7 +14,7 @@ use control::{
     service::idempotency::IdempotencyKey,
     service::redirections::{self, DomainChoice, ItemResult, Listing},
     service::thngs,
-    store::{accounts, idempotency, log},
+    store::{Ctx, accounts, idempotency, log},
 };
 use serde_json::json;
 use shared::{
@@ -75,7 +76,7 @@ pub(crate) async fn create(
 ) -> Result<Redirection, ServiceError> {
     let draft = draft(platform_id, target, short_id);
     let done =
-        redirections::create(&made.app.redirects, &made.actor(), draft, DomainChoice::default(), None, None)
+        redirections::create(&made.app.redirects, &made.caller(), draft, DomainChoice::default(), None, None)
             .await?;
     Ok(done.value)
 }
@@ -107,7 +108,7 @@ super::super::on_both_engines!(
 
 async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let (app, actor) = (&made.app, made.actor());
+    let (app, actor) = (&made.app, made.caller());
     let product = product(&made).await?;
     let one = create(&made, product, "https://example.com/a", None).await?;
     assert_eq!(one.redirect.short_id.as_str().len(), 10);
@@ -161,7 +162,7 @@ async fn short_ids_are_unique_ignoring_case_and_never_reused(engine: Engine) -> 
     let twin = create(&made, product, "https://example.com/", Some("SUMMER")).await;
     assert_eq!(refusal(twin).0, Code::ShortIdTaken);
     let id = vec!["summer".to_owned()];
-    redirections::delete(&made.app.redirects, &made.actor(), DomainChoice::default(), id).await?;
+    redirections::delete(&made.app.redirects, &made.caller(), DomainChoice::default(), id).await?;
     let reborn = create(&made, product, "https://example.com/", Some("summer")).await;
     assert_eq!(refusal(reborn).0, Code::ShortIdTaken, "a tombstone holds its short id");
     Ok(())
@@ -172,18 +173,18 @@ async fn a_case_sensitive_domain_distinguishes_letter_case(engine: Engine) -> Re
     let product = product(&made).await?;
     let mut domain = ShortDomain::new(Scheme::Https, "old.example")?;
     domain.case_sensitive = true;
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     accounts::insert_domain(&mut tx, made.account, &domain).await?;
     tx.commit().await?;
     let choice = DomainChoice { named: Some("OLD.example".to_owned()), host: None };
     for (id, target) in [("aBc", "https://example.com/1"), ("abc", "https://example.com/2")] {
         let draft = draft(product, target, Some(id));
-        redirections::create(&made.app.redirects, &made.actor(), draft, choice.clone(), None, None).await?;
+        redirections::create(&made.app.redirects, &made.caller(), draft, choice.clone(), None, None).await?;
     }
-    let found = redirections::find(&made.app.redirects, &made.actor(), choice.clone(), "aBc").await?;
+    let found = redirections::find(&made.app.redirects, &made.caller(), choice.clone(), "aBc").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
     assert_eq!(
-        refusal(redirections::find(&made.app.redirects, &made.actor(), choice, "ABC").await).0,
+        refusal(redirections::find(&made.app.redirects, &made.caller(), choice, "ABC").await).0,
         Code::NotFound
     );
     Ok(())
@@ -202,7 +203,8 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
     create(&made, product, "https://example.com/", Some("fine")).await?;
     let (ids, target) = (vec!["fine".to_owned()], writable("https://tn.gg/{shortId}"));
     let by_tag =
-        redirections::replace(&made.app.redirects, &made.actor(), DomainChoice::default(), ids, target).await;
+        redirections::replace(&made.app.redirects, &made.caller(), DomainChoice::default(), ids, target)
+            .await;
     assert!(refusal(by_tag).1.contains("leads back"));
     // A link to a short id that is not there yet is no loop, until somebody closes it.
     create(&made, product, "https://tn.gg/b", Some("a")).await?;
@@ -220,7 +222,7 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
     ];
     let done = redirections::create_many(
         &made.app.redirects,
-        &made.actor(),
+        &made.caller(),
         items,
         DomainChoice::default(),
         None,
@@ -249,7 +251,7 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
     ];
     let done = redirections::create_many(
         &made.app.redirects,
-        &made.actor(),
+        &made.caller(),
         items,
         DomainChoice::default(),
         None,
@@ -266,7 +268,7 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
     assert_eq!(statuses, [201, 400, 409, 400, 409, 201]);
     assert_eq!(done.rev, 3, "only what was created took a revision");
     let found =
-        redirections::find(&made.app.redirects, &made.actor(), DomainChoice::default(), "one").await?;
+        redirections::find(&made.app.redirects, &made.caller(), DomainChoice::default(), "one").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/1");
     Ok(())
 }
@@ -279,7 +281,7 @@ async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> R
         let draft = draft(product, "https://example.com/", None);
         redirections::create(
             &made.app.redirects,
-            &made.actor(),
+            &made.caller(),
             draft,
             DomainChoice::default(),
             None,
@@ -297,11 +299,11 @@ async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> R
 
 async fn stored_responses_are_deleted_after_a_day_in_steps(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     for at in [1, 2, 3, 3, 4, 5] {
         let key =
             format!("order-{}", random16()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        let key = idempotency::OwnedKey::new(&made.actor(), key);
+        let key = idempotency::OwnedKey::new(&made.caller(), key);
         idempotency::insert(&mut tx, made.account, &key, &[1; 32], &json!({}), at).await?;
     }
     let now = 4 + idempotency::KEPT_MS;
@@ -322,11 +324,11 @@ async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", Some("mine")).await?;
     let other = shared::id::AccountId::new(1, random16()?);
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     accounts::insert(&mut tx, other, "Other", true, 1).await?;
     accounts::insert_domain(&mut tx, other, &ShortDomain::new(Scheme::Https, "other.example")?).await?;
     tx.commit().await?;
-    let stranger = Actor { account: other, ..made.actor() };
+    let stranger = Caller::plain(Actor { account: other, ..made.caller().actor });
     let own = resource_of(&made, other).await?;
     redirections::create(
         &made.app.redirects,
@@ -418,7 +420,7 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         let mut page = PageRequest { per_page: 3, sort, ..PageRequest::default() };
         loop {
             let listing = Listing { page, ..Listing::default() };
-            let rows = redirections::list(&made.app.redirects, &made.actor(), &listing).await?;
+            let rows = redirections::list(&made.app.redirects, &made.caller(), &listing).await?;
             assert!(rows.items.len() <= 3);
             seen.extend(names(&rows.items));
             page.after = rows.next;
@@ -434,7 +436,7 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
     }
     let listing = Listing { platform_id: Some(other), ..Listing::default() };
     assert_eq!(
-        names(&redirections::list(&made.app.redirects, &made.actor(), &listing).await?.items),
+        names(&redirections::list(&made.app.redirects, &made.caller(), &listing).await?.items),
         ["id3"]
     );
     Ok(())
@@ -442,7 +444,7 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
 
 async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let (app, actor) = (&made.app, made.actor());
+    let (app, actor) = (&made.app, made.caller());
     let (first, second) = (product(&made).await?, product(&made).await?);
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));

@@ -43,7 +43,7 @@ super::super::on_both_engines!(
 );
 
 async fn hits(made: &TestApp, id: &str) -> Result<i64> {
-    Ok(redirections::find(&made.app.redirects, &made.actor(), DomainChoice::default(), id).await?.hits)
+    Ok(redirections::find(&made.app.redirects, &made.caller(), DomainChoice::default(), id).await?.hits)
 }
 
 async fn each_scan_counts_once(engine: Engine) -> Result<()> {

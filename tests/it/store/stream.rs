@@ -9,7 +9,7 @@ use control::{
         writer::Lane,
     },
     service::redirections,
-    store::{log, redirections as table},
+    store::{Ctx, log, redirections as table},
 };
 use shared::{
     redirect::RedirectKey,
@@ -136,7 +136,7 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
             .map(|_| Ok(super::redirections::draft(product, "https://example.com/", None)));
         redirections::create_many(
             &made.app.redirects,
-            &made.actor(),
+            &made.caller(),
             items.collect(),
             Default::default(),
             None,
@@ -186,7 +186,7 @@ async fn a_compacted_log_sends_edges_to_a_snapshot(engine: Engine) -> Result<()>
     for _ in 0..6 {
         create(&made, product, "https://example.com/", None).await?;
     }
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     let far = i64::MAX;
     assert_eq!(log::compact(&mut tx, far, 2, 3).await?, 3, "a step is bounded");
     assert_eq!(log::compact(&mut tx, far, 2, 3).await?, 1, "the last two are kept");
@@ -215,7 +215,7 @@ async fn a_compacted_log_sends_edges_to_a_snapshot(engine: Engine) -> Result<()>
 async fn a_copy_of_the_database_gets_a_new_epoch(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let epoch = made.app.hub.epoch().clone();
-    let mut tx = made.app.db.begin().await?;
+    let mut tx = made.app.db.begin(&Ctx::default()).await?;
     let bound = log::load_head(&mut tx).await?.bound_to;
     assert_eq!(log::bind(&mut tx, "fresh", &bound).await?.epoch, epoch);
     assert_eq!(&*log::bind(&mut tx, "fresh", "elsewhere").await?.epoch, "fresh");
@@ -266,7 +266,8 @@ async fn a_cut_log_ends_the_stream(engine: Engine) -> Result<()> {
 async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
-    let poison = made.app.redirects.writer.submit::<(), _>(Lane::Urgent, |tx| {
+    let ctx = Ctx::default();
+    let poison = made.app.redirects.writer.submit::<(), _>(&ctx, Lane::Urgent, |tx| {
         Box::pin(async move {
             log::take_revs(tx, 3).await?;
             panic!("poison")

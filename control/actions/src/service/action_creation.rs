@@ -5,6 +5,7 @@ pub mod alone;
 mod seen;
 mod template;
 
+use crate::service::access::Caller;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
@@ -78,17 +79,17 @@ pub struct Circumstances<'a> {
 #[instrument(skip_all)]
 pub async fn create(
     state: &ActionState,
-    actor: &Actor,
+    caller: &Caller,
     scope: Scope<'_>,
     kind: &str,
     drafts: &[ActionDraft],
     around: Circumstances<'_>,
 ) -> Result<Vec<Action>, ServiceError> {
-    let grant = require(actor, Verb::Create, Actions)?;
+    let grant = require(caller, Verb::Create, Actions)?;
     let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let mut making = Making::begin(state, &mut tx, actor, &grant, around).await?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let mut making = Making::begin(state, &mut tx, caller, &grant, around).await?;
     let now = making.now;
     if let Some(name) = path_type.name() {
         making.check_type(&mut tx, name, action_types::not_found).await?;
@@ -109,7 +110,7 @@ pub async fn create(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     actions::insert(&mut tx, now, &new).await?;
-    state.observers.recorded(&mut tx, actor.account, now, &new).await?;
+    state.observers.recorded(&mut tx, caller.account, now, &new).await?;
     tx.commit().await?;
     state.readers.wake_events();
     Ok(new.into_iter().map(|action| created(action, now)).collect())

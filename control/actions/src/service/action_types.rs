@@ -1,5 +1,6 @@
 //! Action types: built-in ones, and those of an account.
 
+use crate::service::access::Caller;
 use shared::{filter::Fact, problem::Code};
 use tracing::instrument;
 
@@ -78,20 +79,20 @@ pub async fn list(
 #[instrument(skip_all)]
 pub async fn create(
     state: &ActionState,
-    actor: &Actor,
+    caller: &Caller,
     mut new: NewType,
 ) -> Result<CustomType, ServiceError> {
-    let grant = require(actor, Verb::Create, ActionTypes)?;
+    let grant = require(caller, Verb::Create, ActionTypes)?;
     new.details.scopes = grant.scopes_of_new(new.details.scopes);
     let name = new.name.clone();
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    accounts::lock(&mut tx, actor.account).await?;
-    if action_types::count(&mut tx, actor.account).await? >= MAX_TYPES {
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, caller.account).await?;
+    if action_types::count(&mut tx, caller.account).await? >= MAX_TYPES {
         let fault = format!("An account has at most {MAX_TYPES} types of actions of its own.");
         return Err(ServiceError::refused(Code::Conflict, fault));
     }
-    let made = action_types::insert(&mut tx, actor.account, new, state.clock.now()).await;
+    let made = action_types::insert(&mut tx, caller.account, new, state.clock.now()).await;
     let made = made.map_err(|error| match error {
         StoreError::Unique(_) => {
             ServiceError::refused(Code::Conflict, format!("The action type {name} exists already."))
@@ -109,20 +110,20 @@ pub async fn create(
 #[instrument(skip_all)]
 pub async fn update(
     state: &ActionState,
-    actor: &Actor,
+    caller: &Caller,
     name: &str,
     mut change: Common,
 ) -> Result<CustomType, ServiceError> {
-    let grant = require(actor, Verb::Update, ActionTypes)?;
+    let grant = require(caller, Verb::Update, ActionTypes)?;
     change.scopes = grant.scopes_of_change(change.scopes);
     check_own(name)?;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let stored = action_types::find_locked(&mut tx, caller.account, name).await?;
     let stored =
         stored.filter(|stored| grant.admits(&stored.name, stored.scopes())).ok_or_else(|| not_found(name))?;
     let changed = stored.apply(change, state.clock.now());
-    action_types::update(&mut tx, actor.account, &changed).await?;
+    action_types::update(&mut tx, caller.account, &changed).await?;
     tx.commit().await?;
     Ok(changed)
 }
@@ -133,16 +134,16 @@ pub async fn update(
 /// # Errors
 /// It is built in or does not exist.
 #[instrument(skip_all)]
-pub async fn delete(state: &ActionState, actor: &Actor, name: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, ActionTypes)?;
+pub async fn delete(state: &ActionState, caller: &Caller, name: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Delete, ActionTypes)?;
     check_own(name)?;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let stored = action_types::find_locked(&mut tx, actor.account, name).await?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let stored = action_types::find_locked(&mut tx, caller.account, name).await?;
     if !stored.is_some_and(|stored| grant.admits(&stored.name, stored.scopes())) {
         return Err(not_found(name));
     }
-    action_types::delete(&mut tx, actor.account, name).await?;
+    action_types::delete(&mut tx, caller.account, name).await?;
     Ok(tx.commit().await?)
 }
 

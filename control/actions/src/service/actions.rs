@@ -1,5 +1,6 @@
 //! Reads and deletes actions; `action_creation` creates them.
 
+use crate::service::access::Caller;
 use serde_json::Value;
 use shared::problem::Code;
 use tracing::instrument;
@@ -96,18 +97,18 @@ pub async fn read(
 #[instrument(skip_all)]
 pub async fn delete(
     state: &ActionState,
-    actor: &Actor,
+    caller: &Caller,
     scope: Scope<'_>,
     kind: &str,
     id: &str,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Actions)?;
-    let mut tx = state.db.begin().await?;
-    let action = find(&*state.observers, &mut tx, actor, &grant, scope, kind, id).await?;
-    if !actions::delete(&mut tx, actor.account, action.id).await? {
+    let grant = require(caller, Verb::Delete, Actions)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let action = find(&*state.observers, &mut tx, caller, &grant, scope, kind, id).await?;
+    if !actions::delete(&mut tx, caller.account, action.id).await? {
         return Err(not_found(id));
     }
-    state.observers.removed(&mut tx, actor.account, &action).await?;
+    state.observers.removed(&mut tx, caller.account, &action).await?;
     Ok(tx.commit().await?)
 }
 

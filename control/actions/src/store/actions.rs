@@ -233,11 +233,11 @@ async fn insert_rows(tx: &mut Tx, created_at: UnixMillis, rows: &[Row<'_>]) -> R
     }
     let happened: Vec<(AccountId, Event)> =
         rows.iter().map(|row| (row.action.account, event(row.action))).collect();
+    let (origin, cause) = (tx.ctx().origin().map(str::to_owned), tx.ctx().stored_cause());
     let Conn::PgTx(c) = &mut **tx else {
         write_rows(tx, created_at, rows).await?;
         return events::record(tx, created_at, &happened).await;
     };
-    let (origin, cause) = events::around();
     bind(sqlx::query(PG_INSERT_RECORDED), created_at, rows)
         .bind(origin)
         .bind(cause)

@@ -5,7 +5,7 @@ use tracing::instrument;
 
 use super::{
     AssessmentState,
-    access::{require, require_enterprise},
+    access::{Caller, require, require_enterprise},
     assessment::standing,
     bulk::{AfterCommit, Bulk},
     redirections::follow_thng,
@@ -67,18 +67,18 @@ pub async fn read(state: &AssessmentState, actor: &Actor, id: &str) -> Result<Ca
 #[instrument(skip_all)]
 pub async fn decide(
     state: &AssessmentState,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     request: &DecisionRequest,
 ) -> Result<Case, ServiceError> {
-    let grant = admit(actor, Verb::Update)?;
+    let grant = admit(caller, Verb::Update)?;
     let (parsed, now) = (parse(id)?, state.clock.now());
-    let mut tx = state.db.begin().await?;
-    let found = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let found = admitted(cases::find(&mut tx, caller.account, parsed).await?, &grant, id)?;
     // Serialises assessments and decisions of one item; what was read before is read again.
-    let thng: Option<Thng> = documents::find_locked(&mut tx, actor.account, found.thng).await?;
+    let thng: Option<Thng> = documents::find_locked(&mut tx, caller.account, found.thng).await?;
     let mut thng = thng.ok_or_else(|| not_found(id))?;
-    let case = admitted(cases::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
+    let case = admitted(cases::find(&mut tx, caller.account, parsed).await?, &grant, id)?;
     let before = case.state.version;
     let conflict = || {
         let fault = format!("version: the case is of version {before} by now.");
@@ -87,18 +87,18 @@ pub async fn decide(
     if request.version.is_some_and(|version| version != before) {
         return Err(conflict());
     }
-    let decided = case.state.clone().decide(request, DecidedBy::of(actor), now);
-    if !cases::update(&mut tx, actor.account, &decided, before, now).await? {
+    let decided = case.state.clone().decide(request, DecidedBy::of(caller), now);
+    if !cases::update(&mut tx, caller.account, &decided, before, now).await? {
         return Err(conflict());
     }
     let mut after = AfterCommit::default();
     if request.is_display {
-        let (tagged, left) = tag_display(state, &mut tx, actor, &thng).await?;
+        let (tagged, left) = tag_display(state, &mut tx, caller, &thng).await?;
         thng = tagged;
         after.join(left);
     }
-    if standing::judge_again(&mut tx, actor.account, &thng, now).await? {
-        let followed = follow_thng(&mut tx, actor.account, thng.id, thng.product, true, now).await?;
+    if standing::judge_again(&mut tx, caller.account, &thng, now).await? {
+        let followed = follow_thng(&mut tx, caller.account, thng.id, thng.product, true, now).await?;
         after = after.wake_edges(followed);
     }
     tx.commit().await?;

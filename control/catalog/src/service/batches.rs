@@ -5,7 +5,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::require,
+    access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named,
     scopes::scopes_for,
@@ -31,20 +31,20 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn create(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     mut change: BatchChange,
     project: Option<&str>,
 ) -> Result<Batch, ServiceError> {
-    let grant = require(actor, Verb::Create, Batches)?;
+    let grant = require(caller, Verb::Create, Batches)?;
     let now = core.clock.now();
     let id = BatchId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    change.details.common.scopes = scopes_for(&mut tx, caller, &grant, scopes, project).await?;
     let new = Batch { id, stamp: Stamp::new(now), name, details: change.details };
-    let batch = documents::insert(&mut tx, actor.account, new).await?;
+    let batch = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(batch)
 }
@@ -74,11 +74,11 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     change: BatchChange,
 ) -> Result<Batch, ServiceError> {
-    bulk::update_one(core, actor, reference, change).await
+    bulk::update_one(core, caller, reference, change).await
 }
 
 /// Deletes a batch with its tasks; what they created stays.
@@ -86,8 +86,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Batch>(core, actor, reference).await
+pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, Batch>(core, caller, reference).await
 }
 
 impl Bulk<Core> for Batch {

@@ -13,7 +13,7 @@ use tracing::instrument;
 
 use super::{
     Catalog,
-    access::require,
+    access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named::{self, admitted},
     scopes::scopes_for,
@@ -31,7 +31,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Tx,
+        Conn, Ctx, Tx,
         blobs::{Rate, WriteError, Written},
         documents, files,
     },
@@ -88,20 +88,20 @@ pub struct Download {
 #[instrument(skip_all)]
 pub async fn create(
     catalog: &Catalog,
-    actor: &Actor,
+    caller: &Caller,
     mut change: FileChange,
     project: Option<&str>,
 ) -> Result<File, ServiceError> {
-    let grant = require(actor, Verb::Create, Files)?;
+    let grant = require(caller, Verb::Create, Files)?;
     let now = catalog.clock.now();
     let id = FileId::new(now.0, catalog.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = catalog.capacity.write(actor)?;
-    let mut tx = catalog.db.begin().await?;
+    let _place = catalog.capacity.write(caller)?;
+    let mut tx = catalog.db.begin(&caller.ctx).await?;
     let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    change.details.common.scopes = scopes_for(&mut tx, caller, &grant, scopes, project).await?;
     let new = File { id, stamp: Stamp::new(now), name, details: change.details, content: None };
-    let file = documents::insert(&mut tx, actor.account, new).await?;
+    let file = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(file)
 }
@@ -137,11 +137,11 @@ pub async fn list(
 #[instrument(skip_all)]
 pub async fn update(
     catalog: &Catalog,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: FileChange,
 ) -> Result<File, ServiceError> {
-    bulk::update_one(catalog, actor, id, change).await
+    bulk::update_one(catalog, caller, id, change).await
 }
 
 /// Removes a file and its content.
@@ -149,8 +149,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist.
 #[instrument(skip_all)]
-pub async fn delete(catalog: &Catalog, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, File>(catalog, actor, id).await
+pub async fn delete(catalog: &Catalog, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, File>(catalog, caller, id).await
 }
 
 impl Bulk<Catalog> for File {
@@ -267,7 +267,7 @@ async fn write<E>(
     let now = catalog.clock.now();
     let nonce = FileId::new(now.0, catalog.random16()?);
     let blob = format!("{account}/{id}-{nonce}");
-    let mut tx = catalog.db.begin().await?;
+    let mut tx = catalog.db.begin(&Ctx::background()).await?;
     files::note_garbage(&mut tx, &blob, UnixMillis(now.0 + UPLOAD_MS)).await?;
     tx.commit().await?;
     let limits = &catalog.capacity.limits;
@@ -305,7 +305,7 @@ async fn settle(
     blob: &str,
     written: Written,
 ) -> Result<Option<String>, ServiceError> {
-    let mut tx = catalog.db.begin().await?;
+    let mut tx = catalog.db.begin(&Ctx::background()).await?;
     let mut file: File = documents::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
     let now = catalog.clock.now();
     let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
@@ -381,7 +381,7 @@ async fn discard(catalog: &Catalog, blob: &str) -> bool {
         }
         drop(conn);
         catalog.blobs.delete(blob).await?;
-        let mut tx: Tx = catalog.db.begin().await?;
+        let mut tx: Tx = catalog.db.begin(&Ctx::background()).await?;
         files::forget_garbage(&mut tx, blob).await?;
         tx.commit().await?;
         Ok::<bool, ServiceError>(true)

@@ -7,7 +7,11 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{Core, access::require, named};
+use super::{
+    Core,
+    access::{Caller, require},
+    named,
+};
 use crate::{
     domain::{
         access::Actor,
@@ -29,15 +33,15 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn add(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     locations: Vec<(String, Location)>,
 ) -> Result<Vec<LocationEntry>, ServiceError> {
-    let grant = require(actor, Verb::Update, Locations)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let mut thng: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    let entries = record(&mut tx, actor.account, &mut thng, locations, core.clock.now()).await?;
+    let grant = require(caller, Verb::Update, Locations)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let mut thng: Thng = named::find_locked(&mut tx, caller, &grant, reference).await?;
+    let entries = record(&mut tx, caller.account, &mut thng, locations, core.clock.now()).await?;
     tx.commit().await?;
     Ok(entries)
 }
@@ -91,16 +95,16 @@ pub async fn list(
 #[instrument(skip_all)]
 pub async fn delete(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     to: Option<UnixMillis>,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Locations)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let mut thng: Thng = named::find_locked(&mut tx, actor, &grant, reference).await?;
-    thng_locations::delete(&mut tx, actor.account, thng.id, to).await?;
-    follow(&mut tx, actor.account, &mut thng).await?;
+    let grant = require(caller, Verb::Delete, Locations)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let mut thng: Thng = named::find_locked(&mut tx, caller, &grant, reference).await?;
+    thng_locations::delete(&mut tx, caller.account, thng.id, to).await?;
+    follow(&mut tx, caller.account, &mut thng).await?;
     Ok(tx.commit().await?)
 }
 

@@ -7,7 +7,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::require,
+    access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named,
     scopes::scopes_for,
@@ -35,21 +35,21 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn create(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     mut change: PlaceChange,
     project: Option<&str>,
 ) -> Result<Place, ServiceError> {
-    let grant = require(actor, Verb::Create, Places)?;
+    let grant = require(caller, Verb::Create, Places)?;
     let now = core.clock.now();
     let id = PlaceId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    change.details.common.scopes = scopes_for(&mut tx, caller, &grant, scopes, project).await?;
     let (coordinates, details) = (change.coordinates, change.details);
     let new = Place { id, stamp: Stamp::new(now), name, coordinates, details };
-    let place = documents::insert(&mut tx, actor.account, new).await?;
+    let place = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(place)
 }
@@ -127,11 +127,11 @@ async fn load_in_order(
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     change: PlaceChange,
 ) -> Result<Place, ServiceError> {
-    bulk::update_one(core, actor, reference, change).await
+    bulk::update_one(core, caller, reference, change).await
 }
 
 /// Removes a place; what points at it stays.
@@ -139,8 +139,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Place>(core, actor, reference).await
+pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, Place>(core, caller, reference).await
 }
 
 impl Bulk<Core> for Place {

@@ -7,7 +7,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::require,
+    access::{Caller, require},
     bulk::{self, AfterCommit, Bulk, CreateEach},
     named, properties,
     scopes::scopes_for,
@@ -36,14 +36,14 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn create(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     change: ProductChange,
     project: Option<&str>,
 ) -> Result<Product, ServiceError> {
-    let _ = require(actor, Verb::Create, Products)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let product = Product::create_in(core, &mut tx, actor, change, project).await?;
+    let _ = require(caller, Verb::Create, Products)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let product = Product::create_in(core, &mut tx, caller, change, project).await?;
     tx.commit().await?;
     Ok(product)
 }
@@ -105,11 +105,11 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     change: ProductChange,
 ) -> Result<Product, ServiceError> {
-    bulk::update_one(core, actor, reference, change).await
+    bulk::update_one(core, caller, reference, change).await
 }
 
 /// Removes a product; what points at it stays.
@@ -117,8 +117,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Product>(core, actor, reference).await
+pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, Product>(core, caller, reference).await
 }
 
 impl Bulk<Core> for Product {

@@ -12,7 +12,7 @@ use tracing::instrument;
 
 use super::{
     Catalog, Core,
-    access::require,
+    access::{Caller, require},
     bulk::AfterCommit,
     property_group::{self, Request},
     references::{resolve_product, resolve_thng},
@@ -31,7 +31,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        self, Conn, Db, StoreError, Tx, events,
+        self, Conn, Ctx, Db, StoreError, Tx, events,
         properties::{self, Removal, Values},
         property_owners::{self, Hold},
     },
@@ -49,33 +49,34 @@ const REMOVAL_STEP: u32 = 5_000;
 #[instrument(skip_all)]
 pub async fn write(
     catalog: &Catalog,
-    actor: &Actor,
+    caller: &Caller,
     verb: Verb,
     owner: (Owner, &str),
     points: Vec<NewPoint>,
 ) -> Result<Vec<Point>, ServiceError> {
-    let grant = require(actor, verb, Properties)?;
+    let grant = require(caller, verb, Properties)?;
     refuse_system(points.iter().map(|point| &point.key))?;
     if points.len() <= property_group::MAX_POINTS && is_valid(owner.1) {
-        let _place = catalog.capacity.property_write(actor)?;
-        let (account, resource, origin) = (actor.account, owner.1.to_owned(), events::origin());
+        let _place = catalog.capacity.property_write(caller)?;
+        let (account, resource, origin) =
+            (caller.account, owner.1.to_owned(), caller.ctx.origin().map(str::to_owned));
         let request = Request { account, grant, owner: owner.0, resource, points, origin };
         return catalog.property_groups.submit(request).await;
     }
     // Boxed, so that the future of the many small writes stays small.
-    Box::pin(write_many(catalog, actor, &grant, owner, points)).await
+    Box::pin(write_many(catalog, caller, &grant, owner, points)).await
 }
 
 async fn write_many(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     grant: &Grant,
     owner: (Owner, &str),
     points: Vec<NewPoint>,
 ) -> Result<Vec<Point>, ServiceError> {
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let kept = write_held(core, &mut tx, actor, grant, owner, points).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let kept = write_held(core, &mut tx, caller, grant, owner, points).await?;
     tx.commit().await?;
     core.readers.wake_events();
     Ok(kept)
@@ -268,23 +269,23 @@ pub async fn series(
 #[instrument(skip_all)]
 pub async fn delete(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     owner: (Owner, &str),
     key: &PropertyKey,
     before: Option<UnixMillis>,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Properties)?;
+    let grant = require(caller, Verb::Delete, Properties)?;
     refuse_system([key].into_iter())?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
-    let removal = properties::remove(&mut tx, actor.account, &id, key, before).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = held(&mut tx, caller, &grant, owner, Hold::Alone).await?;
+    let removal = properties::remove(&mut tx, caller.account, &id, key, before).await?;
     tx.commit().await?;
     match removal {
         Removal::Done => sweep_once(&core.db).await,
         Removal::Before(property, before) => loop {
-            let _place = core.capacity.write(actor)?;
-            let mut tx = core.db.begin().await?;
+            let _place = core.capacity.write(caller)?;
+            let mut tx = core.db.begin(&caller.ctx).await?;
             let gone = properties::remove_before(&mut tx, property, before, REMOVAL_STEP).await?;
             tx.commit().await?;
             if gone < u64::from(REMOVAL_STEP) {
@@ -300,12 +301,12 @@ pub async fn delete(
 /// # Errors
 /// The key lacks the permission or the owner does not exist.
 #[instrument(skip_all)]
-pub async fn delete_all(core: &Core, actor: &Actor, owner: (Owner, &str)) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Properties)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = held(&mut tx, actor, &grant, owner, Hold::Alone).await?;
-    properties::remove_own(&mut tx, actor.account, &id).await?;
+pub async fn delete_all(core: &Core, caller: &Caller, owner: (Owner, &str)) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Delete, Properties)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = held(&mut tx, caller, &grant, owner, Hold::Alone).await?;
+    properties::remove_own(&mut tx, caller.account, &id).await?;
     tx.commit().await?;
     sweep_once(&core.db).await;
     Ok(())
@@ -344,7 +345,7 @@ pub(crate) fn sweep_after(core: &Core, after: AfterCommit) -> AfterCommit {
 }
 
 async fn sweep_step(db: &Db) -> Result<u64, StoreError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let gone = properties::sweep(&mut tx, REMOVAL_STEP).await?;
     tx.commit().await?;
     Ok(gone)

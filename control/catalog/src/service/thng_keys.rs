@@ -5,7 +5,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::{derived_key, end_of_overlap, require},
+    access::{Caller, derived_key, end_of_overlap, require},
     named::{self, admitted},
 };
 use crate::{
@@ -26,16 +26,16 @@ const MAX_WITHOUT_PREFIX: u32 = 100;
 /// # Errors
 /// The key lacks the permission or the Thng does not exist.
 #[instrument(skip_all)]
-pub async fn create(core: &Core, actor: &Actor, id: ThngId) -> Result<String, ServiceError> {
-    let grant = require(actor, Verb::Create, Keys)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let found: Option<Thng> = documents::find_locked(&mut tx, actor.account, id).await?;
+pub async fn create(core: &Core, caller: &Caller, id: ThngId) -> Result<String, ServiceError> {
+    let grant = require(caller, Verb::Create, Keys)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let found: Option<Thng> = documents::find_locked(&mut tx, caller.account, id).await?;
     admitted(found, &grant, id.as_str())?;
-    if let Some(key) = find_valid(core, &mut tx, actor, id).await? {
+    if let Some(key) = find_valid(core, &mut tx, caller, id).await? {
         return Ok(key);
     }
-    let key = add(core, &mut tx, actor, id).await?;
+    let key = add(core, &mut tx, caller, id).await?;
     tx.commit().await?;
     Ok(key)
 }
@@ -77,19 +77,19 @@ pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<(ThngId
 #[instrument(skip_all)]
 pub async fn rotate(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     overlap_ms: u32,
 ) -> Result<(ThngId, String), ServiceError> {
-    let grant = require(actor, Verb::Update, Keys)?;
+    let grant = require(caller, Verb::Update, Keys)?;
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Thng>(&mut tx, actor, &grant, reference).await?.id;
-    find_valid(core, &mut tx, actor, id).await?.ok_or_else(|| no_key(id))?;
-    keys::end_all(&mut tx, actor.account, ActorKind::Thng, id.as_str(), ends_at, now).await?;
-    let key = add(core, &mut tx, actor, id).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Thng>(&mut tx, caller, &grant, reference).await?.id;
+    find_valid(core, &mut tx, caller, id).await?.ok_or_else(|| no_key(id))?;
+    keys::end_all(&mut tx, caller.account, ActorKind::Thng, id.as_str(), ends_at, now).await?;
+    let key = add(core, &mut tx, caller, id).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok((id, key))
@@ -100,13 +100,13 @@ pub async fn rotate(
 /// # Errors
 /// The key lacks the permission, or the Thng does not exist or has no key.
 #[instrument(skip_all)]
-pub async fn revoke(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Keys)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Thng>(&mut tx, actor, &grant, reference).await?.id;
-    find_valid(core, &mut tx, actor, id).await?.ok_or_else(|| no_key(id))?;
-    keys::revoke_all(&mut tx, actor.account, id.as_str(), core.clock.now().0).await?;
+pub async fn revoke(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Delete, Keys)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Thng>(&mut tx, caller, &grant, reference).await?.id;
+    find_valid(core, &mut tx, caller, id).await?.ok_or_else(|| no_key(id))?;
+    keys::revoke_all(&mut tx, caller.account, id.as_str(), core.clock.now().0).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())

@@ -1,5 +1,6 @@
 //! Thngs.
 
+use crate::service::access::Caller;
 use shared::{
     id::{ProductId, ThngId},
     problem::Code,
@@ -44,14 +45,14 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn create(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     change: ThngChange,
     project: Option<&str>,
 ) -> Result<Thng, ServiceError> {
-    let _ = require(actor, Verb::Create, Thngs)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let thng = create_in(core, &mut tx, actor, change, project).await?;
+    let _ = require(caller, Verb::Create, Thngs)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let thng = create_in(core, &mut tx, caller, change, project).await?;
     tx.commit().await?;
     Ok(thng)
 }
@@ -121,11 +122,11 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     change: ThngChange,
 ) -> Result<Thng, ServiceError> {
-    bulk::update_one(core, actor, reference, change).await
+    bulk::update_one(core, caller, reference, change).await
 }
 
 /// Removes a Thng; what points at it stays.
@@ -133,8 +134,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Thng>(core, actor, reference).await
+pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, Thng>(core, caller, reference).await
 }
 
 impl CreateEach<Core> for Thng {

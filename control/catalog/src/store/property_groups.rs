@@ -2,6 +2,7 @@
 //!
 //! On Postgres that is one statement, so a group costs one round trip and one commit.
 
+use crate::store::Ctx;
 use std::collections::HashMap;
 
 use shared::{id::AccountId, time::UnixMillis};
@@ -109,7 +110,7 @@ pub async fn write(
     now: UnixMillis,
 ) -> Result<Vec<bool>, StoreError> {
     if matches!(session.db(), Db::Sqlite { .. }) {
-        let mut tx = session.db().begin().await?;
+        let mut tx = session.db().begin(&Ctx::background()).await?;
         let written = write_in_steps(&mut tx, writes, now).await?;
         tx.commit().await?;
         return Ok(written);
@@ -196,11 +197,10 @@ async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> R
         recorded.entry(write.origin).or_default().push((write.account, event(write)));
     }
     for (origin, happened) in recorded {
-        let record = events::record(tx, now, &happened);
-        match origin {
-            Some(origin) => events::with_origin(origin.to_owned(), record).await?,
-            None => record.await?,
-        }
+        let of_request = origin.map_or_else(Ctx::default, |origin| Ctx::default().with_origin(origin));
+        let shared = tx.set_ctx(of_request);
+        events::record(tx, now, &happened).await?;
+        tx.set_ctx(shared);
     }
     Ok(written)
 }

@@ -10,7 +10,7 @@ use tracing::instrument;
 
 use super::{
     ActionState,
-    access::{require, require_enterprise},
+    access::{Caller, require, require_enterprise},
     action_creation, named,
     redirections::follow_thng,
     references::{resolve_product, resolve_thng},
@@ -46,17 +46,18 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn commission(
     state: &ActionState,
-    actor: &Actor,
+    caller: &Caller,
     thng: &str,
     draft: &CommissionDraft,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
-    let grant = admit(actor, Verb::Create)?;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let product = find_product(&mut tx, actor, &draft.product).await?;
-    let id = resolve_with_product(&mut tx, actor, thng, product.as_ref().ok()).await?;
-    let making = Making { state, actor, grant: &grant, origin, step: Step::Commission, draft: &draft.step };
+    let grant = admit(caller, Verb::Create)?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let product = find_product(&mut tx, caller, &draft.product).await?;
+    let id = resolve_with_product(&mut tx, caller, thng, product.as_ref().ok()).await?;
+    let making =
+        Making { state, actor: caller, grant: &grant, origin, step: Step::Commission, draft: &draft.step };
     let order = draft.purchase_order.as_deref();
     making.run(tx, thng, id, Some((product, order))).await
 }
@@ -68,16 +69,16 @@ pub async fn commission(
 #[instrument(skip_all)]
 pub async fn decommission(
     state: &ActionState,
-    actor: &Actor,
+    caller: &Caller,
     thng: &str,
     draft: &StepDraft,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
-    let grant = admit(actor, Verb::Create)?;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let id = resolve_thng(&mut tx, actor.account, thng).await?;
-    Making { state, actor, grant: &grant, origin, step: Step::Decommission, draft }
+    let grant = admit(caller, Verb::Create)?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let id = resolve_thng(&mut tx, caller.account, thng).await?;
+    Making { state, actor: caller, grant: &grant, origin, step: Step::Decommission, draft }
         .run(tx, thng, id, None)
         .await
 }

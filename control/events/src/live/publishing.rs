@@ -120,7 +120,7 @@ impl<L: Link> Session<L> {
 
     /// Waits until the caller may make a request.
     pub(super) async fn admitted(&mut self) -> Result<(), End> {
-        if self.broker.admit(&self.actor, &self.key, &self.connection).await {
+        if self.broker.admit(&self.caller, &self.key, &self.connection).await {
             return Ok(());
         }
         Err(if self.broker.connections.stopping.is_cancelled() { End::STOPPING } else { self.ended() })

@@ -1,5 +1,6 @@
 //! The session of one MQTT connection, from CONNECT to its end.
 
+use crate::service::access::Caller;
 use std::{
     collections::{HashMap, HashSet},
     future::Future,
@@ -46,6 +47,7 @@ use crate::{
         connections::{self, Connection, Ended},
         live::{self, Sender},
     },
+    store::Ctx,
 };
 
 /// Longest wait for the CONNECT.
@@ -119,7 +121,7 @@ pub(super) struct Session<L> {
     pub(super) link: L,
     pub(super) buffer: BytesMut,
     pub(super) version: u8,
-    pub(super) actor: Actor,
+    pub(super) caller: Caller,
     pub(super) key: [u8; 32],
     pub(super) ip: Option<IpAddr>,
     pub(super) connection: Connection,
@@ -276,12 +278,14 @@ async fn run<L: Link>(
     let keep_alive = if (1..=MAX_KEEP_ALIVE_SECS).contains(&wanted) { wanted } else { MAX_KEEP_ALIVE_SECS };
     let max_message = connect.properties.get_maximum_packet_size();
     let id = connection.id.clone();
+    // "No local" came with MQTT 5.
+    let ctx = if connect.protocol_version == 5 { Ctx::default().with_origin(&id) } else { Ctx::default() };
     let mut session = Session {
         broker: broker.clone(),
         link,
         buffer,
         version: connect.protocol_version,
-        actor: actor.clone(),
+        caller: Caller { actor: actor.clone(), ctx },
         key,
         ip: limits.ip,
         connection,
@@ -452,9 +456,7 @@ impl<L: Link> Session<L> {
 
     pub(super) fn sender(&self) -> Sender<'_> {
         let origin = Origin { ip: self.ip, user_agent: None, referer: None, language: None };
-        // "No local" came with MQTT 5.
-        let connection = (self.version == 5).then_some(self.connection.id.as_str());
-        Sender { actor: &self.actor, connection, origin }
+        Sender { caller: &self.caller, origin }
     }
 
     pub(super) async fn send(&mut self, packet: &impl MqttPacket) -> Result<(), End> {

@@ -1,6 +1,7 @@
 //! A plain WebSocket at a path of the API: the client receives what is written to the path, and what it sends is
 //! written.
 
+use crate::service::access::Caller;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
@@ -11,7 +12,7 @@ use super::Broker;
 use super::publishing::{ignored, problem, write};
 use crate::{
     channels::Subscriber,
-    domain::{access::Actor, context::Origin, topic::Topic},
+    domain::{context::Origin, topic::Topic},
     error::ServiceError,
     service::{
         connections::{self, Ended},
@@ -37,11 +38,11 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 pub async fn serve(
     broker: Arc<Broker>,
     mut socket: WebSocket,
-    caller: (Actor, [u8; 32], Option<IpAddr>),
+    who: (Caller, [u8; 32], Option<IpAddr>),
     (topic, name): (Topic, String),
 ) {
-    let (actor, key, ip) = caller;
-    let connection = match connections::open(&broker, &actor, key, ip, None).await {
+    let (caller, key, ip) = who;
+    let connection = match connections::open(&broker, &caller, key, ip, None).await {
         Ok(connection) => connection,
         Err(error) => {
             tracing::warn!(%error, "a WebSocket could not be opened");
@@ -50,16 +51,16 @@ pub async fn serve(
     };
     broker.connections.metrics.connected.inc();
     let (ear, mut waiting) = Subscriber::new(WAITING);
-    let subscribed = live::channel(&broker, &actor, &topic).await;
+    let subscribed = live::channel(&broker, &caller, &topic).await;
     let _subscription = match subscribed {
         Ok((channel, limit)) => {
-            Some(broker.feed.channels().subscribe(actor.account, channel, limit, 0, ear.clone()))
+            Some(broker.feed.channels().subscribe(caller.account, channel, limit, 0, ear.clone()))
         }
         // It may only write.
         Err(error) if error.code() == Code::Forbidden => None,
         Err(_) => {
             close(&mut socket, close_code::POLICY, "there is nothing to hear").await;
-            return connections::close(&broker, &actor, &connection.id).await;
+            return connections::close(&broker, &caller, &connection.id).await;
         }
     };
     let mut heard_at = Instant::now();
@@ -75,12 +76,12 @@ pub async fn serve(
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
                     Some(Ok(Message::Close(_)) | Err(_)) | None => break (close_code::NORMAL, ""),
                 };
-                if !broker.admit(&actor, &key, &connection).await {
+                if !broker.admit(&caller, &key, &connection).await {
                     // The reason is found below.
                     continue;
                 }
                 let origin = Origin { ip, user_agent: None, referer: None, language: None };
-                let sender = Sender { actor: &actor, connection: None, origin };
+                let sender = Sender { caller: &caller, origin };
                 let is_there = match write(&broker, &sender, &topic, &payload).await {
                     Ok(unknown) if unknown.is_empty() => true,
                     Ok(unknown) => {
@@ -113,7 +114,7 @@ pub async fn serve(
         }
     };
     close(&mut socket, code, reason).await;
-    connections::close(&broker, &actor, &connection.id).await;
+    connections::close(&broker, &caller, &connection.id).await;
 }
 
 /// Reports the error of a message that HTTP would refuse; returns whether the client is still connected.

@@ -84,7 +84,7 @@ impl<L: Link> Session<L> {
                     return SubAckReasonCode::TopicFilterInvalid;
                 }
             };
-            let (channel, limit) = match live::channel(&self.broker, &self.actor, &filter.topic).await {
+            let (channel, limit) = match live::channel(&self.broker, &self.caller, &filter.topic).await {
                 Ok(found) => found,
                 Err(error) if error.code().status() < 500 => return SubAckReasonCode::NotAuthorized,
                 Err(error) => {
@@ -93,7 +93,7 @@ impl<L: Link> Session<L> {
                 }
             };
             let channels = self.broker.feed.channels();
-            let account = self.actor.account;
+            let account = self.caller.account;
             subscribed._subscription =
                 Some(channels.subscribe(account, channel, limit, number, self.ear.clone()));
             subscribed.filter = Some(filter);

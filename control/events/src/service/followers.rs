@@ -11,7 +11,7 @@ use crate::{
     domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page},
     error::ServiceError,
     store::{
-        Db, Tx, accounts, documents, event_log,
+        Ctx, Db, Tx, accounts, documents, event_log,
         followers::{self, Follower, Follows},
     },
 };
@@ -106,7 +106,7 @@ pub(super) async fn delete_in<F: Follower>(
 /// Empties the queue of a deleted subscriber, in steps. What a crash leaves is skipped by the workers, and expires.
 async fn clear_queue(db: &Db, queue: &Follows, owner: i64) -> Result<(), ServiceError> {
     loop {
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin(&Ctx::background()).await?;
         let cleared = followers::clear(&mut tx, queue, owner, STEP).await?;
         tx.commit().await?;
         if cleared == 0 {

@@ -1,5 +1,6 @@
 //! Publish and subscribe for connections, with the permissions and errors of HTTP.
 
+use crate::service::access::Caller;
 use serde_json::Value;
 use shared::problem::Code;
 use tracing::instrument;
@@ -26,16 +27,13 @@ use crate::{
         topic::{ActionScope, Topic, TopicFault},
     },
     error::ServiceError,
-    store::events,
 };
 
 /// Options of a published message.
 #[derive(Debug, Clone, Copy)]
 pub struct Sender<'a> {
-    /// Who writes.
-    pub actor: &'a Actor,
-    /// The unique name of the connection, if it may ask not to receive its own writes.
-    pub connection: Option<&'a str>,
+    /// Who writes, and by which connection, if it may ask not to receive its own writes.
+    pub caller: &'a Caller,
     /// Where it comes from.
     pub origin: Origin<'a>,
 }
@@ -63,28 +61,15 @@ pub async fn publish(
     topic: &Topic,
     body: &Value,
 ) -> Result<(), ServiceError> {
-    let write = write(state, sender, topic, body);
-    match sender.connection {
-        Some(connection) => events::with_origin(connection.to_owned(), write).await,
-        None => write.await,
-    }
-}
-
-async fn write(
-    state: &EventState,
-    sender: &Sender<'_>,
-    topic: &Topic,
-    body: &Value,
-) -> Result<(), ServiceError> {
     match topic {
         Topic::Properties(owner, id) => {
             let points = property_body::parse_many(body).map_err(invalid)?;
-            properties::write(&state.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
+            properties::write(&state.catalog, sender.caller, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Property(owner, id, key) => {
             let key = key.as_ref().ok_or_else(|| refused(TopicFault::Wildcard))?;
             let points = property_body::parse_values(key, body).map_err(invalid)?;
-            properties::write(&state.catalog, sender.actor, Verb::Update, (*owner, id), points).await?;
+            properties::write(&state.catalog, sender.caller, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Actions(scope, kind) => {
             let drafts = match Drafts::parse(body).map_err(invalid)? {
@@ -92,7 +77,7 @@ async fn write(
                 Drafts::Many(drafts) => drafts,
             };
             let around = Circumstances { origin: sender.origin, project: None };
-            action_creation::create(&state.actions, sender.actor, of(scope), kind, &drafts, around).await?;
+            action_creation::create(&state.actions, sender.caller, of(scope), kind, &drafts, around).await?;
         }
         Topic::Redirections(_) | Topic::Jobs(_) => {
             let fault = "Nothing can be published to this topic: it is there to be heard.";

@@ -2,6 +2,7 @@
 
 pub mod carry_out;
 
+use crate::service::access::Caller;
 use shared::{id::ReactionId, problem::Code};
 use tokio::sync::Notify;
 use tracing::instrument;
@@ -50,18 +51,18 @@ pub(super) const MAX_TASKS: u64 = 1_000_000;
 #[instrument(skip_all)]
 pub async fn create(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     change: ReactionChange,
     project: Option<&str>,
 ) -> Result<Reaction, ServiceError> {
-    let grant = require(actor, Verb::Create, Subject::Reactions)?;
+    let grant = require(caller, Verb::Create, Subject::Reactions)?;
     let (Some(name), Some(effect)) = (change.name.clone(), change.effect.clone()) else {
         return Err(ServiceError::refused(Code::Invalid, "name and effect are required."));
     };
     let now = state.clock.now();
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let project = followers::project_of_new(&mut tx, caller, &grant, project).await?;
     let details = ReactionDetails {
         common: change.common.clone(),
         subscription: SubscriptionFilter::default(),
@@ -78,9 +79,9 @@ pub async fn create(
     };
     let mut new = new.apply(change, now);
     new.stamp = Stamp::new(now);
-    check(state, &mut tx, actor, &new).await?;
-    let reaction = followers::add(&mut tx, actor.account, new).await?;
-    tasks::open(&mut tx, actor.account).await?;
+    check(state, &mut tx, caller, &new).await?;
+    let reaction = followers::add(&mut tx, caller.account, new).await?;
+    tasks::open(&mut tx, caller.account).await?;
     tx.commit().await?;
     Ok(reaction)
 }
@@ -92,11 +93,11 @@ pub async fn create(
 #[instrument(skip_all)]
 pub async fn update(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: ReactionChange,
 ) -> Result<Reaction, ServiceError> {
-    bulk::update_one(state, actor, id, change).await
+    bulk::update_one(state, caller, id, change).await
 }
 
 impl Bulk<EventState> for Reaction {

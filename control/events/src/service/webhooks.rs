@@ -12,7 +12,7 @@ use tracing::instrument;
 
 use super::{
     EventState,
-    access::require,
+    access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     followers::{self, STEP},
     named,
@@ -36,7 +36,7 @@ use crate::{
     error::ServiceError,
     metrics::WebhookMetrics,
     store::{
-        Db, Tx, documents,
+        Ctx, Db, Tx, documents,
         listing::Selection,
         webhook_messages::{self as messages, Delivery, Range},
         webhooks as table,
@@ -68,15 +68,15 @@ impl Default for Webhooks {
 #[instrument(skip_all)]
 pub async fn create(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     change: WebhookChange,
     project: Option<&str>,
 ) -> Result<Webhook, ServiceError> {
-    let grant = require(actor, Verb::Create, Subject::Webhooks)?;
+    let grant = require(caller, Verb::Create, Subject::Webhooks)?;
     let now = state.clock.now();
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let project = followers::project_of_new(&mut tx, actor, &grant, project).await?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let project = followers::project_of_new(&mut tx, caller, &grant, project).await?;
     let new = Webhook {
         id: WebhookId::new(now.0, state.random16()?),
         stamp: Stamp::new(now),
@@ -89,7 +89,7 @@ pub async fn create(
     };
     let mut new = new.rotate(now, now).apply(change, now);
     new.stamp = Stamp::new(now);
-    let webhook = followers::add(&mut tx, actor.account, new).await?;
+    let webhook = followers::add(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(webhook)
 }
@@ -102,11 +102,11 @@ pub async fn create(
 #[instrument(skip_all)]
 pub async fn update(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: WebhookChange,
 ) -> Result<Webhook, ServiceError> {
-    bulk::update_one(state, actor, id, change).await
+    bulk::update_one(state, caller, id, change).await
 }
 
 impl Bulk<EventState> for Webhook {
@@ -155,7 +155,7 @@ impl Bulk<EventState> for Webhook {
 async fn renew_messages(db: &Db, webhook: i64) -> Result<(), ServiceError> {
     let mut after = Some(0);
     while let Some(behind) = after {
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin(&Ctx::background()).await?;
         after = messages::renew(&mut tx, webhook, behind, STEP).await?;
         tx.commit().await?;
     }
@@ -190,22 +190,22 @@ pub async fn list_secrets(state: &EventState, actor: &Actor, id: &str) -> Result
 #[instrument(skip_all)]
 pub async fn rotate(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     overlap_ms: Option<i64>,
 ) -> Result<Vec<Secret>, ServiceError> {
-    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
+    let grant = require(caller, Verb::Update, Subject::Webhooks)?;
     let overlap = overlap_ms.unwrap_or(OVERLAP_MS);
     if !(0..=MAX_OVERLAP_MS).contains(&overlap) {
         let fault = format!("overlap must be between 0 and {MAX_OVERLAP_MS} milliseconds.");
         return Err(ServiceError::refused(Code::Invalid, fault));
     }
     let now = state.clock.now();
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let webhook: Webhook = named::find_locked(&mut tx, caller, &grant, id).await?;
     let webhook = webhook.rotate(now, UnixMillis(now.0.saturating_add(overlap)));
-    documents::update(&mut tx, actor.account, &webhook).await?;
+    documents::update(&mut tx, caller.account, &webhook).await?;
     tx.commit().await?;
     Ok(secrets(state, &webhook))
 }
@@ -263,14 +263,14 @@ pub async fn deliveries(
 #[instrument(skip_all)]
 pub async fn send_again(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     message: &str,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let webhook: Webhook = named::find_locked(&mut tx, actor, &grant, id).await?;
+    let grant = require(caller, Verb::Update, Subject::Webhooks)?;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let webhook: Webhook = named::find_locked(&mut tx, caller, &grant, id).await?;
     if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
         return Err(ServiceError::not_found("delivery", shorten(message)));
     }
@@ -286,16 +286,16 @@ pub async fn send_again(
 #[instrument(skip_all)]
 pub async fn send_range_again(
     state: &EventState,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     range: &Range,
 ) -> Result<u64, ServiceError> {
-    let grant = require(actor, Verb::Update, Subject::Webhooks)?;
-    let webhook: Webhook = named::find(&mut state.db.read().await?, actor, &grant, id).await?;
+    let grant = require(caller, Verb::Update, Subject::Webhooks)?;
+    let webhook: Webhook = named::find(&mut state.db.read().await?, caller, &grant, id).await?;
     let (mut all, mut after) = (0, 0);
     loop {
-        let _place = state.capacity.write(actor)?;
-        let mut tx = state.db.begin().await?;
+        let _place = state.capacity.write(caller)?;
+        let mut tx = state.db.begin(&caller.ctx).await?;
         let (count, last) =
             messages::send_range_again(&mut tx, webhook.stamp.seq, range, after, STEP).await?;
         tx.commit().await?;

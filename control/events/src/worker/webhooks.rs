@@ -18,6 +18,7 @@ use crate::{
         EventState,
         webhooks::deliver::{self, LEASE},
     },
+    store::Ctx,
     store::webhooks::{self, Claimed, Fit},
 };
 
@@ -135,7 +136,7 @@ async fn claim(
         return Ok(Vec::new());
     }
     let limit = u32::try_from(room).unwrap_or(1);
-    let mut tx = state.db.begin().await?;
+    let mut tx = state.db.begin(&Ctx::background()).await?;
     let claimed = webhooks::claim(&mut tx, limit, LEASE, fit, &full).await?;
     let mut entered = Vec::with_capacity(claimed.len());
     for claimed in claimed {

@@ -1,5 +1,6 @@
 //! Leases by which workers hold jobs, on the database's clock, with a fence that grows with each holder.
 
+use crate::store::Ctx;
 use std::time::Duration;
 
 use shared::id::AccountId;
@@ -128,7 +129,7 @@ const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
     if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin(&Ctx::background()).await?;
         on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
         tx.commit().await?;
     }

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fmt,
     net::IpAddr,
+    ops::Deref,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -24,11 +25,36 @@ use crate::{
         permission::{Subject, Verb, reach},
     },
     error::ServiceError,
-    store::{Db, StoreError, keys},
+    store::{Ctx, Db, StoreError, keys},
 };
 
 /// Concurrent look-up batches: while one is in flight the next is sent.
 const LOOKUP_LANES: usize = 2;
+
+/// Who asks for an operation, and what its writes must know of the request.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who it is.
+    pub actor: Actor,
+    /// What transactions of the request are begun with.
+    pub ctx: Ctx,
+}
+
+impl Caller {
+    /// An actor whose writes have no more to know.
+    #[must_use]
+    pub fn plain(actor: Actor) -> Self {
+        Self { actor, ctx: Ctx::default() }
+    }
+}
+
+impl Deref for Caller {
+    type Target = Actor;
+
+    fn deref(&self) -> &Actor {
+        &self.actor
+    }
+}
 
 /// Authenticates a key that came from an address.
 ///

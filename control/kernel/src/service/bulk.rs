@@ -7,7 +7,10 @@ use serde::Serialize;
 use shared::problem::Code;
 use tracing::instrument;
 
-use super::{access::require, state::Core};
+use super::{
+    access::{Caller, require},
+    state::Core,
+};
 use crate::{
     domain::{access::Actor, grant::Grant, permission::Verb},
     error::ServiceError,
@@ -139,15 +142,15 @@ pub trait CreateEach<S>: Document {
 /// 404, or the reason why the update is refused.
 pub async fn update_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
     state: &S,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     change: D::Change,
 ) -> Result<D, ServiceError> {
-    let grant = require(actor, Verb::Update, D::SUBJECT)?;
+    let grant = require(caller, Verb::Update, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let (updated, after) = D::update_in(state, &mut tx, actor, &grant, reference, change).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let (updated, after) = D::update_in(state, &mut tx, caller, &grant, reference, change).await?;
     tx.commit().await?;
     after.run(core).await?;
     Ok(updated)
@@ -159,14 +162,14 @@ pub async fn update_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
 /// 404.
 pub async fn delete_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
     state: &S,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, D::SUBJECT)?;
+    let grant = require(caller, Verb::Delete, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = D::delete_in(state, &mut tx, actor, &grant, reference).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let after = D::delete_in(state, &mut tx, caller, &grant, reference).await?;
     tx.commit().await?;
     after.run(core).await
 }
@@ -178,17 +181,17 @@ pub async fn delete_one<S: AsRef<Core> + Sync, D: Bulk<S>>(
 #[instrument(skip_all)]
 pub async fn update<S: AsRef<Core> + Sync, D: Bulk<S>>(
     state: &S,
-    actor: &Actor,
+    caller: &Caller,
     ids: &[String],
     change: D::Change,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, D::SUBJECT)?;
+    let grant = require(caller, Verb::Update, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
-        match D::update_in(state, &mut tx, actor, &grant, id, change.clone()).await {
+        match D::update_in(state, &mut tx, caller, &grant, id, change.clone()).await {
             Ok((_, left)) => after.join(left),
             Err(error) => absent.extend(absence(error)?),
         }
@@ -203,16 +206,16 @@ pub async fn update<S: AsRef<Core> + Sync, D: Bulk<S>>(
 #[instrument(skip_all)]
 pub async fn delete<S: AsRef<Core> + Sync, D: Bulk<S>>(
     state: &S,
-    actor: &Actor,
+    caller: &Caller,
     ids: &[String],
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, D::SUBJECT)?;
+    let grant = require(caller, Verb::Delete, D::SUBJECT)?;
     let core = state.as_ref();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
-        match D::delete_in(state, &mut tx, actor, &grant, id).await {
+        match D::delete_in(state, &mut tx, caller, &grant, id).await {
             Ok(left) => after.join(left),
             Err(error) => absent.extend(absence(error)?),
         }
@@ -281,18 +284,18 @@ pub enum ItemResult {
 #[instrument(skip_all)]
 pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
     state: &S,
-    actor: &Actor,
+    caller: &Caller,
     items: Vec<Result<D::Change, Vec<String>>>,
     project: Option<&str>,
 ) -> Result<Vec<ItemResult>, ServiceError> {
-    let _ = require(actor, Verb::Create, D::SUBJECT)?;
+    let _ = require(caller, Verb::Create, D::SUBJECT)?;
     if items.is_empty() || items.len() > MAX_CREATED {
         let fault = format!("The array must hold 1 to {MAX_CREATED} items, not {}.", items.len());
         return Err(ServiceError::refused(Code::Invalid, fault));
     }
     let core = state.as_ref();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         let refused =
@@ -305,7 +308,7 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
             }
         };
         tx.savepoint().await?;
-        match D::create_in(state, &mut tx, actor, change, project).await {
+        match D::create_in(state, &mut tx, caller, change, project).await {
             Ok(made) => {
                 tx.release_savepoint().await?;
                 results.push(ItemResult::Created { status: 201, id: made.id().to_string() });

@@ -11,7 +11,7 @@ use crate::{
     domain::access::Actor,
     error::ServiceError,
     store::{
-        StoreError, Tx,
+        Ctx, StoreError, Tx,
         claim::Claim,
         idempotency::{self, OwnedKey},
     },
@@ -120,7 +120,7 @@ pub async fn settle(core: &Core, claim: &Claim, answer: Value) {
 }
 
 async fn try_settle(core: &Core, claim: &Claim, answer: &Value) -> Result<(), StoreError> {
-    let mut tx = core.db.begin().await?;
+    let mut tx = core.db.begin(&Ctx::background()).await?;
     if !claim.is_written() {
         // The request had nothing to write.
         claim.write(&mut tx).await?;

@@ -8,7 +8,7 @@ use std::{
 use shared::time::UnixMillis;
 
 use super::state::Core;
-use crate::store::{StoreError, keys};
+use crate::store::{Ctx, StoreError, keys};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
@@ -68,7 +68,7 @@ pub async fn write(core: &Core) -> Result<usize, StoreError> {
     let mut pending = uses.pending(hour);
     pending.sort_unstable();
     for some in pending.chunks(STEP) {
-        let mut tx = core.db.begin().await?;
+        let mut tx = core.db.begin(&Ctx::background()).await?;
         keys::note_use(&mut tx, some, UnixMillis(hour * HOUR_MS)).await?;
         tx.commit().await?;
         uses.written(some);

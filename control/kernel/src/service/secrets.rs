@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     domain::secret_keys::{KEY_LEN, KeyId, NONCE_LEN, OpenError, SecretKeys, key_of},
     service::{Random, RandomUnavailable, Secrets},
-    store::{Conn, Db, StoreError, Tx, secrets},
+    store::{Conn, Ctx, Db, StoreError, Tx, secrets},
 };
 
 /// Length of a secret, and of one that a release before schema 41 stored as it is.
@@ -103,7 +103,7 @@ pub async fn rotate(
     random: &dyn Random,
     at_ms: i64,
 ) -> Result<Rotated, SecretsError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     load(&mut tx, keys, random, at_ms).await?;
     tx.commit().await?;
     let rows = secrets::list(&mut db.read().await?).await?;
@@ -114,7 +114,7 @@ pub async fn rotate(
             continue;
         }
         let fresh = seal(keys, random, &name, &open(keys, &name, &value)?)?;
-        let mut tx = db.begin().await?;
+        let mut tx = db.begin(&Ctx::background()).await?;
         // If it was exchanged meanwhile, another rotation did it.
         done.changed += usize::from(secrets::exchange(&mut tx, &name, &value, &fresh).await?);
         tx.commit().await?;

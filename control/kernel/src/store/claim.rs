@@ -1,13 +1,10 @@
 //! An idempotency key that is written by the next commit of a request.
 //!
 //! A request that creates something is carried out exactly once if its key is stored in the same transaction. The layer
-//! that knows the key is far from the service function that commits, so the claim travels with the task, and
-//! [`Tx::commit`] is the one place that looks for it.
+//! that knows the key is far from the service function that commits, so the claim is part of the request's
+//! [`Ctx`](super::Ctx), and [`Tx::commit`] is the one place that looks for it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
-};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 use shared::id::AccountId;
@@ -20,10 +17,6 @@ use super::{
 const OPEN: u8 = 0;
 const WRITTEN: u8 = 1;
 const LOST: u8 = 2;
-
-tokio::task_local! {
-    static CLAIM: Arc<Claim>;
-}
 
 /// A key on its way into the store.
 #[derive(Debug)]
@@ -44,17 +37,6 @@ impl Claim {
     #[must_use]
     pub fn new(account: AccountId, key: OwnedKey, request: [u8; 32], at_ms: i64) -> Self {
         Self { account, key, request, at_ms, state: AtomicU8::new(OPEN) }
-    }
-
-    /// Runs a request whose first commit writes the claim.
-    pub async fn scope<F: Future>(self: Arc<Self>, run: F) -> F::Output {
-        CLAIM.scope(self, run).await
-    }
-
-    /// The claim of the running request.
-    #[must_use]
-    pub fn current() -> Option<Arc<Self>> {
-        CLAIM.try_with(Arc::clone).ok()
     }
 
     /// Whether a transaction that held it was about to commit.

@@ -11,11 +11,6 @@ use sqlx::types::Json;
 use super::{Conn, StoreError, Tx, on_db, parse};
 use crate::domain::event::{Cause, Event, Quiet, Recorded};
 
-tokio::task_local! {
-    static ORIGIN: String;
-    static CAUSE: Cause;
-}
-
 const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, cause, body) \
     SELECT $1, account_id, kind, $2, $6, $7, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
     WITH ORDINALITY AS t (account_id, kind, body, n) ORDER BY n";
@@ -31,22 +26,6 @@ const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
 // A wake-up that is lost in a crash has no receiver, so its commit need not wait for the disk.
 const PG_NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), \
     pg_notify('waymark_events_' || current_schema(), $1)";
-
-/// Runs a request of a connection that also subscribes; events of the request carry the connection's name.
-pub async fn with_origin<F: Future>(origin: String, run: F) -> F::Output {
-    ORIGIN.scope(origin, run).await
-}
-
-/// Runs what reactions do: its events carry by which.
-pub async fn with_cause<F: Future>(cause: Cause, run: F) -> F::Output {
-    CAUSE.scope(cause, run).await
-}
-
-/// The name of the connection that the running request came by, if it also subscribes.
-#[must_use]
-pub fn origin() -> Option<String> {
-    ORIGIN.try_with(Clone::clone).ok()
-}
 
 /// Records events in the transaction that caused them, after the writes that they describe.
 ///
@@ -66,7 +45,7 @@ pub async fn record_quietly(
     if events.is_empty() {
         return Ok(());
     }
-    let (origin, cause) = around();
+    let (origin, cause) = (tx.ctx().origin().map(str::to_owned), tx.ctx().stored_cause());
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_RECORD)
@@ -99,17 +78,6 @@ pub async fn record_quietly(
         }
     }
     Ok(())
-}
-
-/// From which connection, and by which reactions, what is being done comes about.
-pub fn around() -> (Option<String>, Option<String>) {
-    (origin(), CAUSE.try_with(Cause::stored).ok().flatten())
-}
-
-/// Whether the current operation comes from a connection that also subscribes, or from a reaction.
-#[must_use]
-pub fn is_around() -> bool {
-    around() != (None, None)
 }
 
 /// Which transactions of Postgres are over: all below `oldest`; none from `next` on has begun.

@@ -1,5 +1,6 @@
 //! The column `facets`: its content for each table, and the backfill of rows that are older than the column.
 
+use crate::store::Ctx;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
@@ -93,7 +94,7 @@ const ACTIONS_FILL: Fill = fill!("actions", ACTIONS);
 pub async fn fill_missing(db: &Db) -> Result<(), StoreError> {
     for fill in [&PRODUCTS_FILL, &THNGS_FILL, &ACTIONS_FILL] {
         loop {
-            let mut tx = db.begin().await?;
+            let mut tx = db.begin(&Ctx::background()).await?;
             if fill_some(&mut tx, fill).await? == 0 {
                 break;
             }

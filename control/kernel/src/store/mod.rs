@@ -21,6 +21,7 @@ pub mod backup;
 pub mod calls;
 pub mod claim;
 pub mod conditions;
+pub mod ctx;
 pub mod database;
 pub mod dialect;
 pub mod documents;
@@ -42,7 +43,7 @@ pub mod unique_identifiers;
 pub mod watch;
 pub mod write_probe;
 
-pub use self::{pool::PoolState, schema::SchemaError};
+pub use self::{ctx::Ctx, pool::PoolState, schema::SchemaError};
 
 /// Longest run of a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -209,18 +210,32 @@ pub use on_db;
 
 /// A write transaction; dropped without [`Tx::commit`] it is rolled back.
 #[derive(Debug)]
-pub struct Tx(Conn);
+pub struct Tx {
+    conn: Conn,
+    ctx: Ctx,
+}
 
 impl Tx {
-    /// Makes the transaction's effects permanent, together with the claim of the running request.
+    /// What it belongs to.
+    #[must_use]
+    pub const fn ctx(&self) -> &Ctx {
+        &self.ctx
+    }
+
+    /// What it does from here on belongs to another request; returns the one before.
+    pub const fn set_ctx(&mut self, ctx: Ctx) -> Ctx {
+        std::mem::replace(&mut self.ctx, ctx)
+    }
+
+    /// Makes the transaction's effects permanent, together with the claim of its request.
     ///
     /// # Errors
     /// The database refused, or the claim is lost; nothing was written.
     pub async fn commit(mut self) -> Result<(), StoreError> {
-        if let Some(claim) = claim::Claim::current() {
+        if let Some(claim) = self.ctx.claim() {
             claim.write(&mut self).await?;
         }
-        match self.0 {
+        match self.conn {
             Conn::PgTx(tx) => tx.commit().await?,
             Conn::SqliteTx(tx) => tx.commit().await?,
             Conn::Pg(_) | Conn::Sqlite(_) => {}
@@ -254,7 +269,7 @@ impl Tx {
     }
 
     async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        on_db!(&mut self.0, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        on_db!(&mut self.conn, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
         Ok(())
     }
 }
@@ -263,13 +278,13 @@ impl Deref for Tx {
     type Target = Conn;
 
     fn deref(&self) -> &Conn {
-        &self.0
+        &self.conn
     }
 }
 
 impl DerefMut for Tx {
     fn deref_mut(&mut self) -> &mut Conn {
-        &mut self.0
+        &mut self.conn
     }
 }
 
@@ -389,15 +404,16 @@ impl Db {
         })
     }
 
-    /// Begins a write transaction; on SQLite it holds the one writer from here on.
+    /// Begins a write transaction of a request; on SQLite it holds the one writer from here on.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when the writer or a connection does not become free in time.
-    pub async fn begin(&self) -> Result<Tx, StoreError> {
-        Ok(Tx(match self {
+    pub async fn begin(&self, ctx: &Ctx) -> Result<Tx, StoreError> {
+        let conn = match self {
             Self::Pg(pool) => Conn::PgTx(pool.begin().await?),
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
-        }))
+        };
+        Ok(Tx { conn, ctx: ctx.clone() })
     }
 
     /// Waits for running statements and closes every connection.

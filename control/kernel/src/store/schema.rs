@@ -3,6 +3,7 @@
 //! A release only knows its own migrations. A newer one records the oldest schema version that a release must know to
 //! use its schema, so that old and new releases run side by side while a fleet is upgraded.
 
+use crate::store::Ctx;
 use sqlx::migrate::Migrator;
 
 use super::{Conn, Db, Raw, StoreError, facets, on_db};
@@ -162,7 +163,7 @@ async fn has_table(conn: &mut Conn, name: &str) -> Result<bool, StoreError> {
 /// nothing if the table does not exist yet.
 async fn say_compatible_from(db: &Db, migrator: &Migrator) -> Result<(), StoreError> {
     let from = compatible_from(newest_known(migrator));
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     if has_table(&mut tx, VERSIONS).await? {
         let found = find_newest(&mut tx).await?.unwrap_or_default();
         let newest = newest_known(migrator);

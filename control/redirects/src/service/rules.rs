@@ -12,7 +12,12 @@ use shared::{
 };
 use tracing::instrument;
 
-use super::{Redirects, access::require, applications::ids, redirections::Written};
+use super::{
+    Redirects,
+    access::{Caller, require},
+    applications::ids,
+    redirections::Written,
+};
 use crate::{
     domain::{
         access::Actor,
@@ -61,14 +66,17 @@ pub async fn read(state: &Redirects, actor: &Actor, whose: Whose<'_>) -> Result<
 #[instrument(skip_all)]
 pub async fn replace(
     state: &Redirects,
-    actor: &Actor,
+    caller: &Caller,
     whose: Whose<'_>,
     rules: Vec<Rule>,
 ) -> Result<Written<StoredRules>, ServiceError> {
-    let owner = admit(actor, Verb::Update, whose)?;
-    let _place = state.capacity.change(actor)?;
-    let (account, now) = (actor.account, state.clock.now());
-    state.writer.submit(Lane::Urgent, move |tx| put(tx, account, owner, rules, now).boxed()).await
+    let owner = admit(caller, Verb::Update, whose)?;
+    let _place = state.capacity.change(caller)?;
+    let (account, now) = (caller.account, state.clock.now());
+    state
+        .writer
+        .submit(&caller.ctx, Lane::Urgent, move |tx| put(tx, account, owner, rules, now).boxed())
+        .await
 }
 
 /// Removes the rules of the account or of an application; none is no fault.
@@ -76,11 +84,15 @@ pub async fn replace(
 /// # Errors
 /// The key lacks the permission or the application does not exist.
 #[instrument(skip_all)]
-pub async fn delete(state: &Redirects, actor: &Actor, whose: Whose<'_>) -> Result<Written<()>, ServiceError> {
-    let owner = admit(actor, Verb::Delete, whose)?;
-    let _place = state.capacity.change(actor)?;
-    let (account, now) = (actor.account, state.clock.now());
-    state.writer.submit(Lane::Urgent, move |tx| remove(tx, account, owner, now).boxed()).await
+pub async fn delete(
+    state: &Redirects,
+    caller: &Caller,
+    whose: Whose<'_>,
+) -> Result<Written<()>, ServiceError> {
+    let owner = admit(caller, Verb::Delete, whose)?;
+    let _place = state.capacity.change(caller)?;
+    let (account, now) = (caller.account, state.clock.now());
+    state.writer.submit(&caller.ctx, Lane::Urgent, move |tx| remove(tx, account, owner, now).boxed()).await
 }
 
 /// Deletes the rules of an application that is being deleted; `true` when edges must learn of it.

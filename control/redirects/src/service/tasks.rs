@@ -3,6 +3,7 @@
 //! A task runs in steps. Each is one transaction that creates Thngs and their short URLs and records the progress, or
 //! nothing. After a restart it continues where the last step ended, and two workers on one task create nothing twice.
 
+use crate::service::access::Caller;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use shared::{
@@ -28,7 +29,7 @@ use crate::{
         task::{POPULATING, Population, ShortUrls, Task, TaskDetails, TaskStatus},
     },
     error::ServiceError,
-    store::{Tx, accounts, documents, listing::Selection, tasks},
+    store::{Ctx, Tx, accounts, documents, listing::Selection, tasks},
     writer::Lane,
 };
 
@@ -49,32 +50,32 @@ const STALE_MS: i64 = 60_000;
 #[instrument(skip_all)]
 pub async fn create(
     state: &Redirects,
-    actor: &Actor,
+    caller: &Caller,
     batch: &str,
     population: &Population,
     input_parameters: Map<String, Value>,
 ) -> Result<Task, ServiceError> {
-    let grant = require(actor, Verb::Create, Batches)?;
+    let grant = require(caller, Verb::Create, Batches)?;
     let now = state.clock.now();
     let id = TaskId::new(now.0, state.random16()?);
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
-    let batch = named::find_locked::<Batch>(&mut tx, actor, &grant, batch).await?.id;
-    check_domain(&mut tx, actor, population.short_urls.as_ref()).await?;
-    accounts::lock(&mut tx, actor.account).await?;
-    if tasks::count_open(&mut tx, actor.account).await? >= MAX_OPEN {
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let batch = named::find_locked::<Batch>(&mut tx, caller, &grant, batch).await?.id;
+    check_domain(&mut tx, caller, population.short_urls.as_ref()).await?;
+    accounts::lock(&mut tx, caller.account).await?;
+    if tasks::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
         let fault = format!("{MAX_OPEN} tasks are under way; wait until one has ended.");
         return Err(ServiceError::refused(Code::TooManyRequests, fault));
     }
     let details = TaskDetails {
         input_parameters,
         quantity: population.quantity,
-        operator: actor.id.clone(),
+        operator: caller.id.clone(),
         ..TaskDetails::default()
     };
     let kind = POPULATING.to_owned();
     let new = Task { id, stamp: Stamp::new(now), kind, batch, status: TaskStatus::Executing, details };
-    let task = documents::insert(&mut tx, actor.account, new).await?;
+    let task = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(task)
 }
@@ -135,7 +136,7 @@ pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
     loop {
         let stepped = state
             .writer
-            .submit(Lane::Bulk, {
+            .submit(&Ctx::background(), Lane::Bulk, {
                 let state = state.clone();
                 move |tx| async move { step(&state, tx, account, id).await }.boxed()
             })
@@ -221,7 +222,7 @@ async fn fail(
     id: TaskId,
     message: String,
 ) -> Result<(), ServiceError> {
-    let mut tx = state.db.begin().await?;
+    let mut tx = state.db.begin(&Ctx::background()).await?;
     let found: Option<Task> = documents::find_locked(&mut tx, account, id).await?;
     if let Some(task) = found.filter(|task| task.status == TaskStatus::Executing) {
         documents::update(&mut tx, account, &task.fail(message, state.clock.now())).await?;

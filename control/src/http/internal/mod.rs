@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    access::{Caller, find_key},
+    access::{Authenticated, find_key},
     api_error::ApiError,
     extract::Query,
     middleware, permits, rate_limit,
@@ -221,8 +221,8 @@ async fn list_edges(
     mut parts: Parts,
 ) -> Result<Json<EdgesDocument>, ApiError> {
     if Edge::find(&internal.app, &parts).await.is_err() {
-        let Caller(actor) = Caller::from_request_parts(&mut parts, &internal.app).await?;
-        let _ = require(&actor, Verb::Read, Subject::Status)?;
+        let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &internal.app).await?;
+        let _ = require(&caller, Verb::Read, Subject::Status)?;
     }
     Ok(Json(EdgesDocument::read(&internal.app)))
 }

@@ -8,7 +8,7 @@ use tracing::instrument;
 
 use super::{
     Core, Dependents,
-    access::{derived_key, end_of_overlap, require},
+    access::{Caller, derived_key, end_of_overlap, require},
     bulk::{self, AfterCommit},
     projects::{self, project_id},
 };
@@ -36,18 +36,18 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn create(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     project: &str,
     change: ApplicationChange,
 ) -> Result<Application, ServiceError> {
-    let _ = require(actor, Verb::Create, Applications)?;
+    let _ = require(caller, Verb::Create, Applications)?;
     let now = core.clock.now();
     let id = ApplicationId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
     let parsed = project_id(project)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    if !project_rows::hold(&mut tx, actor.account, parsed).await? {
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    if !project_rows::hold(&mut tx, caller.account, parsed).await? {
         return Err(projects::not_found(project));
     }
     let new = Application {
@@ -58,9 +58,9 @@ pub async fn create(
         generations: Generations::FIRST,
         details: change.details,
     };
-    let made = documents::insert(&mut tx, actor.account, new).await?;
+    let made = documents::insert(&mut tx, caller.account, new).await?;
     for which in AppKey::ALL {
-        add_key(core, &mut tx, actor, &made, which, now).await?;
+        add_key(core, &mut tx, caller, &made, which, now).await?;
     }
     tx.commit().await?;
     Ok(made)
@@ -145,15 +145,15 @@ pub async fn list(
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     project: &str,
     id: &str,
     change: ApplicationChange,
 ) -> Result<Application, ServiceError> {
-    let _ = require(actor, Verb::Update, Applications)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let application = update_in(core, &mut tx, actor, project, id, change).await?;
+    let _ = require(caller, Verb::Update, Applications)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let application = update_in(core, &mut tx, caller, project, id, change).await?;
     tx.commit().await?;
     Ok(application)
 }
@@ -165,18 +165,18 @@ pub async fn update(
 #[instrument(skip_all)]
 pub async fn update_many(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     project: &str,
     ids: &[String],
     change: ApplicationChange,
 ) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Update, Applications)?;
+    let _ = require(caller, Verb::Update, Applications)?;
     project_id(project)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let mut absent = Vec::new();
     for id in bulk::in_order(ids) {
-        if let Err(error) = update_in(core, &mut tx, actor, project, id, change.clone()).await {
+        if let Err(error) = update_in(core, &mut tx, caller, project, id, change.clone()).await {
             absent.extend(bulk::absence(error)?);
         }
     }
@@ -203,11 +203,11 @@ async fn update_in(
 /// # Errors
 /// It does not exist.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, project: &str, id: &str) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Delete, Applications)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let after = delete_in(core, &mut tx, actor, project, id).await?;
+pub async fn delete(core: &Core, caller: &Caller, project: &str, id: &str) -> Result<(), ServiceError> {
+    let _ = require(caller, Verb::Delete, Applications)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let after = delete_in(core, &mut tx, caller, project, id).await?;
     tx.commit().await?;
     after.run(core).await
 }
@@ -219,17 +219,17 @@ pub async fn delete(core: &Core, actor: &Actor, project: &str, id: &str) -> Resu
 #[instrument(skip_all)]
 pub async fn delete_many(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     project: &str,
     ids: &[String],
 ) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Delete, Applications)?;
+    let _ = require(caller, Verb::Delete, Applications)?;
     project_id(project)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in bulk::in_order(ids) {
-        match delete_in(core, &mut tx, actor, project, id).await {
+        match delete_in(core, &mut tx, caller, project, id).await {
             Ok(left) => after.join(left),
             Err(error) => absent.extend(bulk::absence(error)?),
         }
@@ -284,25 +284,25 @@ pub fn key(core: &Core, application: &Application, which: AppKey) -> Result<Stri
 #[instrument(skip_all)]
 pub async fn rotate_key(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     (project, id): (&str, &str),
     which: AppKey,
     overlap_ms: u32,
 ) -> Result<(Application, String), ServiceError> {
-    let _ = require(actor, Verb::Update, Keys)?;
+    let _ = require(caller, Verb::Update, Keys)?;
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let (parsed_project, parsed) = ids(project, id)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let mut application = applications::find_locked(&mut tx, actor.account, parsed_project, parsed)
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let mut application = applications::find_locked(&mut tx, caller.account, parsed_project, parsed)
         .await?
         .ok_or_else(|| not_found(id))?;
     application.generations = application.generations.next(which);
     application.stamp = application.stamp.touch(now);
-    documents::update(&mut tx, actor.account, &application).await?;
-    keys::end_all(&mut tx, actor.account, which.kind(), parsed.as_str(), ends_at, now).await?;
-    let key = add_key(core, &mut tx, actor, &application, which, now).await?;
+    documents::update(&mut tx, caller.account, &application).await?;
+    keys::end_all(&mut tx, caller.account, which.kind(), parsed.as_str(), ends_at, now).await?;
+    let key = add_key(core, &mut tx, caller, &application, which, now).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok((application, key))

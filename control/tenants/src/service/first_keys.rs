@@ -18,7 +18,7 @@ use crate::{
         operator_key::{KeyStatus, OperatorKey},
     },
     error::ServiceError,
-    store::{Db, StoreError, Tx, accounts, keys, operator_keys as store, projects},
+    store::{Ctx, Db, StoreError, Tx, accounts, keys, operator_keys as store, projects},
 };
 
 /// What a new key is like.
@@ -97,7 +97,7 @@ pub async fn create(
     random: &dyn Random,
     new: NewFirstKey,
 ) -> Result<String, ServiceError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     if let Some(project) = new.project
         && !projects::hold(&mut tx, account, project).await?
@@ -124,7 +124,7 @@ pub async fn rotate(
     let now = clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let secret = new_key(random, ActorKind::Operator.key_prefix())?;
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     let old = find_valid(&mut tx, account, key, now).await?;
     let old =
@@ -141,7 +141,7 @@ pub async fn rotate(
 /// Revokes one key; returns whether it was valid until now, once no process takes it any more.
 pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, ServiceError> {
     let now = clock.now();
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let revoked = match key {
         // Of whatever account and kind: whoever has the key may end it.
         Named::Secret(secret) => keys::revoke(&mut tx, &hash_key(secret), now.0).await?,
@@ -166,7 +166,7 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, Ser
 /// # Errors
 /// There is no operator yet.
 pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     let revoked = keys::revoke_all(&mut tx, account, operator.as_str(), clock.now().0).await?;
     tx.commit().await?;
@@ -179,7 +179,7 @@ pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError>
 /// # Errors
 /// There is no operator yet.
 pub async fn list(db: &Db) -> Result<Vec<OperatorKey>, ServiceError> {
-    let mut tx = db.begin().await?;
+    let mut tx = db.begin(&Ctx::background()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     let listed = store::list_of(&mut tx, account, operator.as_str()).await?;
     tx.commit().await?;

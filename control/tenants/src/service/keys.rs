@@ -7,7 +7,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::{end_of_overlap, new_key, require},
+    access::{Caller, end_of_overlap, new_key, require},
     scopes::project_in_reach,
 };
 use crate::{
@@ -38,14 +38,14 @@ pub struct NewKey {
 /// # Errors
 /// The key lacks the permission, the label is missing, or the project is not within the caller's reach.
 #[instrument(skip_all)]
-pub async fn create(core: &Core, actor: &Actor, change: KeyChange) -> Result<NewKey, ServiceError> {
-    let grant = require(actor, Verb::Create, OperatorKeys)?;
+pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<NewKey, ServiceError> {
+    let grant = require(caller, Verb::Create, OperatorKeys)?;
     let label = change.label.ok_or_else(|| ServiceError::refused(Code::Invalid, "label is required."))?;
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let project = match (&change.project, grant.limit()) {
-        (Some(text), _) => Some(project_in_reach(&mut tx, actor, &grant, text).await.map_err(of_body)?),
+        (Some(text), _) => Some(project_in_reach(&mut tx, caller, &grant, text).await.map_err(of_body)?),
         (None, Limit::Project(own)) => Some(*own),
         (None, Limit::Account | Limit::User(_) | Limit::Itself(_)) => None,
     };
@@ -54,9 +54,9 @@ pub async fn create(core: &Core, actor: &Actor, change: KeyChange) -> Result<New
         hash: hash_key(&secret),
         seq: 0,
         label,
-        operator: actor.id.clone(),
+        operator: caller.id.clone(),
         project,
-        created_by: Some(actor.id.clone()),
+        created_by: Some(caller.id.clone()),
         created_at: now,
         updated_at: now,
         last_used_at: None,
@@ -64,7 +64,7 @@ pub async fn create(core: &Core, actor: &Actor, change: KeyChange) -> Result<New
         revoked_at: None,
         networks: change.networks.unwrap_or_default(),
     };
-    store::insert(&mut tx, actor.account, &key).await?;
+    store::insert(&mut tx, caller.account, &key).await?;
     tx.commit().await?;
     Ok(NewKey { key, secret })
 }
@@ -114,22 +114,22 @@ pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<OperatorKey, S
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: KeyChange,
     client: Option<IpAddr>,
 ) -> Result<OperatorKey, ServiceError> {
-    let grant = require(actor, Verb::Update, OperatorKeys)?;
+    let grant = require(caller, Verb::Update, OperatorKeys)?;
     let now = core.clock.now();
     let narrows = change.expires_at.is_some() || change.networks.is_some();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let key = find_locked(&mut tx, actor, &grant, id, now).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let key = find_locked(&mut tx, caller, &grant, id, now).await?;
     let key = key.apply(change, now);
     if narrows && !key.is_lasting(client, now) {
-        keep_another(&mut tx, actor, &key, client, now).await?;
+        keep_another(&mut tx, caller, &key, client, now).await?;
     }
-    store::update(&mut tx, actor.account, &key).await?;
+    store::update(&mut tx, caller.account, &key).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(key)
@@ -140,20 +140,20 @@ pub async fn update(
 /// # Errors
 /// It does not exist or does not work any more, or the overlap is too long.
 #[instrument(skip_all)]
-pub async fn rotate(core: &Core, actor: &Actor, id: &str, overlap_ms: u32) -> Result<NewKey, ServiceError> {
-    let grant = require(actor, Verb::Update, OperatorKeys)?;
+pub async fn rotate(core: &Core, caller: &Caller, id: &str, overlap_ms: u32) -> Result<NewKey, ServiceError> {
+    let grant = require(caller, Verb::Update, OperatorKeys)?;
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let old = find_locked(&mut tx, actor, &grant, id, now).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let old = find_locked(&mut tx, caller, &grant, id, now).await?;
     if old.status(now) == KeyStatus::Expired {
         return Err(ServiceError::refused(Code::Conflict, "The key has expired: create another."));
     }
-    let key = old.successor(hash_key(&secret), actor.id.clone(), now);
-    store::insert(&mut tx, actor.account, &key).await?;
-    store::update(&mut tx, actor.account, &old.replaced(ends_at, now)).await?;
+    let key = old.successor(hash_key(&secret), caller.id.clone(), now);
+    store::insert(&mut tx, caller.account, &key).await?;
+    store::update(&mut tx, caller.account, &old.replaced(ends_at, now)).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(NewKey { key, secret })
@@ -166,17 +166,17 @@ pub async fn rotate(core: &Core, actor: &Actor, id: &str, overlap_ms: u32) -> Re
 #[instrument(skip_all)]
 pub async fn revoke(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     client: Option<IpAddr>,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, OperatorKeys)?;
+    let grant = require(caller, Verb::Delete, OperatorKeys)?;
     let now = core.clock.now();
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let key = find_locked(&mut tx, actor, &grant, id, now).await?;
-    keep_another(&mut tx, actor, &key, client, now).await?;
-    store::update(&mut tx, actor.account, &key.replaced(now, now)).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let key = find_locked(&mut tx, caller, &grant, id, now).await?;
+    keep_another(&mut tx, caller, &key, client, now).await?;
+    store::update(&mut tx, caller.account, &key.replaced(now, now)).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())

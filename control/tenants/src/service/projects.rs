@@ -5,7 +5,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::require,
+    access::{Caller, require},
     applications::remove,
     bulk::{self, AfterCommit, Bulk},
     named::{self, admitted},
@@ -30,15 +30,15 @@ use crate::{
 /// # Errors
 /// The key lacks the permission or the name is missing.
 #[instrument(skip_all)]
-pub async fn create(core: &Core, actor: &Actor, change: ProjectChange) -> Result<Project, ServiceError> {
-    let _ = require(actor, Verb::Create, Projects)?;
+pub async fn create(core: &Core, caller: &Caller, change: ProjectChange) -> Result<Project, ServiceError> {
+    let _ = require(caller, Verb::Create, Projects)?;
     let now = core.clock.now();
     let id = ProjectId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let new = Project { id, stamp: Stamp::new(now), name, details: change.details };
-    let project = documents::insert(&mut tx, actor.account, new).await?;
+    let project = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(project)
 }
@@ -71,11 +71,11 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: ProjectChange,
 ) -> Result<Project, ServiceError> {
-    bulk::update_one(core, actor, id, change).await
+    bulk::update_one(core, caller, id, change).await
 }
 
 // Spec gap: what becomes of the applications of a deleted project is not shown: they go with it.
@@ -84,8 +84,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Project>(core, actor, id).await
+pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, Project>(core, caller, id).await
 }
 
 impl Bulk<Core> for Project {

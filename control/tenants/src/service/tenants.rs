@@ -1,5 +1,6 @@
 //! Accounts, their domains and their operators.
 
+use crate::service::access::Caller;
 use shared::{
     id::{AccountId, OperatorId},
     short_url::ShortDomain,
@@ -50,13 +51,13 @@ pub async fn read_account(core: &Core, actor: &Actor, id: &str) -> Result<Accoun
 #[instrument(skip_all)]
 pub async fn update_account(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: AccountChange,
 ) -> Result<Account, ServiceError> {
-    let _ = require(actor, Verb::Update, Accounts)?;
-    let id = own_account(actor, id)?;
-    let mut tx = core.db.begin().await?;
+    let _ = require(caller, Verb::Update, Accounts)?;
+    let id = own_account(caller, id)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let account = tenants::find_account_locked(&mut tx, id)
         .await?
         .ok_or_else(|| ServiceError::not_found("account", id))?
@@ -104,15 +105,15 @@ pub async fn read_operator(core: &Core, actor: &Actor, id: &str) -> Result<Opera
 #[instrument(skip_all)]
 pub async fn update_operator(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: OperatorChange,
 ) -> Result<Operator, ServiceError> {
-    let _ = require(actor, Verb::Update, Operators)?;
+    let _ = require(caller, Verb::Update, Operators)?;
     let not_found = || ServiceError::not_found("operator", id);
     let id = id.parse().map_err(|_| not_found())?;
-    let mut tx = core.db.begin().await?;
-    let operator = tenants::find_operator_locked(&mut tx, actor.account, id)
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let operator = tenants::find_operator_locked(&mut tx, caller.account, id)
         .await?
         .ok_or_else(not_found)?
         .apply(change, core.clock.now());
@@ -162,14 +163,14 @@ pub async fn read_access(
 #[instrument(skip_all)]
 pub async fn update_access(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     access: &str,
     change: AccessChange,
 ) -> Result<Operator, ServiceError> {
-    let _ = require(actor, Verb::Update, Accounts)?;
-    let (id, operator) = (own_account(actor, id)?, access_id(access)?);
-    let mut tx = core.db.begin().await?;
+    let _ = require(caller, Verb::Update, Accounts)?;
+    let (id, operator) = (own_account(caller, id)?, access_id(access)?);
+    let mut tx = core.db.begin(&caller.ctx).await?;
     let operator = tenants::find_operator_locked(&mut tx, id, operator)
         .await?
         .ok_or_else(|| no_access(access))?

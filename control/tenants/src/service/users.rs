@@ -9,7 +9,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::{new_key, require},
+    access::{Caller, new_key, require},
     passwords::Passwords,
 };
 use crate::{
@@ -54,19 +54,19 @@ pub struct Registered {
 pub async fn register(
     core: &Core,
     passwords: &Passwords,
-    actor: &Actor,
+    caller: &Caller,
     new: NewUser,
 ) -> Result<Registered, ServiceError> {
-    let (project, application) = application(actor)?;
+    let (project, application) = application(caller)?;
     let mut salt = [0; SALT_LEN];
     core.random.fill(&mut salt)?;
     let activation_code = new_key(&*core.random, "")?;
-    let password = passwords.hash(core.capacity.password(actor)?, new.credentials.password, salt).await?;
+    let password = passwords.hash(core.capacity.password(caller)?, new.credentials.password, salt).await?;
     let email = new.credentials.email;
     let details = UserDetails { email: Some(email.as_str().to_owned()), ..new.details };
     let now = core.clock.now();
     let row = app_users::NewRow {
-        account: actor.account,
+        account: caller.account,
         id: UserId::new(now.0, core.random16()?),
         project,
         app: application,
@@ -76,8 +76,8 @@ pub async fn register(
         activation: Some(hash_key(&activation_code)),
         details: &details,
     };
-    let _place = core.capacity.write(actor)?;
-    let mut tx = begin(core, actor, application).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
     let user = app_users::insert(&mut tx, row, now).await.map_err(|error| match error {
         StoreError::Unique(_) => {
             ServiceError::refused(Code::Conflict, "email: a user of this project has this address.")
@@ -93,11 +93,11 @@ pub async fn register(
 /// # Errors
 /// The key is not an application's.
 #[instrument(skip_all)]
-pub async fn create_anonymous(core: &Core, actor: &Actor) -> Result<LoggedIn, ServiceError> {
-    let (project, application) = application(actor)?;
+pub async fn create_anonymous(core: &Core, caller: &Caller) -> Result<LoggedIn, ServiceError> {
+    let (project, application) = application(caller)?;
     let now = core.clock.now();
     let row = app_users::NewRow {
-        account: actor.account,
+        account: caller.account,
         id: UserId::new(now.0, core.random16()?),
         project,
         app: application,
@@ -107,10 +107,10 @@ pub async fn create_anonymous(core: &Core, actor: &Actor) -> Result<LoggedIn, Se
         activation: None,
         details: &UserDetails::default(),
     };
-    let _place = core.capacity.write(actor)?;
-    let mut tx = begin(core, actor, application).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
     let user = app_users::insert(&mut tx, row, now).await?;
-    let key = add_key(core, &mut tx, actor, &user).await?;
+    let key = add_key(core, &mut tx, caller, &user).await?;
     tx.commit().await?;
     Ok(LoggedIn { user, key })
 }
@@ -120,13 +120,13 @@ pub async fn create_anonymous(core: &Core, actor: &Actor) -> Result<LoggedIn, Se
 /// # Errors
 /// 404 for a user of another application, 400 for a wrong or used code.
 #[instrument(skip_all)]
-pub async fn activate(core: &Core, actor: &Actor, id: &str, code: &str) -> Result<LoggedIn, ServiceError> {
-    let (_, application) = application(actor)?;
+pub async fn activate(core: &Core, caller: &Caller, id: &str, code: &str) -> Result<LoggedIn, ServiceError> {
+    let (_, application) = application(caller)?;
     let not_found = || not_found(id);
     let parsed: UserId = id.parse().map_err(|_| not_found())?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = begin(core, actor, application).await?;
-    let user = app_users::find_locked(&mut tx, actor.account, parsed).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
+    let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
     let expected = app_users::find_activation(&mut tx, parsed).await?;
     let is_right = expected.is_some_and(|hash| hash_key(code)[..].ct_eq(&hash).into());
@@ -137,7 +137,7 @@ pub async fn activate(core: &Core, actor: &Actor, id: &str, code: &str) -> Resul
     let now = core.clock.now();
     let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
     app_users::activate(&mut tx, parsed, user.stamp.updated_at).await?;
-    let key = add_key(core, &mut tx, actor, &user).await?;
+    let key = add_key(core, &mut tx, caller, &user).await?;
     tx.commit().await?;
     Ok(LoggedIn { user, key })
 }
@@ -152,10 +152,10 @@ pub async fn activate(core: &Core, actor: &Actor, id: &str, code: &str) -> Resul
 pub async fn login(
     core: &Core,
     passwords: &Passwords,
-    actor: &Actor,
+    caller: &Caller,
     credentials: Credentials,
 ) -> Result<LoggedIn, ServiceError> {
-    let (project, application) = application(actor)?;
+    let (project, application) = application(caller)?;
     let failed = || ServiceError::refused(Code::LoginFailed, "The e-mail address or the password is wrong.");
     let folded = credentials.email.folded();
     let found = {
@@ -166,12 +166,12 @@ pub async fn login(
         Some(found) => (Some(found.id), Some(found.status), found.password),
         None => (None, None, None),
     };
-    let is_right = passwords.verify(core.capacity.password(actor)?, credentials.password, stored).await?;
+    let is_right = passwords.verify(core.capacity.password(caller)?, credentials.password, stored).await?;
     let id = id.filter(|_| is_right && status == Some(UserStatus::Active)).ok_or_else(failed)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = begin(core, actor, application).await?;
-    let user = app_users::find_locked(&mut tx, actor.account, id).await?.ok_or_else(failed)?;
-    let key = add_key(core, &mut tx, actor, &user).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
+    let user = app_users::find_locked(&mut tx, caller.account, id).await?.ok_or_else(failed)?;
+    let key = add_key(core, &mut tx, caller, &user).await?;
     tx.commit().await?;
     Ok(LoggedIn { user, key })
 }
@@ -181,10 +181,10 @@ pub async fn login(
 /// # Errors
 /// The key is not a user's.
 #[instrument(skip_all)]
-pub async fn logout(core: &Core, actor: &Actor, key: &str) -> Result<(), ServiceError> {
-    let _ = require(actor, Verb::Update, Access)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+pub async fn logout(core: &Core, caller: &Caller, key: &str) -> Result<(), ServiceError> {
+    let _ = require(caller, Verb::Update, Access)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     keys::revoke(&mut tx, &hash_key(key), core.clock.now().0).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
@@ -223,15 +223,15 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     id: &str,
     change: UserDetails,
 ) -> Result<AppUser, ServiceError> {
-    let grant = require(actor, Verb::Update, Users)?;
+    let grant = require(caller, Verb::Update, Users)?;
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let user = app_users::find_locked(&mut tx, actor.account, parsed)
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let user = app_users::find_locked(&mut tx, caller.account, parsed)
         .await?
         .filter(|user| grant.admits(id, Some(&user.scopes())))
         .ok_or_else(|| not_found(id))?
@@ -246,15 +246,15 @@ pub async fn update(
 /// # Errors
 /// It does not exist.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Delete, Users)?;
+pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Delete, Users)?;
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let user = app_users::find_locked(&mut tx, actor.account, parsed).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
-    app_users::delete(&mut tx, actor.account, parsed).await?;
-    keys::revoke_all(&mut tx, actor.account, id, core.clock.now().0).await?;
+    app_users::delete(&mut tx, caller.account, parsed).await?;
+    keys::revoke_all(&mut tx, caller.account, id, core.clock.now().0).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())
@@ -272,9 +272,9 @@ fn application(actor: &Actor) -> Result<(ProjectId, ApplicationId), ServiceError
 }
 
 /// A transaction in which the application cannot be deleted: a later delete sees what this creates.
-async fn begin(core: &Core, actor: &Actor, application: ApplicationId) -> Result<Tx, ServiceError> {
-    let mut tx = core.db.begin().await?;
-    if !applications::hold(&mut tx, actor.account, application).await? {
+async fn begin(core: &Core, caller: &Caller, application: ApplicationId) -> Result<Tx, ServiceError> {
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    if !applications::hold(&mut tx, caller.account, application).await? {
         return Err(ServiceError::refused(Code::KeyUnknown, "The API key is not known."));
     }
     Ok(tx)

@@ -11,6 +11,7 @@ mod callers;
 mod many;
 mod size;
 
+use control::service::access::Caller;
 use std::{
     io::{Write, stdout},
     process::ExitCode,
@@ -21,7 +22,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use control::{
     domain::{
-        access::{Actor, ActorKind, hash_key},
+        access::{ActorKind, hash_key},
         assessment::trigger::Asked,
         commissioning_body::CommissionDraft,
         common::Stamp,
@@ -34,7 +35,7 @@ use control::{
     http::{ApiListeners, run as serve},
     service::{assessment, commissioning},
     store::{
-        action_lists,
+        Ctx, action_lists,
         actions::{self, NewAction},
         documents, keys,
         listing::Selection,
@@ -159,7 +160,7 @@ fn told(times: &mut [Duration]) -> String {
 
 struct Bench {
     made: TestApp,
-    actor: Actor,
+    caller: Caller,
     product: ProductId,
     http: reqwest::Client,
     /// Where lists of states are asked for, and keys of the operator: one alone may make 400 requests a second.
@@ -172,7 +173,7 @@ struct Bench {
 impl Bench {
     async fn new(engine: Engine) -> Result<Self> {
         let made = TestApp::new(engine).await?;
-        let actor = made.actor();
+        let caller = made.caller();
         let product = Product {
             id: ProductId::new(1, random16()?),
             stamp: Stamp::new(UnixMillis(1)),
@@ -182,7 +183,7 @@ impl Bench {
             .context("details")?,
             properties: std::collections::BTreeMap::new(),
         };
-        let mut tx = made.app.db.begin().await?;
+        let mut tx = made.app.db.begin(&Ctx::default()).await?;
         let product = documents::insert(&mut tx, made.account, product).await?.id;
         let keys = (0..KEYS).map(|_| product::random_key()).collect::<Result<Vec<String>>>()?;
         let operator = made.operator.as_str();
@@ -196,7 +197,7 @@ impl Bench {
             (format!("{at}/thngs/commissionStateList"), format!("{at}/authentication"));
         let listeners = ApiListeners { plain: vec![listener], tls: None };
         tokio::spawn(serve(listeners, made.app.clone(), CancellationToken::new()));
-        Ok(Self { made, actor, product, http: product::client()?, states, authentication, keys })
+        Ok(Self { made, caller, product, http: product::client()?, states, authentication, keys })
     }
 
     /// Few scans against many, and few pairs against many; whether both ratios are as they must be.
@@ -233,7 +234,7 @@ impl Bench {
         let id = ThngId::new(1, random16()?);
         let thng = Thng::new(id, serial.to_owned(), None, details, UnixMillis(1));
         let encoding = self.action(id, "encodings", 1, json!({}))?;
-        let mut tx = self.made.app.db.begin().await?;
+        let mut tx = self.made.app.db.begin(&Ctx::default()).await?;
         documents::insert(&mut tx, self.made.account, thng).await?;
         actions::insert(&mut tx, UnixMillis(1), &[encoding]).await?;
         tx.commit().await?;
@@ -242,7 +243,7 @@ impl Bench {
         let draft = CommissionDraft::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
         commissioning::commission(
             &self.made.app.actions,
-            &self.actor,
+            &self.caller,
             id.as_str(),
             &draft,
             Origin::default(),
@@ -294,7 +295,7 @@ impl Bench {
             made.push(self.action(thng, "implicitScans", 1_000 + n as i64 * 3_600_000, doc)?);
         }
         for step in made.chunks(1_000) {
-            let mut tx = self.made.app.db.begin().await?;
+            let mut tx = self.made.app.db.begin(&Ctx::default()).await?;
             actions::insert(&mut tx, UnixMillis(1), step).await?;
             assessment::observe::record(&mut tx, self.made.account, UnixMillis(1), step).await?;
             tx.commit().await?;
@@ -310,7 +311,7 @@ impl Bench {
         let request = Asked::parse(&body).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
         let begun = Instant::now();
         let found =
-            assessment::authenticate(&self.made.app.assessment, &self.actor, &request, Origin::default())
+            assessment::authenticate(&self.made.app.assessment, &self.caller, &request, Origin::default())
                 .await?;
         let took = begun.elapsed();
         let status = &found.members["customFields"]["authenticationStatus"];

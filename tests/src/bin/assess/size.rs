@@ -29,7 +29,7 @@ pub(super) async fn measure(bench: &Bench, results: usize, out: &mut impl Write)
             let body = json!({"id": scan});
             let asked = control::domain::assessment::trigger::Asked::parse(&body)
                 .map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-            assessment::authenticate(&bench.made.app.assessment, &bench.actor, &asked, Origin::default())
+            assessment::authenticate(&bench.made.app.assessment, &bench.caller, &asked, Origin::default())
                 .await?;
         }
     }

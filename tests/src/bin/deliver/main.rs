@@ -14,8 +14,9 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use control::{
-    domain::{access::Actor, action_draft::ActionDraft, body::Purpose, webhook::WebhookChange},
+    domain::{action_draft::ActionDraft, body::Purpose, webhook::WebhookChange},
     service::{
+        access::Caller,
         action_creation::{self, Circumstances},
         actions::Scope,
         webhooks,
@@ -99,19 +100,19 @@ async fn run(form: &Form, has_cost: bool) -> Result<()> {
         }
     }
     let made = TestApp::new(Engine::Postgres).await?;
-    let actor = made.actor();
+    let caller = made.caller();
     let receiver = Receiver::start().await?;
     let body = json!({"name": "deliver", "url": receiver.url, "types": ["action"]});
     let change =
         WebhookChange::parse(&body, Purpose::Create, true).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    webhooks::create(&made.app.events, &actor, change, None).await?;
+    webhooks::create(&made.app.events, &caller, change, None).await?;
     let stop = CancellationToken::new();
     let _stop = stop.clone().drop_guard();
     tokio::spawn(worker::webhooks::run(made.app.events.clone(), stop));
 
     let mut committed = HashMap::new();
     for _ in 0..form.single {
-        for id in create(&made, &actor, 1).await? {
+        for id in create(&made, &caller, 1).await? {
             committed.insert(id, Instant::now());
         }
         tokio::time::sleep(form.pause).await;
@@ -125,7 +126,7 @@ async fn run(form: &Form, has_cost: bool) -> Result<()> {
     let begun = Instant::now();
     let mut left = form.bulk;
     while left > 0 {
-        left -= create(&made, &actor, form.step.min(left)).await?.len();
+        left -= create(&made, &caller, form.step.min(left)).await?.len();
     }
     let written = begun.elapsed();
     receiver.wait(form.single + form.bulk).await?;
@@ -151,11 +152,11 @@ async fn run(form: &Form, has_cost: bool) -> Result<()> {
     Ok(())
 }
 
-async fn create(made: &TestApp, actor: &Actor, count: usize) -> Result<Vec<String>> {
+async fn create(made: &TestApp, caller: &Caller, count: usize) -> Result<Vec<String>> {
     let drafts = vec![ActionDraft::default(); count];
     let around = Circumstances::default();
     let new =
-        action_creation::create(&made.app.actions, actor, Scope::Account, "scans", &drafts, around).await?;
+        action_creation::create(&made.app.actions, caller, Scope::Account, "scans", &drafts, around).await?;
     Ok(new.into_iter().map(|action| action.id.to_string()).collect())
 }
 

@@ -15,7 +15,7 @@ use crate::{
     },
     error::ServiceError,
     service::AssessmentState,
-    store::{Conn, Tx, display_places, documents},
+    store::{Conn, Ctx, Tx, display_places, documents},
 };
 
 /// Fewest sessions that say where a display piece is: its tag says already what it is.
@@ -70,7 +70,7 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
         }
         drop(conn);
         for (account, thng) in known {
-            let mut tx = state.db.begin().await?;
+            let mut tx = state.db.begin(&Ctx::background()).await?;
             let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
             if let Some(thng) = found {
                 learn(&mut tx, account, &thng).await?;

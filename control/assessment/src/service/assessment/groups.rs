@@ -3,6 +3,7 @@
 //! Each is judged under the lock of its item, with the greatest points stored at that time. So results and item
 //! statuses are the same as if the assessments had run one after another.
 
+use crate::service::access::Caller;
 use std::{
     collections::HashSet,
     fmt,
@@ -15,7 +16,6 @@ use shared::id::{AccountId, ActionId, CaseId, ThngId};
 use super::{facts::Gathered, result, standing};
 use crate::{
     domain::{
-        access::Actor,
         action::Action,
         assessment::{
             Facts, assess,
@@ -32,9 +32,9 @@ use crate::{
         redirections::follow_thng,
     },
     store::{
-        Db, StoreError,
+        Ctx, Db, StoreError,
         actions::{self, NewAction},
-        assessment_contexts, events,
+        assessment_contexts,
         item_standings::{self, Kept},
     },
 };
@@ -51,7 +51,7 @@ const MAX_KNOWN: usize = 1_024;
 /// An assessment in the queue.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
-    pub(super) actor: Actor,
+    pub(super) caller: Caller,
     pub(super) request: Request,
     pub(super) gathered: Gathered,
     /// Id of the result.
@@ -110,7 +110,7 @@ impl AssessmentGroups {
     /// Requests by a connection that also subscribes, or by a reaction, are not batched, because their events carry
     /// their origin.
     pub(super) async fn submit(&self, waiting: Waiting) -> Answer {
-        if events::is_around() {
+        if waiting.caller.ctx.marks_events() {
             let mut answers = self.groups.write(vec![waiting]).await;
             return answers.pop().unwrap_or_else(|| Err(unanswered()));
         }
@@ -153,7 +153,11 @@ impl Groups {
 
     /// All or nothing; returns the actions as they are answered.
     async fn write_once(&self, all: &[Waiting]) -> Result<Vec<Action>, ServiceError> {
-        let mut tx = self.core.db.begin().await?;
+        let ctx = match all {
+            [one] => one.caller.ctx.clone(),
+            _ => Ctx::background(),
+        };
+        let mut tx = self.core.db.begin(&ctx).await?;
         let items: Vec<_> = all.iter().filter_map(Waiting::item).collect();
         let kept = item_standings::lock(&mut tx, &items).await?;
         // A client that saw an earlier result sends its request after this, and so gets a later time.
@@ -185,7 +189,7 @@ impl Groups {
         actions::insert_results(&mut tx, now, &results).await?;
         let mut is_followed = false;
         for (waiting, (before, found)) in all.iter().zip(&judged) {
-            let Waiting { actor, gathered, .. } = waiting;
+            let Waiting { caller: actor, gathered, .. } = waiting;
             // One that is gone by now has no standing.
             let Some((thng, before)) = gathered.thng.as_ref().zip(*before) else { continue };
             let is_new = standing::advance(&mut tx, waiting, thng, found, before, now).await?;
@@ -210,6 +214,6 @@ impl Groups {
 
 impl Waiting {
     fn item(&self) -> Option<(AccountId, ThngId)> {
-        self.gathered.thng.as_ref().map(|thng| (self.actor.account, thng.id))
+        self.gathered.thng.as_ref().map(|thng| (self.caller.account, thng.id))
     }
 }

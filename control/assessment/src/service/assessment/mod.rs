@@ -21,7 +21,7 @@ use tracing::instrument;
 use self::{facts::gather, groups::Waiting};
 use super::{
     AssessmentState,
-    access::{require, require_enterprise},
+    access::{Caller, require, require_enterprise},
     lists,
 };
 use crate::{
@@ -52,25 +52,25 @@ use crate::{
 #[instrument(skip_all)]
 pub async fn authenticate(
     state: &AssessmentState,
-    actor: &Actor,
+    caller: &Caller,
     asked: &Asked,
     origin: Origin<'_>,
 ) -> Result<Action, ServiceError> {
-    let grant = require(actor, Verb::Create, Assessments)?;
-    require_enterprise(actor, "Assessment")?;
+    let grant = require(caller, Verb::Create, Assessments)?;
+    require_enterprise(caller, "Assessment")?;
     let now = state.clock.now();
     let mut conn = state.db.read().await?;
-    let stored = lists::find(&*state.actions.observers, &mut conn, actor.account, asked.id).await?;
+    let stored = lists::find(&*state.actions.observers, &mut conn, caller.account, asked.id).await?;
     let request = asked.clone().complete(stored.as_ref());
     let request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
     let request = &request;
-    let of_another = stored.as_ref().is_some_and(|scan| is_of_another(actor, scan, origin));
-    check_type(&mut conn, actor, request.kind).await?;
-    let gathered = gather(state, &mut conn, actor, &grant, request, stored, origin, now).await?;
+    let of_another = stored.as_ref().is_some_and(|scan| is_of_another(caller, scan, origin));
+    check_type(&mut conn, caller, request.kind).await?;
+    let gathered = gather(state, &mut conn, caller, &grant, request, stored, origin, now).await?;
     drop(conn);
     let id = ActionId::new(now.0, state.random16()?);
     let cases = [CaseId::new(now.0, state.random16()?), CaseId::new(now.0, state.random16()?)];
-    let waiting = Waiting { actor: actor.clone(), request: request.clone(), gathered, id, cases };
+    let waiting = Waiting { caller: caller.clone(), request: request.clone(), gathered, id, cases };
     let mut answer = state.groups.submit(waiting).await?;
     if of_another {
         document::withhold_scan(asked, &mut answer.members);
@@ -127,7 +127,7 @@ async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result
 }
 
 fn result(waiting: &Waiting, assessment: &Assessment, now: UnixMillis) -> NewAction {
-    let Waiting { actor, request, gathered, id, .. } = waiting;
+    let Waiting { caller: actor, request, gathered, id, .. } = waiting;
     let (fields, tags) =
         document::members(assessment, request, &gathered.context, &gathered.markets, &gathered.settings);
     let mut doc = json!({

@@ -44,7 +44,7 @@ use crate::{
     error::ServiceError,
     service::{
         AssessmentState,
-        access::{require, require_enterprise},
+        access::{Caller, require, require_enterprise},
         named,
         redirections::follow_thng,
     },
@@ -205,19 +205,23 @@ pub enum Answer {
 /// # Errors
 /// The account or the key lacks the permission, or a Thng or the product does not exist.
 #[instrument(skip_all)]
-pub async fn replay(state: &AssessmentState, actor: &Actor, asked: &Replay) -> Result<Answer, ServiceError> {
+pub async fn replay(
+    state: &AssessmentState,
+    caller: &Caller,
+    asked: &Replay,
+) -> Result<Answer, ServiceError> {
     let verb = if asked.is_applied { Verb::Update } else { Verb::Read };
-    let grant = require(actor, verb, AssessmentSettings)?;
-    require_enterprise(actor, "Assessment")?;
+    let grant = require(caller, verb, AssessmentSettings)?;
+    require_enterprise(caller, "Assessment")?;
     let mut conn = state.db.read().await?;
     let most = if asked.is_applied { MAX_APPLIED } else { MAX_THNGS };
-    let (mut found, more) = find(&mut conn, actor, &grant, &asked.which, most).await?;
+    let (mut found, more) = find(&mut conn, caller, &grant, &asked.which, most).await?;
     drop(conn);
     if asked.is_applied {
         let mut done = HashSet::new();
         found.retain(|thng| done.insert(thng.id));
         for thng in &found {
-            apply(state, actor, thng.id).await?;
+            apply(state, caller, thng.id).await?;
         }
     }
     let mut conn = state.db.read().await?;
@@ -225,7 +229,7 @@ pub async fn replay(state: &AssessmentState, actor: &Actor, asked: &Replay) -> R
     let bounds = if is_one { (MAX_SCANS, MAX_JUDGED) } else { OF_MANY };
     let mut thngs = Vec::with_capacity(found.len());
     for thng in &found {
-        thngs.push(of_one(&mut conn, actor, &grant, thng, &asked.settings, bounds).await?);
+        thngs.push(of_one(&mut conn, caller, &grant, thng, &asked.settings, bounds).await?);
     }
     Ok(match thngs.pop_if(|_| is_one) {
         Some(one) => Answer::One(Box::new(one)),
@@ -271,10 +275,10 @@ async fn find(
 }
 
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
-async fn apply(state: &AssessmentState, actor: &Actor, thng: ThngId) -> Result<(), ServiceError> {
-    let account = actor.account;
-    let _place = state.capacity.write(actor)?;
-    let mut tx = state.db.begin().await?;
+async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result<(), ServiceError> {
+    let account = caller.account;
+    let _place = state.capacity.write(caller)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
     let Some(thng) = found else { return Ok(()) };
     let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;

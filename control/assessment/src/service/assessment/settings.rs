@@ -9,7 +9,6 @@ use tracing::instrument;
 
 use crate::{
     domain::{
-        access::Actor,
         assessment::settings::{Overrides, Settings},
         limits::{integer, shorten},
         members::Members,
@@ -19,7 +18,7 @@ use crate::{
     error::ServiceError,
     service::{
         AssessmentState,
-        access::{require, require_enterprise},
+        access::{Caller, require, require_enterprise},
     },
     store::{
         Conn, Tx,
@@ -114,12 +113,12 @@ impl Replacement {
 /// # Errors
 /// The account or the key may not or the owner does not exist.
 #[instrument(skip_all)]
-pub async fn read(state: &AssessmentState, actor: &Actor, owner: Owner) -> Result<Stored, ServiceError> {
-    let _ = require(actor, Verb::Read, AssessmentSettings)?;
-    require_enterprise(actor, "Assessment")?;
-    let mut tx = state.db.begin().await?;
-    owner.check(&mut tx, actor.account).await?;
-    Ok(assessments::find(&mut tx, actor.account, &owner.column()).await?.unwrap_or_default())
+pub async fn read(state: &AssessmentState, caller: &Caller, owner: Owner) -> Result<Stored, ServiceError> {
+    let _ = require(caller, Verb::Read, AssessmentSettings)?;
+    require_enterprise(caller, "Assessment")?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    owner.check(&mut tx, caller.account).await?;
+    Ok(assessments::find(&mut tx, caller.account, &owner.column()).await?.unwrap_or_default())
 }
 
 /// Replaces the settings of an owner as a whole.
@@ -129,16 +128,16 @@ pub async fn read(state: &AssessmentState, actor: &Actor, owner: Owner) -> Resul
 #[instrument(skip_all)]
 pub async fn replace(
     state: &AssessmentState,
-    actor: &Actor,
+    caller: &Caller,
     owner: Owner,
     replacement: &Replacement,
 ) -> Result<Stored, ServiceError> {
-    let _ = require(actor, Verb::Update, AssessmentSettings)?;
-    require_enterprise(actor, "Assessment")?;
-    let mut tx = state.db.begin().await?;
-    owner.check(&mut tx, actor.account).await?;
+    let _ = require(caller, Verb::Update, AssessmentSettings)?;
+    require_enterprise(caller, "Assessment")?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    owner.check(&mut tx, caller.account).await?;
     let (column, now) = (owner.column(), state.clock.now());
-    let before = assessments::find(&mut tx, actor.account, &column).await?.unwrap_or_default();
+    let before = assessments::find(&mut tx, caller.account, &column).await?.unwrap_or_default();
     let conflict = |version: i64| {
         let fault = format!("version: the settings are of version {version} by now.");
         ServiceError::refused(Code::Conflict, fault)
@@ -147,10 +146,10 @@ pub async fn replace(
         return Err(conflict(before.version));
     }
     let settings = &replacement.settings;
-    if !assessments::put(&mut tx, actor.account, &column, settings, before.version, now).await? {
+    if !assessments::put(&mut tx, caller.account, &column, settings, before.version, now).await? {
         return Err(conflict(before.version + 1));
     }
-    let stored = assessments::find(&mut tx, actor.account, &column).await?.unwrap_or_default();
+    let stored = assessments::find(&mut tx, caller.account, &column).await?.unwrap_or_default();
     tx.commit().await?;
     Ok(stored)
 }

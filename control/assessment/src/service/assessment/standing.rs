@@ -42,7 +42,7 @@ pub(super) async fn advance(
     kept: &Kept,
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    let Waiting { actor, request, gathered, .. } = waiting;
+    let Waiting { caller: actor, request, gathered, .. } = waiting;
     let account = actor.account;
     let at = gathered.trigger.at;
     let is_public = gathered.source == Source::Public;
@@ -101,7 +101,7 @@ async fn note_cases(
     peak: &Peak,
     now: UnixMillis,
 ) -> Result<(), ServiceError> {
-    let account = waiting.actor.account;
+    let account = waiting.caller.account;
     let [copy, diversion] = waiting.cases;
     let peak = Some(peak).filter(|peak| peak.is_since(found.since));
     for (kind, id, case, risk) in [

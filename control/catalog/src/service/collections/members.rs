@@ -1,5 +1,6 @@
 //! Members of collections: Thngs, and other collections.
 
+use crate::service::access::Caller;
 use std::collections::BTreeSet;
 
 use shared::{
@@ -68,24 +69,24 @@ pub async fn list_thngs(
 #[instrument(skip_all)]
 pub async fn add_thngs(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     ids: &[String],
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
+    let grant = require(caller, Verb::Update, Collections)?;
     // Only Thngs that the caller may list, because they become visible as members of the collection.
-    let readable = require(actor, Verb::List, Thngs)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
-    let found = thngs::list_scopes(&mut tx, actor.account, ids).await?;
+    let readable = require(caller, Verb::List, Thngs)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
+    let found = thngs::list_scopes(&mut tx, caller.account, ids).await?;
     let known: BTreeSet<String> = found
         .into_iter()
         .filter(|(id, scopes)| readable.admits(id, scopes.as_ref()))
         .map(|(id, _)| id)
         .collect();
     check_known("thng", ids, &known)?;
-    members::add_thngs(&mut tx, actor.account, id, ids).await?;
+    members::add_thngs(&mut tx, caller.account, id, ids).await?;
     Ok(tx.commit().await?)
 }
 
@@ -94,12 +95,12 @@ pub async fn add_thngs(
 /// # Errors
 /// The collection does not exist.
 #[instrument(skip_all)]
-pub async fn remove_thngs(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
-    members::remove_thngs(&mut tx, actor.account, id).await?;
+pub async fn remove_thngs(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Update, Collections)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
+    members::remove_thngs(&mut tx, caller.account, id).await?;
     Ok(tx.commit().await?)
 }
 
@@ -110,17 +111,17 @@ pub async fn remove_thngs(core: &Core, actor: &Actor, reference: &str) -> Result
 #[instrument(skip_all)]
 pub async fn remove_thng(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     thng: &str,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
+    let grant = require(caller, Verb::Update, Collections)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     let not_there = || ServiceError::not_found("thng", crate::domain::limits::shorten(thng));
     let thng: ThngId = thng.parse().map_err(|_| not_there())?;
-    if !members::remove_thng(&mut tx, actor.account, id, thng).await? {
+    if !members::remove_thng(&mut tx, caller.account, id, thng).await? {
         return Err(not_there());
     }
     Ok(tx.commit().await?)
@@ -153,26 +154,26 @@ pub async fn list_collections(
 #[instrument(skip_all)]
 pub async fn add_collections(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     ids: &[String],
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
-    let readable = require(actor, Verb::Read, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
+    let grant = require(caller, Verb::Update, Collections)?;
+    let readable = require(caller, Verb::Read, Collections)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
     // Two concurrent requests could create a cycle that neither sees.
-    accounts::lock(&mut tx, actor.account).await?;
-    let outer = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
-    let known = known_collections(&mut tx, actor, &readable, ids).await?;
+    accounts::lock(&mut tx, caller.account).await?;
+    let outer = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
+    let known = known_collections(&mut tx, caller, &readable, ids).await?;
     check_known("collection", ids, &known)?;
     if !ids.is_empty() {
-        let above = levels(&mut tx, actor, vec![outer.to_string()], Direction::Above).await?;
+        let above = levels(&mut tx, caller, vec![outer.to_string()], Direction::Above).await?;
         let mut below = vec![ids.to_vec()];
-        below.extend(levels(&mut tx, actor, ids.to_vec(), Direction::Below).await?);
+        below.extend(levels(&mut tx, caller, ids.to_vec(), Direction::Below).await?);
         check_nesting(outer.as_str(), &above, &below)
             .map_err(|error| ServiceError::refused(Code::Conflict, format!("collections: {error}.")))?;
-        members::add_collections(&mut tx, actor.account, outer, ids).await?;
+        members::add_collections(&mut tx, caller.account, outer, ids).await?;
     }
     Ok(tx.commit().await?)
 }
@@ -182,12 +183,12 @@ pub async fn add_collections(
 /// # Errors
 /// The collection does not exist.
 #[instrument(skip_all)]
-pub async fn remove_collections(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
-    members::remove_collections(&mut tx, actor.account, id).await?;
+pub async fn remove_collections(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Update, Collections)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
+    members::remove_collections(&mut tx, caller.account, id).await?;
     Ok(tx.commit().await?)
 }
 
@@ -198,17 +199,17 @@ pub async fn remove_collections(core: &Core, actor: &Actor, reference: &str) -> 
 #[instrument(skip_all)]
 pub async fn remove_collection(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     member: &str,
 ) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Collections)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    let id = named::find_locked::<Collection>(&mut tx, actor, &grant, reference).await?.id;
+    let grant = require(caller, Verb::Update, Collections)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     let not_there = || ServiceError::not_found("collection", crate::domain::limits::shorten(member));
     let member: CollectionId = member.parse().map_err(|_| not_there())?;
-    if !members::remove_collection(&mut tx, actor.account, id, member).await? {
+    if !members::remove_collection(&mut tx, caller.account, id, member).await? {
         return Err(not_there());
     }
     Ok(tx.commit().await?)

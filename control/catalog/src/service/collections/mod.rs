@@ -5,7 +5,7 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::require,
+    access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named,
     scopes::scopes_for,
@@ -34,22 +34,22 @@ pub mod members;
 #[instrument(skip_all)]
 pub async fn create(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     mut change: CollectionChange,
     project: Option<&str>,
 ) -> Result<Collection, ServiceError> {
-    let grant = require(actor, Verb::Create, Collections)?;
+    let grant = require(caller, Verb::Create, Collections)?;
     let now = core.clock.now();
     let id = CollectionId::new(now.0, core.random16()?);
     let name = change.name.ok_or_else(super::name_required)?;
-    let _place = core.capacity.write(actor)?;
-    let mut tx = core.db.begin().await?;
-    user_rules::check_creation(&mut tx, actor).await?;
-    user_rules::check_write::<Collection>(&mut tx, actor, None, &mut change.details.common).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    user_rules::check_creation(&mut tx, caller).await?;
+    user_rules::check_write::<Collection>(&mut tx, caller, None, &mut change.details.common).await?;
     let scopes = change.details.common.scopes.take();
-    change.details.common.scopes = scopes_for(&mut tx, actor, &grant, scopes, project).await?;
+    change.details.common.scopes = scopes_for(&mut tx, caller, &grant, scopes, project).await?;
     let new = Collection { id, stamp: Stamp::new(now), name, details: change.details };
-    let collection = documents::insert(&mut tx, actor.account, new).await?;
+    let collection = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(collection)
 }
@@ -83,11 +83,11 @@ pub async fn list(
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
-    actor: &Actor,
+    caller: &Caller,
     reference: &str,
     change: CollectionChange,
 ) -> Result<Collection, ServiceError> {
-    bulk::update_one(core, actor, reference, change).await
+    bulk::update_one(core, caller, reference, change).await
 }
 
 /// Deletes a collection; its members stay, and so do references to it.
@@ -95,8 +95,8 @@ pub async fn update(
 /// # Errors
 /// It does not exist or the identifier is ambiguous.
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, actor: &Actor, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Collection>(core, actor, reference).await
+pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
+    bulk::delete_one::<_, Collection>(core, caller, reference).await
 }
 
 impl Bulk<Core> for Collection {

@@ -18,7 +18,7 @@ use crate::{
     error::ServiceError,
     service::{EventState, action_creation::alone, properties, webhooks::queue},
     store::{
-        Tx, documents, events,
+        Ctx, Tx, documents,
         reaction_tasks::{self as tasks, Task},
         reactions::{self as table, CameOf},
         webhook_messages::New,
@@ -43,7 +43,7 @@ const MAX_REASON: usize = 1_000;
 /// # Errors
 /// The database failed; nothing was done.
 pub async fn run_batch(state: &EventState) -> Result<bool, ServiceError> {
-    let mut tx = state.db.begin().await?;
+    let mut tx = state.db.begin(&Ctx::background()).await?;
     let Some(account) = tasks::take_turn(&mut tx).await? else { return Ok(false) };
     let next = tasks::list_next(&mut tx, account, BATCH).await?;
     // A task that failed before runs alone, so that its failure does not affect others.
@@ -100,7 +100,7 @@ async fn put_off(
     state.reactions.metrics.put_off.inc();
     let doublings = u32::try_from(task.attempts.clamp(0, 10)).unwrap_or_default();
     let pause = (MIN_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE);
-    let mut tx = state.db.begin().await?;
+    let mut tx = state.db.begin(&Ctx::background()).await?;
     tasks::put_off(&mut tx, account, task.seq, pause).await?;
     Ok(tx.commit().await?)
 }
@@ -122,7 +122,9 @@ async fn carry_out(
     };
     let actor = actor_of(account, reaction, project);
     tx.savepoint().await?;
-    let done = events::with_cause(task.cause.clone(), carry_out_deed(state, tx, &actor, task, deed)).await;
+    let shared = tx.set_ctx(Ctx::background().with_cause(task.cause.clone()));
+    let done = carry_out_deed(state, tx, &actor, task, deed).await;
+    tx.set_ctx(shared);
     match &done {
         Ok(()) => tx.release_savepoint().await?,
         Err(ServiceError::Refused { .. }) => tx.rollback_to_savepoint().await?,

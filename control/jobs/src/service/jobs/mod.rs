@@ -8,6 +8,7 @@ mod targets;
 
 pub use self::purge::{purge, purge_before};
 
+use crate::service::access::Caller;
 use shared::{
     id::{FileId, JobId, ProjectId},
     problem::Code,
@@ -36,7 +37,7 @@ use crate::{
         scopes::Scopes,
     },
     error::ServiceError,
-    store::{Tx, accounts, documents, job_chunks, job_logs, jobs, listing::Selection},
+    store::{Ctx, Tx, accounts, documents, job_chunks, job_logs, jobs, listing::Selection},
 };
 
 // Spec gap: how many jobs may be under way at once is not shown.
@@ -58,25 +59,25 @@ const CLEAR_STEP: u32 = 50;
 #[instrument(skip_all)]
 pub async fn submit(
     state: &JobState,
-    actor: &Actor,
+    caller: &Caller,
     draft: JobDraft,
     base: &str,
     project: Option<&str>,
 ) -> Result<JobId, ServiceError> {
     // Every caller with this permission reaches the whole account.
-    let _ = require(actor, Verb::Create, Jobs)?;
-    let mut tx = state.db.begin().await?;
+    let _ = require(caller, Verb::Create, Jobs)?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
     let mut faults = draft.faults;
     if let Some(template) = &draft.draft {
         let around = Circumstances { project, ..Circumstances::default() };
-        let found = alike::check(&state.actions, &mut tx, actor, around, template).await?;
+        let found = alike::check(&state.actions, &mut tx, caller, around, template).await?;
         faults.extend(found.into_iter().map(|fault| format!("payload.{fault}")));
     }
     let (mut blob, mut default_domain) = (None, None);
     if let Some(input) = &draft.input {
-        default_domain = check_domain(&mut tx, actor, input, &mut faults).await?;
+        default_domain = check_domain(&mut tx, caller, input, &mut faults).await?;
         if let Source::File { location, .. } = &input.source {
-            match find_blob(&mut tx, actor, location, base).await? {
+            match find_blob(&mut tx, caller, location, base).await? {
                 Ok(found) => blob = Some(found),
                 Err(fault) => faults.push(format!("input.location {fault}.")),
             }
@@ -86,21 +87,21 @@ pub async fn submit(
     let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else { return refuse(faults) };
     request.default_domain = default_domain;
     if let Some(template) = &draft.draft
-        && let Some(fault) = find_other_product(state, &mut tx, actor, &request, template).await?
+        && let Some(fault) = find_other_product(state, &mut tx, caller, &request, template).await?
     {
         return refuse(vec![fault]);
     }
-    accounts::lock(&mut tx, actor.account).await?;
-    if jobs::count_open(&mut tx, actor.account).await? >= MAX_OPEN {
+    accounts::lock(&mut tx, caller.account).await?;
+    if jobs::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
         let fault = format!("{MAX_OPEN} jobs are under way; wait until one has ended.");
         return Err(ServiceError::refused(Code::TooManyRequests, fault));
     }
-    request.operator.clone_from(&actor.id);
+    request.operator.clone_from(&caller.id);
     let now = state.clock.now();
     let id = JobId::new(now.0, state.random16()?);
     // The check of the template has found it.
     let project: Option<ProjectId> = project.and_then(|text| text.parse().ok());
-    jobs::insert(&mut tx, &Job::new(id, actor.account, project, request, blob, now)).await?;
+    jobs::insert(&mut tx, &Job::new(id, caller.account, project, request, blob, now)).await?;
     tx.commit().await?;
     state.wake.notify_waiters();
     Ok(id)
@@ -229,12 +230,12 @@ pub async fn logs(
 /// # Errors
 /// It does not exist (404) or has ended (409).
 #[instrument(skip_all)]
-pub async fn cancel(state: &JobState, actor: &Actor, id: &str) -> Result<(), ServiceError> {
-    let grant = require(actor, Verb::Update, Jobs)?;
+pub async fn cancel(state: &JobState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Update, Jobs)?;
     let parsed = parse(id)?;
     for _ in 0..MAX_LOOKS {
-        let mut tx = state.db.begin().await?;
-        let job = admitted(jobs::find(&mut tx, actor.account, parsed).await?, &grant, id)?;
+        let mut tx = state.db.begin(&caller.ctx).await?;
+        let job = admitted(jobs::find(&mut tx, caller.account, parsed).await?, &grant, id)?;
         let before = job.status;
         let job = job.on(JobEvent::CancelAsked, state.clock.now()).map_err(|unfit| {
             ServiceError::refused(Code::Conflict, format!("The job {parsed} has ended: it is {}.", unfit.0))
@@ -264,7 +265,7 @@ pub async fn sweep(state: &JobState) -> Result<u64, ServiceError> {
 async fn clear(state: &JobState, job: i64) -> Result<u64, ServiceError> {
     let mut removed = 0;
     loop {
-        let mut tx = state.db.begin().await?;
+        let mut tx = state.db.begin(&Ctx::background()).await?;
         let step = job_chunks::clear(&mut tx, job, CLEAR_STEP).await?;
         tx.commit().await?;
         removed += step;

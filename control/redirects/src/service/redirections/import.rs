@@ -18,6 +18,7 @@ use crate::{
     error::ServiceError,
     service::{
         Redirects,
+        access::Caller,
         access::require,
         idempotency::{CallersKey, IdempotencyKey, keep, keep_on, replay},
         scopes::project_in_reach,
@@ -73,31 +74,31 @@ impl ItemResult {
 /// 400 for a domain that is not the account's or a wrong count, 409 for a foreign idempotency key.
 pub async fn create_many(
     state: &Redirects,
-    actor: &Actor,
+    caller: &Caller,
     items: Vec<Result<Draft, Vec<String>>>,
     choice: DomainChoice,
     project: Option<&str>,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Vec<ItemResult>>, ServiceError> {
-    let grant = require(actor, Verb::Create, Redirections)?;
+    let grant = require(caller, Verb::Create, Redirections)?;
     let count = items.len();
     if count == 0 || count > MAX_BULK {
         let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {count}.");
         return Err(ServiceError::refused(Code::Invalid, text));
     }
-    let _place = state.capacity.import(actor)?;
+    let _place = state.capacity.import(caller)?;
     let mut candidates = Vec::with_capacity(count);
     for _ in 0..count {
         candidates.push(state.random16()?);
     }
     let import = Arc::new(Import {
-        actor: actor.clone(),
+        actor: caller.actor.clone(),
         grant,
         items,
         candidates,
         choice,
         project: project.map(str::to_owned),
-        idempotency: idempotency.map(|key| key.of(actor)),
+        idempotency: idempotency.map(|key| key.of(caller)),
         at: state.clock.now(),
         batch_size: state.writer.batch_size().clone(),
     });
@@ -105,8 +106,10 @@ pub async fn create_many(
     while done.results.len() < count {
         let import = import.clone();
         let lane = if done.results.is_empty() { Lane::Bulk } else { Lane::Begun };
-        done =
-            state.writer.submit(lane, move |tx| async move { import.step(tx, done).await }.boxed()).await?;
+        done = state
+            .writer
+            .submit(&caller.ctx, lane, move |tx| async move { import.step(tx, done).await }.boxed())
+            .await?;
     }
     Ok(Written { rev: done.rev, value: done.results })
 }

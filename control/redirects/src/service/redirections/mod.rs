@@ -25,7 +25,7 @@ pub use self::import::{ItemResult, create_many};
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     Core, Redirects,
-    access::require,
+    access::{Caller, require},
     capacity::Place,
     idempotency::{IdempotencyKey, keep, replay},
     scopes::project_in_reach,
@@ -75,21 +75,21 @@ pub struct DomainChoice {
 /// the idempotency key belongs to another request.
 pub async fn create(
     state: &Redirects,
-    actor: &Actor,
+    caller: &Caller,
     mut draft: Draft,
     choice: DomainChoice,
     project: Option<&str>,
     idempotency: Option<IdempotencyKey>,
 ) -> Result<Written<Redirection>, ServiceError> {
-    let grant = require(actor, Verb::Create, Redirections)?;
-    let _place = state.capacity.change(actor)?;
-    let (actor, project) = (actor.clone(), project.map(str::to_owned));
+    let grant = require(caller, Verb::Create, Redirections)?;
+    let _place = state.capacity.change(caller)?;
+    let (actor, project) = (caller.actor.clone(), project.map(str::to_owned));
     let candidates = vec![state.random16()?, state.random16()?];
-    let (account, at) = (actor.account, state.clock.now());
+    let (account, at) = (caller.account, state.clock.now());
     let idempotency = idempotency.map(|key| key.of(&actor));
     state
         .writer
-        .submit(Lane::Urgent, move |tx| {
+        .submit(&caller.ctx, Lane::Urgent, move |tx| {
             async move {
                 if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
                     return Ok(Written { rev: kept.rev, value: kept });
@@ -184,17 +184,17 @@ pub async fn list(
 /// 404 that names every absent one, 400 for loops.
 pub async fn replace(
     state: &Redirects,
-    actor: &Actor,
+    caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
-    let grant = require(actor, Verb::Update, Redirections)?;
-    let _place = place(state, actor, &short_ids)?;
-    let (account, at, actor) = (actor.account, state.clock.now(), actor.clone());
+    let grant = require(caller, Verb::Update, Redirections)?;
+    let _place = place(state, caller, &short_ids)?;
+    let (account, at, actor) = (caller.account, state.clock.now(), caller.actor.clone());
     state
         .writer
-        .submit(lane(&short_ids), move |tx| {
+        .submit(&caller.ctx, lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
@@ -239,16 +239,16 @@ pub async fn replace(
 /// 404 that names every absent one.
 pub async fn delete(
     state: &Redirects,
-    actor: &Actor,
+    caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
 ) -> Result<Written<usize>, ServiceError> {
-    let grant = require(actor, Verb::Delete, Redirections)?;
-    let _place = place(state, actor, &short_ids)?;
-    let (account, at) = (actor.account, state.clock.now());
+    let grant = require(caller, Verb::Delete, Redirections)?;
+    let _place = place(state, caller, &short_ids)?;
+    let (account, at) = (caller.account, state.clock.now());
     state
         .writer
-        .submit(lane(&short_ids), move |tx| {
+        .submit(&caller.ctx, lane(&short_ids), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 let first = log::take_revs(tx, found.len() as u64).await?;

@@ -1,0 +1,64 @@
+//! What a write must know of the request that it belongs to.
+
+use std::sync::Arc;
+
+use super::claim::Claim;
+use crate::domain::event::Cause;
+
+/// Goes with a request from where it comes in to the transactions that it begins ([`super::Db::begin`]).
+#[derive(Debug, Clone, Default)]
+pub struct Ctx {
+    claim: Option<Arc<Claim>>,
+    origin: Option<Arc<str>>,
+    cause: Cause,
+}
+
+impl Ctx {
+    /// Of work that no request asked for.
+    #[must_use]
+    pub fn background() -> Self {
+        Self::default()
+    }
+
+    /// The first commit writes this claim, too.
+    #[must_use]
+    pub fn with_claim(self, claim: Arc<Claim>) -> Self {
+        Self { claim: Some(claim), ..self }
+    }
+
+    /// The request came by a connection that also subscribes; events carry the connection's name.
+    #[must_use]
+    pub fn with_origin(self, origin: &str) -> Self {
+        Self { origin: Some(origin.into()), ..self }
+    }
+
+    /// Reactions do it; events carry which.
+    #[must_use]
+    pub fn with_cause(self, cause: Cause) -> Self {
+        Self { cause, ..self }
+    }
+
+    /// The claim of the request.
+    #[must_use]
+    pub fn claim(&self) -> Option<Arc<Claim>> {
+        self.claim.clone()
+    }
+
+    /// The name of the connection that the request came by, if it also subscribes.
+    #[must_use]
+    pub fn origin(&self) -> Option<&str> {
+        self.origin.as_deref()
+    }
+
+    /// The reactions that do it, as they are stored.
+    #[must_use]
+    pub fn stored_cause(&self) -> Option<String> {
+        self.cause.stored()
+    }
+
+    /// Whether events of it carry a connection or reactions.
+    #[must_use]
+    pub fn marks_events(&self) -> bool {
+        self.origin.is_some() || self.stored_cause().is_some()
+    }
+}
