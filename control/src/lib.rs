@@ -8,10 +8,7 @@ pub mod failure;
 mod follow;
 pub mod geo;
 pub mod http;
-pub mod metrics {
-    //! Counters, shown by `http::admin`.
-    pub use ::kernel::metrics::*;
-}
+pub mod metrics;
 pub mod publish;
 pub mod run;
 pub mod secret_key_file;

@@ -1,5 +1,6 @@
 //! The file of the keys that encrypt the secrets in the database (`WAYMARK_SECRET_KEY_FILE`).
 
+use ::secrets::keys::{KeyId, SecretKeys};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
@@ -7,12 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    config::ConfigError,
-    domain::secret_keys::{KeyId, SecretKeys},
-    service::secrets::new_key_line,
-    system::SystemRandom,
-};
+use crate::{config::ConfigError, system::SystemRandom};
 
 /// The setting that names the file.
 pub const SETTING: &str = "WAYMARK_SECRET_KEY_FILE";
@@ -54,7 +50,7 @@ pub fn add_key(path: &Path) -> Result<KeyId, ConfigError> {
     let folder = File::open(folder).map_err(unwritable)?;
     // Two that add a key at once must not lose one.
     folder.lock().map_err(unwritable)?;
-    let line = new_key_line(&SystemRandom).map_err(|error| wrong(error.to_string()))?;
+    let line = ::secrets::new_key_line(&SystemRandom).map_err(|error| wrong(error.to_string()))?;
     let before = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unwritable(error)),

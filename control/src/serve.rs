@@ -1,5 +1,6 @@
 //! `control serve`: one replica of the control plane, with ordered startup and shutdown.
 
+use ::secrets::SecretsError;
 use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
@@ -29,7 +30,7 @@ use crate::{
     run::Tasks,
     secret_key_file,
     service::{
-        self, App, Prepared, SecretsError,
+        self, App, Prepared,
         base_urls::{IsCertified, UrlSettings},
         capacity,
         edge_keys::EdgeKeys,

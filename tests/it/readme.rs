@@ -222,7 +222,7 @@ fn the_commands_of_the_compose_file_are_those_that_there_are() -> Result<()> {
                 let args = words.iter().take_while(|word| **word != ">");
                 let output = Command::new(program).args(args).output()?;
                 let key = String::from_utf8(output.stdout)?;
-                ensure!(control::domain::secret_keys::SecretKeys::parse(&key).is_ok(), "{line}: no key");
+                ensure!(::secrets::keys::SecretKeys::parse(&key).is_ok(), "{line}: no key");
                 let file = words.iter().skip_while(|word| **word != ">").nth(1).copied().unwrap_or_default();
                 let mounted = file.strip_prefix("deploy/").unwrap_or_default();
                 ensure!(compose.contains(&format!("- ./{mounted}:/secret.key:ro")), "{file} is not mounted");

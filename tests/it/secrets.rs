@@ -8,8 +8,8 @@ mod store;
 
 use std::path::Path;
 
+use ::secrets::{keys::SecretKeys, store as secrets};
 use anyhow::{Context, Result, ensure};
-use control::{domain::secret_keys::SecretKeys, store::secrets};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{db::Location, product::Product};

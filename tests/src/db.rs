@@ -1,5 +1,6 @@
 //! A fresh database for each test, on SQLite and on Postgres.
 
+use ::secrets::keys::SecretKeys;
 use control::service::access::Caller;
 use std::{
     sync::{
@@ -12,10 +13,7 @@ use std::{
 use anyhow::Context;
 use control::{
     app::{Parts, compose},
-    domain::{
-        access::{Actor, ActorKind, UserRights},
-        secret_keys::SecretKeys,
-    },
+    domain::access::{Actor, ActorKind, UserRights},
     publish::{
         egress::{EgressClient, SystemLookup},
         writer::WriterTask,

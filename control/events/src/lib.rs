@@ -10,8 +10,9 @@ pub mod egress;
 pub mod feed;
 pub mod live;
 pub mod messages;
+pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod worker;
 
-pub use ::kernel::{error, metrics};
+pub use ::kernel::error;

@@ -2,10 +2,12 @@
 //!
 //! Invariants: Leases go by the clock of the database. A publisher that lost its lease is fenced off by its term.
 
+pub mod calls;
 pub mod edge_keys;
 pub mod hub;
 mod link;
 mod members;
+pub mod metrics;
 pub mod publisher;
 pub mod publisher_stats;
 mod rebuild;
@@ -18,4 +20,4 @@ pub mod store;
 mod timing;
 mod view;
 
-pub use ::kernel::{error, metrics};
+pub use ::kernel::error;

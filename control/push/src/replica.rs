@@ -21,10 +21,12 @@ use super::{
     members::{LEASE, Members},
     spread::surplus,
 };
-use crate::store::{
-    Ctx, Db, StoreError,
+use crate::{
     calls::{Calls, call},
-    edge_leases::{self, Opened},
+    store::{
+        Ctx, Db, StoreError,
+        edge_leases::{self, Opened},
+    },
 };
 
 /// Interval at which leases are written and read.

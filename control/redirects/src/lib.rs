@@ -5,8 +5,9 @@
 
 pub mod batch_size;
 pub mod domain;
+pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod writer;
 
-pub use ::kernel::{error, metrics};
+pub use ::kernel::error;

@@ -10,7 +10,6 @@ use crate::{
     config::{Place, SecretKeyFile},
     failure::Failure,
     secret_key_file, serve,
-    service::secrets,
     store::Db,
     system::{SystemClock, SystemRandom},
 };
@@ -80,7 +79,7 @@ pub fn new_key(path: &Path, next: &str) -> Result<(), Failure> {
 /// The file cannot be used, or a secret does not decrypt.
 pub async fn rotate(db: &Db, path: &Path) -> Result<(), Failure> {
     let keys = secret_key_file::read(path)?;
-    let done = secrets::rotate(db, &keys, &SystemRandom, SystemClock.now().0)
+    let done = ::secrets::rotate(db, &keys, &SystemRandom, SystemClock.now().0)
         .await
         .map_err(|error| serve::refused_secrets(path, error))?;
     let current = keys.current();

@@ -3,6 +3,7 @@
 //! The key is stored by the transaction that carries out the request ([`Claim`]), the response right after it.
 //! Redirections store both in the transaction itself and are not handled here.
 
+use ::secrets::keys::{NONCE_LEN, open_with, seal_with};
 use std::{
     collections::HashSet,
     sync::Arc,
@@ -32,10 +33,7 @@ use super::{
     middleware::RequestInfo,
 };
 use crate::{
-    domain::{
-        access::Actor,
-        secret_keys::{NONCE_LEN, open_with, seal_with},
-    },
+    domain::access::Actor,
     error::ServiceError,
     service::{App, access, idempotency},
     store::{claim::Claim, idempotency::OwnedKey},

@@ -7,6 +7,8 @@ pub mod intake;
 pub mod seed;
 pub mod write_probe;
 
+use ::secrets::SecretsError;
+use ::secrets::keys::SecretKeys;
 use std::{ops::Deref, sync::Arc};
 
 use shared::{client_address::TrustedProxies, id::AccountId, time::Clock};
@@ -24,7 +26,6 @@ pub use ::events::service::{
 pub use ::jobs::service::{JobState, jobs};
 pub use ::kernel::service::{
     access, batcher, bulk, capacity, idempotency, key_uses, limiter, named, references, remaining_capacity,
-    secrets::{self, SecretsError},
     state::{ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets},
 };
 pub use ::push::edge_keys;
@@ -33,11 +34,10 @@ pub use ::tenants::service::{applications, first_keys, keys, passwords, projects
 
 use self::intake::Counters;
 use crate::{
-    domain::secret_keys::SecretKeys,
     live::Broker,
     metrics::Metrics,
     publish::hub::Hub,
-    store::{self, Ctx, Db, log},
+    store::{Ctx, Db, log},
 };
 
 /// What handlers need: the state of each subject; one for each process, shared.
@@ -135,12 +135,12 @@ pub async fn prepare(
     let mut tx = db.begin(&Ctx::background()).await?;
     let history = crate::store::dialect::find_history_id(&mut tx).await?;
     log::bind(&mut tx, &epoch, history.as_deref().unwrap_or(history_file_id)).await?;
-    let (loaded, were_plain) = secrets::load(&mut tx, keys, random, now).await?;
+    let (loaded, were_plain) = ::secrets::load(&mut tx, keys, random, now).await?;
     let first_account = crate::store::accounts::find_first(&mut tx).await?;
     tx.commit().await?;
     if were_plain {
         tracing::info!(key = %keys.current(), "the secrets in the database are encrypted from now on");
-        store::secrets::checkpoint(db).await?;
+        ::secrets::store::checkpoint(db).await?;
     }
     Ok(Prepared { secrets: loaded, first_account })
 }

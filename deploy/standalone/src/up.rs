@@ -17,7 +17,6 @@ use control::{
         base_urls::{IsCertified, UrlSettings},
         capacity,
         edge_keys::EdgeKeys,
-        secrets,
         seed::{self, Seeded},
     },
     store::{Db, StoreError},
@@ -387,7 +386,7 @@ async fn make_key_file(config: &Config, db: &Db) -> Result<(), Failure> {
         return Ok(());
     }
     let failed = |error: StoreError| Failure::failed("the database cannot be read", error);
-    let keys = secrets::find_keys(&mut db.read().await.map_err(failed)?).await.map_err(failed)?;
+    let keys = ::secrets::find_keys(&mut db.read().await.map_err(failed)?).await.map_err(failed)?;
     if !keys.is_empty() {
         return Err(ConfigError::new(secret_key_file::SETTING, tools::secrets::lacks(&path, &keys)).into());
     }

@@ -8,8 +8,8 @@ use std::{
     },
 };
 
+use ::secrets::keys::key_of;
 use anyhow::{Result, ensure};
-use control::domain::secret_keys::key_of;
 use tests::{
     db::Engine,
     fleet::Fleet,

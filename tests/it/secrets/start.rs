@@ -108,5 +108,5 @@ async fn replicas_need_the_key_file_of_the_fleet() -> Result<()> {
 }
 
 async fn rows_of(fleet: &Fleet) -> Result<Vec<(String, Vec<u8>)>> {
-    Ok(control::store::secrets::list(&mut fleet.db().read().await?).await?)
+    Ok(::secrets::store::list(&mut fleet.db().read().await?).await?)
 }

@@ -1,14 +1,12 @@
 //! The secrets of a database: encrypted in place, created, rotated and refused, by one process and by two at once.
 
+use ::secrets::keys::{SecretKeys, key_of, line_of};
+use ::secrets::{Rotated, SecretsError, rotate};
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 use control::{
-    domain::secret_keys::{SecretKeys, key_of, line_of},
-    service::{
-        Prepared, Secrets, prepare,
-        secrets::{Rotated, SecretsError, rotate},
-    },
+    service::{Prepared, Secrets, prepare},
     store::Db,
 };
 use tests::db::{Engine, Location, StepClock, SystemRandom, TestDb};

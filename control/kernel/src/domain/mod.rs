@@ -26,4 +26,3 @@ pub mod property;
 pub mod reference;
 pub mod scan_source;
 pub mod scopes;
-pub mod secret_keys;

@@ -12,7 +12,6 @@ pub mod limiter;
 pub mod named;
 pub mod references;
 pub mod remaining_capacity;
-pub mod secrets;
 pub mod state;
 
 pub use self::state::{

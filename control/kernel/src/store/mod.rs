@@ -18,7 +18,6 @@ use sqlx::{
 };
 
 pub mod backup;
-pub mod calls;
 pub mod claim;
 pub mod conditions;
 pub mod ctx;
@@ -35,7 +34,6 @@ pub mod lease;
 pub mod listing;
 pub mod pool;
 pub mod schema;
-pub mod secrets;
 pub mod session;
 pub mod standing;
 pub mod texts;

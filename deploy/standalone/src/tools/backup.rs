@@ -1,5 +1,6 @@
 //! `waymark backup` and `waymark restore`: a SQLite database to a file and back.
 
+use ::secrets::keys::KeyId;
 use std::{
     ffi::OsString,
     fs::{self, File},
@@ -10,10 +11,8 @@ use std::{
 };
 
 use control::{
-    domain::secret_keys::KeyId,
     failure::Failure,
     secret_key_file,
-    service::secrets,
     store::{
         Db, StoreError,
         backup::{self, BackupError, Held},
@@ -132,7 +131,7 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
 /// What is missing in the key file before a restored database can be used.
 async fn lacking_keys(config: &Config, database: &Path) -> Result<Option<String>, StoreError> {
     let db = Db::open_sqlite(database).await?;
-    let needed = secrets::find_keys(&mut db.read().await?).await;
+    let needed = ::secrets::find_keys(&mut db.read().await?).await;
     db.close().await;
     let path = config.secret_key_path();
     let held: Vec<KeyId> = secret_key_file::read(&path).map(|keys| keys.ids().collect()).unwrap_or_default();

@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeSet, path::Path, process::ExitCode};
 
+use ::secrets::keys::KeyId;
 use clap::Subcommand;
-use control::{cli, domain::secret_keys::KeyId, failure::Failure, secret_key_file};
+use control::{cli, failure::Failure, secret_key_file};
 
 use super::keys::{Place, open};
 

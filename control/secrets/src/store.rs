@@ -1,6 +1,6 @@
 //! Secrets that all replicas share, encrypted.
 
-use super::{Conn, Db, Raw, StoreError, Tx, on_db};
+use ::kernel::store::{Conn, Db, Raw, StoreError, Tx, on_db};
 
 const LIST: &str = "SELECT name, value FROM secrets ORDER BY name";
 const INSERT: &str =

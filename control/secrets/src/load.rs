@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    domain::secret_keys::{KEY_LEN, KeyId, NONCE_LEN, OpenError, SecretKeys, key_of},
+use ::kernel::{
     service::{Random, RandomUnavailable, Secrets},
-    store::{Conn, Ctx, Db, StoreError, Tx, secrets},
+    store::{Conn, Ctx, Db, StoreError, Tx},
+};
+
+use crate::{
+    keys::{KEY_LEN, KeyId, NONCE_LEN, OpenError, SecretKeys, key_of, line_of},
+    store,
 };
 
 /// Length of a secret, and of one that a release before schema 41 stored as it is.
@@ -49,7 +53,7 @@ pub async fn load(
     random: &dyn Random,
     at_ms: i64,
 ) -> Result<(Secrets, bool), SecretsError> {
-    let rows = secrets::list(tx).await?;
+    let rows = store::list(tx).await?;
     let plain = rows.iter().filter(|(_, value)| value.len() == SECRET_LEN).count();
     // They are encrypted all at once: one that is plain among others was put there by somebody else.
     if plain != 0 && plain != rows.len() {
@@ -61,7 +65,7 @@ pub async fn load(
     }
     for (name, value) in rows.iter().filter(|_| plain != 0) {
         // If it was exchanged meanwhile, another process has encrypted it.
-        secrets::exchange(tx, name, value, &seal(keys, random, name, value)?).await?;
+        store::exchange(tx, name, value, &seal(keys, random, name, value)?).await?;
     }
     let loaded = Secrets {
         page_token: find_or_insert(tx, keys, random, "page-token", at_ms).await?,
@@ -76,7 +80,7 @@ pub async fn load(
 
 /// The keys that the values of a database are encrypted with; empty when none is encrypted yet.
 pub async fn find_keys(conn: &mut Conn) -> Result<BTreeSet<KeyId>, StoreError> {
-    let rows = secrets::list(conn).await?;
+    let rows = store::list(conn).await?;
     Ok(rows
         .iter()
         .filter(|(_, value)| value.len() != SECRET_LEN)
@@ -106,7 +110,7 @@ pub async fn rotate(
     let mut tx = db.begin(&Ctx::background()).await?;
     load(&mut tx, keys, random, at_ms).await?;
     tx.commit().await?;
-    let rows = secrets::list(&mut db.read().await?).await?;
+    let rows = store::list(&mut db.read().await?).await?;
     let mut done = Rotated { changed: 0, unchanged: 0 };
     for (name, value) in rows {
         if key_of(&value) == Some(keys.current()) {
@@ -116,10 +120,10 @@ pub async fn rotate(
         let fresh = seal(keys, random, &name, &open(keys, &name, &value)?)?;
         let mut tx = db.begin(&Ctx::background()).await?;
         // If it was exchanged meanwhile, another rotation did it.
-        done.changed += usize::from(secrets::exchange(&mut tx, &name, &value, &fresh).await?);
+        done.changed += usize::from(store::exchange(&mut tx, &name, &value, &fresh).await?);
         tx.commit().await?;
     }
-    secrets::checkpoint(db).await?;
+    store::checkpoint(db).await?;
     Ok(done)
 }
 
@@ -143,8 +147,8 @@ async fn find_or_insert(
 ) -> Result<[u8; SECRET_LEN], SecretsError> {
     let mut fresh = [0; SECRET_LEN];
     random.fill(&mut fresh)?;
-    secrets::insert(tx, name, &seal(keys, random, name, &fresh)?, at_ms).await?;
-    let stored = secrets::list(tx).await?.into_iter().find(|(stored, _)| stored == name);
+    store::insert(tx, name, &seal(keys, random, name, &fresh)?, at_ms).await?;
+    let stored = store::list(tx).await?.into_iter().find(|(stored, _)| stored == name);
     let stored = stored.map(|(_, value)| value).unwrap_or_default();
     open(keys, name, &stored)?.try_into().map_err(|_| SecretsError::Invalid(name.to_owned()))
 }
@@ -171,5 +175,5 @@ fn open(keys: &SecretKeys, name: &str, sealed: &[u8]) -> Result<Vec<u8>, Secrets
 pub fn new_key_line(random: &dyn Random) -> Result<String, RandomUnavailable> {
     let mut key = [0; KEY_LEN];
     random.fill(&mut key)?;
-    Ok(crate::domain::secret_keys::line_of(&key))
+    Ok(line_of(&key))
 }
