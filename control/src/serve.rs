@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shared::{geo::GeoIp, settings::proxy_warning};
+use platform::settings::proxy_warning;
+use shared::geo::GeoIp;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

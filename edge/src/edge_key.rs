@@ -9,7 +9,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
-use shared::settings::open_to_others;
+use platform::settings::open_to_others;
 
 use crate::error::EdgeError;
 

@@ -11,6 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use notify::{RecursiveMode, Watcher};
+use platform::settings::open_to_others;
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -18,7 +19,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use shared::{certificate, settings::open_to_others};
+use shared::certificate;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

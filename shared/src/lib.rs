@@ -14,7 +14,6 @@ pub mod networks;
 pub mod problem;
 pub mod redirect;
 pub mod rules;
-pub mod settings;
 pub mod short_id;
 pub mod short_url;
 pub mod standing;

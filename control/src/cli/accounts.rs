@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use platform::settings::truth;
 use shared::{
     id::AccountId,
-    settings::truth,
     short_url::{Scheme, ShortDomain},
 };
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use shared::settings::{ConfigError, name};
+use platform::settings::{ConfigError, name};
 
 use super::{connect, failed, say};
 use crate::{

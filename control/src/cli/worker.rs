@@ -9,10 +9,8 @@ use std::{
     time::Duration,
 };
 
-use shared::{
-    client_address::TrustedProxies,
-    settings::{check_plain, listen_or_off, log_format},
-};
+use platform::settings::{check_plain, listen_or_off, log_format};
+use shared::client_address::TrustedProxies;
 use tokio_util::sync::CancellationToken;
 
 use super::{failed, stop_on_signal};

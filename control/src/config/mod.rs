@@ -2,12 +2,11 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use platform::settings::{
+    check_plain, listen, listen_or_off, log_format, loopback, name, number, public_url, truth,
+};
 use shared::{
     client_address::TrustedProxies,
-    settings::{
-        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, name, number, public_url,
-        trusted_proxies, truth,
-    },
     short_url::Scheme,
     wire::{
         redis_url::{InvalidRedisUrl, RedisUrl},
@@ -15,9 +14,7 @@ use shared::{
     },
 };
 
-use self::parse::{
-    CapacityTexts, capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits,
-};
+use self::parse::{capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
 use crate::{
     secret_key_file,
     service::{capacity::CapacityLimits, limiter::Limits},
@@ -26,8 +23,8 @@ use crate::{
 pub mod parse;
 mod settings;
 
-pub use settings::{Database, Place, SecretKeyFile, Settings};
-pub use shared::settings::{ConfigError, LogFormat};
+pub use platform::settings::{ConfigError, LogFormat};
+pub use settings::{Database, LimitSettings, Place, SecretKeyFile, Settings};
 
 /// Where the content of files is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +117,7 @@ impl Config {
     /// The first setting that cannot be used.
     pub fn read(settings: Settings) -> Result<Self, ConfigError> {
         let settings = settings.with_file()?;
-        let behind_tls_proxy = truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?;
+        let behind_tls_proxy = settings.network.is_behind_tls_proxy()?;
         let config = Self {
             api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, loopback(8080))?,
             api_tls_listen: listen_or_off(
@@ -142,28 +139,13 @@ impl Config {
             )?,
             admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, loopback(8082))?,
             public_url: public_url(settings.public_url)?,
-            tls_dir: settings.tls_dir.map(PathBuf::from),
+            tls_dir: settings.network.tls_dir.as_deref().map(PathBuf::from),
             behind_tls_proxy,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
-            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
-                .reading(forwarded_header(settings.forwarded_header.as_deref())?)
-                .behind_tls_proxy(behind_tls_proxy),
-            limits: limits(
-                settings.requests_per_key.as_deref(),
-                settings.refusals_per_address.as_deref(),
-                settings.logins_per_address.as_deref(),
-            )?,
-            capacity: capacity(&CapacityTexts {
-                api_connections: settings.api_connections.as_deref(),
-                mqtt_connections: settings.mqtt_connections.as_deref(),
-                api_connections_per_address: settings.api_connections_per_address.as_deref(),
-                connections_per_key: settings.connections_per_key.as_deref(),
-                connections_per_account: settings.connections_per_account.as_deref(),
-                header_seconds: settings.header_seconds.as_deref(),
-                uploads: settings.uploads.as_deref(),
-                upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
-            })?,
-            jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
+            trusted_proxies: settings.network.proxies()?,
+            limits: limits(&settings.limits)?,
+            capacity: capacity(&settings.limits)?,
+            jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database_url: database_url(settings.database_url)?,
             migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,
@@ -171,8 +153,8 @@ impl Config {
             region: name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?.into(),
             files: files(settings.files_url.as_deref())?,
             secret_key_file: secret_key_file::required(settings.secret_key_file)?,
-            log: settings.log.unwrap_or_else(|| "info".to_owned()),
-            log_format: log_format(settings.log_format.as_deref())?,
+            log: settings.logging.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: log_format(settings.logging.log_format.as_deref())?,
             otlp_url: settings.otlp_url,
         };
         config.check()?;

@@ -1,14 +1,12 @@
-//! Parses and checks the settings that only control has; the rest is in [`shared::settings`].
+//! Parses and checks the settings that only control has; the rest is in [`platform::settings`].
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use platform::TimeLimits;
-use shared::{
-    settings::{ConfigError, number},
-    short_url::{Scheme, ShortDomain},
-};
+use platform::settings::{ConfigError, number};
+use shared::short_url::{Scheme, ShortDomain};
 
-use super::{DomainSetting, FileStore};
+use super::{DomainSetting, FileStore, LimitSettings};
 use crate::{
     domain::access,
     service::{capacity::CapacityLimits, limiter::Limits},
@@ -106,49 +104,37 @@ pub fn file_store(text: Option<&str>) -> Result<Option<FileStore>, ConfigError> 
     ))
 }
 
-/// How many requests keys and addresses may make: a key, refusals and logins of an address.
+/// How many requests keys and addresses may make.
 ///
 /// # Errors
 /// One is no number.
-pub fn limits(
-    key: Option<&str>,
-    refusals: Option<&str>,
-    logins: Option<&str>,
-) -> Result<Limits, ConfigError> {
+pub fn limits(texts: &LimitSettings) -> Result<Limits, ConfigError> {
     let default = Limits::default();
+    let count = |key, text: &Option<String>, default| count(key, text.as_deref(), default);
     Ok(Limits {
-        requests_per_key: count("WAYMARK_REQUESTS_PER_KEY", key, default.requests_per_key)?,
-        refusals_per_address: count("WAYMARK_REFUSALS_PER_ADDRESS", refusals, default.refusals_per_address)?,
-        logins_per_address: count("WAYMARK_LOGINS_PER_ADDRESS", logins, default.logins_per_address)?,
+        requests_per_key: count(
+            "WAYMARK_REQUESTS_PER_KEY",
+            &texts.requests_per_key,
+            default.requests_per_key,
+        )?,
+        refusals_per_address: count(
+            "WAYMARK_REFUSALS_PER_ADDRESS",
+            &texts.refusals_per_address,
+            default.refusals_per_address,
+        )?,
+        logins_per_address: count(
+            "WAYMARK_LOGINS_PER_ADDRESS",
+            &texts.logins_per_address,
+            default.logins_per_address,
+        )?,
     })
-}
-
-/// Settings of connections and uploads, as they were written.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct CapacityTexts<'a> {
-    /// `WAYMARK_API_CONNECTIONS`.
-    pub api_connections: Option<&'a str>,
-    /// `WAYMARK_MQTT_CONNECTIONS`.
-    pub mqtt_connections: Option<&'a str>,
-    /// `WAYMARK_API_CONNECTIONS_PER_ADDRESS`.
-    pub api_connections_per_address: Option<&'a str>,
-    /// `WAYMARK_CONNECTIONS_PER_KEY`.
-    pub connections_per_key: Option<&'a str>,
-    /// `WAYMARK_CONNECTIONS_PER_ACCOUNT`.
-    pub connections_per_account: Option<&'a str>,
-    /// `WAYMARK_HEADER_SECONDS`.
-    pub header_seconds: Option<&'a str>,
-    /// `WAYMARK_UPLOADS`.
-    pub uploads: Option<&'a str>,
-    /// `WAYMARK_UPLOAD_BYTES_PER_SECOND`.
-    pub upload_bytes_per_second: Option<&'a str>,
 }
 
 /// How many connections and uploads there may be.
 ///
 /// # Errors
 /// One is no number in its range.
-pub fn capacity(texts: &CapacityTexts<'_>) -> Result<CapacityLimits, ConfigError> {
+pub fn capacity(texts: &LimitSettings) -> Result<CapacityLimits, ConfigError> {
     /// With fewer, shares would be empty.
     const LEAST: usize = 8;
     const MOST: usize = 1_000_000;
@@ -156,24 +142,32 @@ pub fn capacity(texts: &CapacityTexts<'_>) -> Result<CapacityLimits, ConfigError
     let maybe = |key, text: Option<&str>, least| {
         text.map(|text| number(key, Some(text), 0, least..=MOST)).transpose()
     };
-    let headers =
-        number("WAYMARK_HEADER_SECONDS", texts.header_seconds, default.times.headers.as_secs(), 1..=600)?;
+    let headers = number(
+        "WAYMARK_HEADER_SECONDS",
+        texts.header_seconds.as_deref(),
+        default.times.headers.as_secs(),
+        1..=600,
+    )?;
     Ok(CapacityLimits {
-        api_connections: maybe("WAYMARK_API_CONNECTIONS", texts.api_connections, LEAST)?,
-        mqtt_connections: maybe("WAYMARK_MQTT_CONNECTIONS", texts.mqtt_connections, LEAST)?,
+        api_connections: maybe("WAYMARK_API_CONNECTIONS", texts.api_connections.as_deref(), LEAST)?,
+        mqtt_connections: maybe("WAYMARK_MQTT_CONNECTIONS", texts.mqtt_connections.as_deref(), LEAST)?,
         connections_per_address: number(
             "WAYMARK_API_CONNECTIONS_PER_ADDRESS",
-            texts.api_connections_per_address,
+            texts.api_connections_per_address.as_deref(),
             default.connections_per_address,
             1..=MOST,
         )?,
-        connections_per_key: maybe("WAYMARK_CONNECTIONS_PER_KEY", texts.connections_per_key, 1)?,
-        connections_per_account: maybe("WAYMARK_CONNECTIONS_PER_ACCOUNT", texts.connections_per_account, 1)?,
+        connections_per_key: maybe("WAYMARK_CONNECTIONS_PER_KEY", texts.connections_per_key.as_deref(), 1)?,
+        connections_per_account: maybe(
+            "WAYMARK_CONNECTIONS_PER_ACCOUNT",
+            texts.connections_per_account.as_deref(),
+            1,
+        )?,
         times: TimeLimits { headers: Duration::from_secs(headers), ..default.times },
-        uploads: number("WAYMARK_UPLOADS", texts.uploads, default.uploads, 1..=10_000)?,
+        uploads: number("WAYMARK_UPLOADS", texts.uploads.as_deref(), default.uploads, 1..=10_000)?,
         upload_rate: number(
             "WAYMARK_UPLOAD_BYTES_PER_SECOND",
-            texts.upload_bytes_per_second,
+            texts.upload_bytes_per_second.as_deref(),
             default.upload_rate,
             1..=1 << 30,
         )?,

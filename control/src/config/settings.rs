@@ -2,17 +2,73 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use shared::settings::{first_of, text, toml};
+use platform::settings::{Log, Network, with_file};
+use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, FileStore};
 use crate::secret_key_file;
 
+/// Limits of the API, of every program that serves it.
+#[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
+pub struct LimitSettings {
+    /// Requests of one key a second, with bursts of twice as many; 0 is no limit; each replica counts by
+    /// itself [default: 2000]
+    #[arg(long, env = "WAYMARK_REQUESTS_PER_KEY", value_name = "COUNT")]
+    pub requests_per_key: Option<String>,
+
+    /// Requests of one address without a known key a second, with bursts of ten times as many; 0 is no
+    /// limit [default: 5]
+    #[arg(long, env = "WAYMARK_REFUSALS_PER_ADDRESS", value_name = "COUNT")]
+    pub refusals_per_address: Option<String>,
+
+    /// Logins, registrations and activations of one address a minute; 0 is no limit [default: 30]
+    #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
+    pub logins_per_address: Option<String>,
+
+    /// Most connections of the API; those without a known key and those with public keys have parts of them
+    /// [default: a quarter of the descriptor limit, at most 1024]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS", value_name = "COUNT")]
+    pub api_connections: Option<String>,
+
+    /// The same of MQTT [default: a quarter of the descriptor limit, at most 16384]
+    #[arg(long, env = "WAYMARK_MQTT_CONNECTIONS", value_name = "COUNT")]
+    pub mqtt_connections: Option<String>,
+
+    /// Most connections to the API and to MQTT of one address that showed no secret key [default: 100]
+    #[arg(long, env = "WAYMARK_API_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
+    pub api_connections_per_address: Option<String>,
+
+    /// Most connections of one key to the API, and to MQTT [default: a quarter of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_KEY", value_name = "COUNT")]
+    pub connections_per_key: Option<String>,
+
+    /// Most connections of one account to the API, and to MQTT [default: three quarters of the listener's]
+    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_ACCOUNT", value_name = "COUNT")]
+    pub connections_per_account: Option<String>,
+
+    /// Longest time for the headers of a request to the API [default: 5]
+    #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
+    pub header_seconds: Option<String>,
+
+    /// Most uploads of files at once, with 10 MiB each; an account has half of them, a key or an address a quarter
+    /// [default: 32]
+    #[arg(long, env = "WAYMARK_UPLOADS", value_name = "COUNT")]
+    pub uploads: Option<String>,
+
+    /// Bytes a second that an upload has to bring, over half a minute [default: 8192]
+    #[arg(long, env = "WAYMARK_UPLOAD_BYTES_PER_SECOND", value_name = "BYTES")]
+    pub upload_bytes_per_second: Option<String>,
+
+    /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
+    #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
+    pub jobs_kept_days: Option<String>,
+}
+
 /// Every setting of `control serve`; flags win over variables, and both over the TOML file.
 ///
 /// A key of the TOML file is the variable without `WAYMARK_`, in lower case: `api_listen = "…"`.
-#[derive(Debug, Default, Clone, clap::Args, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// TOML file with any of these settings [default: none]
     #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
@@ -21,212 +77,103 @@ pub struct Settings {
 
     /// Postgres, as postgres://user@host/database; all replicas share it (required)
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
-    #[serde(deserialize_with = "text")]
     pub database_url: Option<String>,
 
     /// Redis of the region, to which this replica may publish the view: redis://user:password@host:6379/0,
     /// redis+sentinel://host:26379,host:26379/service or redis+cluster://host:6379,host:6379, each with
     /// rediss for TLS (required)
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
-    #[serde(deserialize_with = "text")]
     pub redis_url: Option<String>,
 
     /// Authority that signed the certificates of Redis, as a PEM file [default: those of the system]
     #[arg(long, env = "WAYMARK_REDIS_CA", value_name = "FILE")]
-    #[serde(deserialize_with = "text")]
     pub redis_ca: Option<String>,
 
     /// Shards of the view in Redis, 1 to 256: 1, or 16 on a cluster; fixed at set-up [default: 1]
     #[arg(long, env = "WAYMARK_REDIS_SHARDS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
     pub redis_shards: Option<String>,
 
     /// Name of the region whose Redis this is [default: main]
     #[arg(long, env = "WAYMARK_REGION", value_name = "NAME")]
-    #[serde(deserialize_with = "text")]
     pub region: Option<String>,
 
     /// Bring the schema up to date at the start; off where `control migrate` does it [default: true]
     #[arg(long, env = "WAYMARK_MIGRATE", value_name = "BOOL")]
-    #[serde(deserialize_with = "text")]
     pub migrate: Option<String>,
 
     /// File of the keys that encrypt the secrets in the database, the same for every replica and worker: one a
     /// line, the first one encrypts, the others still decrypt; nobody but its owner may read it. `control secrets
     /// new-key` makes it (required)
     #[arg(long, env = "WAYMARK_SECRET_KEY_FILE", value_name = "FILE")]
-    #[serde(deserialize_with = "text")]
     pub secret_key_file: Option<String>,
 
     /// Where the API listens without TLS [default: 127.0.0.1:8080]
     #[arg(long, env = "WAYMARK_API_LISTEN", value_name = "ADDR:PORT")]
-    #[serde(deserialize_with = "text")]
     pub api_listen: Option<String>,
 
     /// Where the API listens with TLS [default: off]
     #[arg(long, env = "WAYMARK_API_TLS_LISTEN", value_name = "ADDR:PORT|off")]
-    #[serde(deserialize_with = "text")]
     pub api_tls_listen: Option<String>,
 
     /// Where edges connect without TLS [default: 127.0.0.1:8083]
     #[arg(long, env = "WAYMARK_INTERNAL_LISTEN", value_name = "ADDR:PORT")]
-    #[serde(deserialize_with = "text")]
     pub internal_listen: Option<String>,
 
     /// Where edges connect with TLS [default: off]
     #[arg(long, env = "WAYMARK_INTERNAL_TLS_LISTEN", value_name = "ADDR:PORT|off")]
-    #[serde(deserialize_with = "text")]
     pub internal_tls_listen: Option<String>,
 
     /// Where MQTT is spoken without TLS, such as 127.0.0.1:1883; over WebSockets it is at /mqtt of the API
     /// [default: off]
     #[arg(long, env = "WAYMARK_MQTT_LISTEN", value_name = "ADDR:PORT|off")]
-    #[serde(deserialize_with = "text")]
     pub mqtt_listen: Option<String>,
 
     /// Where MQTT is spoken with TLS, such as 0.0.0.0:8883 [default: off]
     #[arg(long, env = "WAYMARK_MQTT_TLS_LISTEN", value_name = "ADDR:PORT|off")]
-    #[serde(deserialize_with = "text")]
     pub mqtt_tls_listen: Option<String>,
 
     /// Let webhooks lead to loopback, also without TLS: for tests on one machine [default: false]
     #[arg(long, env = "WAYMARK_WEBHOOKS_LOOPBACK", value_name = "BOOL")]
-    #[serde(deserialize_with = "text")]
     pub webhooks_loopback: Option<String>,
 
     /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
     #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
-    #[serde(deserialize_with = "text")]
     pub admin_listen: Option<String>,
 
     /// Base of the API as clients reach it, with scheme and host: those of every URL that
     /// answers hold [default: the host that a request names if it is known, else WAYMARK_API_LISTEN]
     #[arg(long, env = "WAYMARK_PUBLIC_URL", value_name = "URL")]
-    #[serde(deserialize_with = "text")]
     pub public_url: Option<String>,
 
-    /// Folder of certificates, HOST.pem and HOST.key for each host; exchanged ones are taken within seconds
-    /// [default: none]
-    #[arg(long, env = "WAYMARK_TLS_DIR", value_name = "DIR")]
-    #[serde(deserialize_with = "text")]
-    pub tls_dir: Option<String>,
+    /// Certificates, and proxies in front.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub network: Network,
 
-    /// A TLS proxy stands in front: plain listeners may leave loopback [default: false]
-    #[arg(
-        long,
-        env = "WAYMARK_BEHIND_TLS_PROXY",
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    #[serde(deserialize_with = "text")]
-    pub behind_tls_proxy: Option<String>,
-
-    /// Proxies that may name the client, as addresses or networks separated by
-    /// commas, such as 127.0.0.1,10.0.0.0/8; edges need not be named, they show their key [default: none]
-    #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
-    #[serde(deserialize_with = "text")]
-    pub trusted_proxies: Option<String>,
-
-    /// The one header in which trusted proxies name the client: X-Forwarded-For or Forwarded; the other one is
-    /// not looked at [default: X-Forwarded-For]
-    #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
-    #[serde(deserialize_with = "text")]
-    pub forwarded_header: Option<String>,
-
-    /// Requests of one key a second, with bursts of twice as many; 0 is no limit; each replica counts by
-    /// itself [default: 2000]
-    #[arg(long, env = "WAYMARK_REQUESTS_PER_KEY", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub requests_per_key: Option<String>,
-
-    /// Requests of one address without a known key a second, with bursts of ten times as many; 0 is no
-    /// limit [default: 5]
-    #[arg(long, env = "WAYMARK_REFUSALS_PER_ADDRESS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub refusals_per_address: Option<String>,
-
-    /// Logins, registrations and activations of one address a minute; 0 is no limit [default: 30]
-    #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub logins_per_address: Option<String>,
-
-    /// Most connections of the API; those without a known key and those with public keys have parts of them
-    /// [default: a quarter of the descriptor limit, at most 1024]
-    #[arg(long, env = "WAYMARK_API_CONNECTIONS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub api_connections: Option<String>,
-
-    /// The same of MQTT [default: a quarter of the descriptor limit, at most 16384]
-    #[arg(long, env = "WAYMARK_MQTT_CONNECTIONS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub mqtt_connections: Option<String>,
-
-    /// Most connections to the API and to MQTT of one address that showed no secret key [default: 100]
-    #[arg(long, env = "WAYMARK_API_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub api_connections_per_address: Option<String>,
-
-    /// Most connections of one key to the API, and to MQTT [default: a quarter of the listener's]
-    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_KEY", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub connections_per_key: Option<String>,
-
-    /// Most connections of one account to the API, and to MQTT [default: three quarters of the listener's]
-    #[arg(long, env = "WAYMARK_CONNECTIONS_PER_ACCOUNT", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub connections_per_account: Option<String>,
-
-    /// Longest time for the headers of a request to the API [default: 5]
-    #[arg(long, env = "WAYMARK_HEADER_SECONDS", value_name = "SECONDS")]
-    #[serde(deserialize_with = "text")]
-    pub header_seconds: Option<String>,
-
-    /// Most uploads of files at once, with 10 MiB each; an account has half of them, a key or an address a quarter
-    /// [default: 32]
-    #[arg(long, env = "WAYMARK_UPLOADS", value_name = "COUNT")]
-    #[serde(deserialize_with = "text")]
-    pub uploads: Option<String>,
-
-    /// Bytes a second that an upload has to bring, over half a minute [default: 8192]
-    #[arg(long, env = "WAYMARK_UPLOAD_BYTES_PER_SECOND", value_name = "BYTES")]
-    #[serde(deserialize_with = "text")]
-    pub upload_bytes_per_second: Option<String>,
-
-    /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
-    #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
-    #[serde(deserialize_with = "text")]
-    pub jobs_kept_days: Option<String>,
+    /// Limits of the API.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub limits: LimitSettings,
 
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
-    #[serde(deserialize_with = "text")]
     pub geoip_db: Option<String>,
 
     /// Where the content of files is kept, shared by all replicas: s3://bucket/prefix with the usual AWS_…
     /// variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT), or a folder that all
     /// mount (required)
     #[arg(long, env = "WAYMARK_FILES_URL", value_name = "DIR|URL")]
-    #[serde(deserialize_with = "text")]
     pub files_url: Option<String>,
 
-    /// What to log, as error, warn, info, debug, trace or a filter such as info,control=debug
-    /// [default: info]
-    #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
-    #[serde(deserialize_with = "text")]
-    pub log: Option<String>,
-
-    /// Form of the log: text or json [default: text]
-    #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
-    #[serde(deserialize_with = "text")]
-    pub log_format: Option<String>,
+    /// The log.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub logging: Log,
 
     /// Base URL of a collector that gets spans of the API's requests, by OTLP over HTTP, such as
     /// http://127.0.0.1:4318 [default: none]
     #[arg(long, env = "WAYMARK_OTLP_URL", value_name = "URL", hide_env_values = true)]
-    #[serde(deserialize_with = "text")]
     pub otlp_url: Option<String>,
 }
 
@@ -235,55 +182,8 @@ impl Settings {
     ///
     /// # Errors
     /// The file cannot be read, is not TOML, or has a key that is unknown.
-    pub(super) fn with_file(mut self) -> Result<Self, ConfigError> {
-        let file = match self.config.take().filter(|path| !path.is_empty()) {
-            Some(path) => toml(&path, std::fs::read_to_string(&path))?,
-            None => Self::default(),
-        };
-        let or = first_of;
-        Ok(Self {
-            config: None,
-            database_url: or(self.database_url, file.database_url),
-            redis_url: or(self.redis_url, file.redis_url),
-            redis_ca: or(self.redis_ca, file.redis_ca),
-            redis_shards: or(self.redis_shards, file.redis_shards),
-            region: or(self.region, file.region),
-            migrate: or(self.migrate, file.migrate),
-            secret_key_file: or(self.secret_key_file, file.secret_key_file),
-            api_listen: or(self.api_listen, file.api_listen),
-            api_tls_listen: or(self.api_tls_listen, file.api_tls_listen),
-            mqtt_listen: or(self.mqtt_listen, file.mqtt_listen),
-            mqtt_tls_listen: or(self.mqtt_tls_listen, file.mqtt_tls_listen),
-            internal_listen: or(self.internal_listen, file.internal_listen),
-            internal_tls_listen: or(self.internal_tls_listen, file.internal_tls_listen),
-            admin_listen: or(self.admin_listen, file.admin_listen),
-            public_url: or(self.public_url, file.public_url),
-            tls_dir: or(self.tls_dir, file.tls_dir),
-            behind_tls_proxy: or(self.behind_tls_proxy, file.behind_tls_proxy),
-            webhooks_loopback: or(self.webhooks_loopback, file.webhooks_loopback),
-            trusted_proxies: or(self.trusted_proxies, file.trusted_proxies),
-            forwarded_header: or(self.forwarded_header, file.forwarded_header),
-            requests_per_key: or(self.requests_per_key, file.requests_per_key),
-            refusals_per_address: or(self.refusals_per_address, file.refusals_per_address),
-            logins_per_address: or(self.logins_per_address, file.logins_per_address),
-            api_connections: or(self.api_connections, file.api_connections),
-            mqtt_connections: or(self.mqtt_connections, file.mqtt_connections),
-            api_connections_per_address: or(
-                self.api_connections_per_address,
-                file.api_connections_per_address,
-            ),
-            connections_per_key: or(self.connections_per_key, file.connections_per_key),
-            connections_per_account: or(self.connections_per_account, file.connections_per_account),
-            header_seconds: or(self.header_seconds, file.header_seconds),
-            uploads: or(self.uploads, file.uploads),
-            upload_bytes_per_second: or(self.upload_bytes_per_second, file.upload_bytes_per_second),
-            jobs_kept_days: or(self.jobs_kept_days, file.jobs_kept_days),
-            geoip_db: or(self.geoip_db, file.geoip_db),
-            files_url: or(self.files_url, file.files_url),
-            log: or(self.log, file.log),
-            log_format: or(self.log_format, file.log_format),
-            otlp_url: or(self.otlp_url, file.otlp_url),
-        })
+    pub(super) fn with_file(&self) -> Result<Self, ConfigError> {
+        with_file(self, self.config.as_deref())
     }
 }
 

@@ -8,26 +8,22 @@ use std::{
 
 use control::{
     config::parse::{
-        CapacityTexts, JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains,
-        file_store, jobs_kept, limits, operator_key,
+        JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
+        limits, operator_key,
     },
     service::{capacity::CapacityLimits, limiter::Limits},
 };
-use shared::{
-    client_address::TrustedProxies,
-    settings::{
-        check_plain, forwarded_header, listen, listen_or_off, log_format, loopback, number, public_url,
-        trusted_proxies, truth,
-    },
-    short_url::Scheme,
+use platform::settings::{
+    check_plain, listen, listen_or_off, log_format, loopback, number, public_url, truth,
 };
+use shared::{client_address::TrustedProxies, short_url::Scheme};
 
 mod lan;
 mod settings;
 
 pub use control::config::{DomainSetting, FileStore};
+pub use platform::settings::{ConfigError, LogFormat};
 pub use settings::Settings;
-pub use shared::settings::{ConfigError, LogFormat};
 
 /// Where the data is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +180,7 @@ impl Config {
         let dev_tls = truth("WAYMARK_DEV_TLS", settings.dev_tls.as_deref())? || lan.is_some();
         let dev = |port| dev_tls.then(|| loopback(port));
         let dev_edge = lan.map(|ip| SocketAddr::new(ip, LAN_PORT)).or(dev(LAN_PORT));
-        let behind_tls_proxy = truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?;
+        let behind_tls_proxy = settings.network.is_behind_tls_proxy()?;
         let config = Self {
             api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, defaults.api_listen)?,
             api_tls_listen: listen_or_off(
@@ -208,7 +204,7 @@ impl Config {
             public_url: public_url(settings.public_url)?,
             short_domains: domains(settings.short_domains.as_deref().unwrap_or_default())?,
             operator_key: operator_key(settings.operator_key)?,
-            tls: tls(settings.tls_dir, dev_tls)?,
+            tls: tls(settings.network.tls_dir.clone(), dev_tls)?,
             behind_tls_proxy,
             private_targets: settings
                 .private_targets
@@ -217,24 +213,9 @@ impl Config {
                 .transpose()?,
             lan,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
-            trusted_proxies: trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
-                .reading(forwarded_header(settings.forwarded_header.as_deref())?)
-                .behind_tls_proxy(behind_tls_proxy),
-            limits: limits(
-                settings.requests_per_key.as_deref(),
-                settings.refusals_per_address.as_deref(),
-                settings.logins_per_address.as_deref(),
-            )?,
-            capacity: capacity(&CapacityTexts {
-                api_connections: settings.api_connections.as_deref(),
-                mqtt_connections: settings.mqtt_connections.as_deref(),
-                api_connections_per_address: settings.api_connections_per_address.as_deref(),
-                connections_per_key: settings.connections_per_key.as_deref(),
-                connections_per_account: settings.connections_per_account.as_deref(),
-                header_seconds: settings.header_seconds.as_deref(),
-                uploads: settings.uploads.as_deref(),
-                upload_bytes_per_second: settings.upload_bytes_per_second.as_deref(),
-            })?,
+            trusted_proxies: settings.network.proxies()?,
+            limits: limits(&settings.limits)?,
+            capacity: capacity(&settings.limits)?,
             edge_connections: settings
                 .connections
                 .as_deref()
@@ -246,14 +227,14 @@ impl Config {
                 defaults.edge_connections_per_address,
                 1..=1_000_000,
             )?,
-            jobs_kept: jobs_kept(settings.jobs_kept_days.as_deref())?,
+            jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             secret_key_file: settings.secret_key_file.map(PathBuf::from),
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),
-            log: settings.log.unwrap_or(defaults.log),
-            log_format: log_format(settings.log_format.as_deref())?,
+            log: settings.logging.log.unwrap_or(defaults.log),
+            log_format: log_format(settings.logging.log_format.as_deref())?,
             otlp_url: settings.otlp_url,
             data_dir: defaults.data_dir,
         };

@@ -23,9 +23,9 @@ use control::{
     system::{SystemClock, SystemRandom, random_name, system_ticks},
 };
 use edge::{GeoDatabase, Listeners, TlsCerts};
+use platform::settings::proxy_warning;
 use shared::{
     geo::GeoIp,
-    settings::proxy_warning,
     short_url::{Scheme, ShortDomain},
 };
 use tokio::task::JoinHandle;

@@ -2,13 +2,10 @@
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
-use shared::{
-    settings::{
-        ConfigError, LogFormat, check_plain, forwarded_header, listen_or_off, log_format, loopback, name,
-        number, public_url, trusted_proxies, truth,
-    },
-    wire::view::MAX_SHARDS,
+use platform::settings::{
+    ConfigError, LogFormat, check_plain, listen_or_off, log_format, loopback, name, number, public_url,
 };
+use shared::wire::view::MAX_SHARDS;
 
 use super::Settings;
 use crate::{
@@ -51,7 +48,7 @@ impl Config {
         let region = name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?;
         let data_dir = PathBuf::from(settings.data_dir.as_deref().unwrap_or("./edge-data"));
         let api_urls = urls("WAYMARK_API_URLS", settings.api_urls.as_deref())?;
-        let behind_tls_proxy = truth("WAYMARK_BEHIND_TLS_PROXY", settings.behind_tls_proxy.as_deref())?;
+        let behind_tls_proxy = settings.network.is_behind_tls_proxy()?;
         let api_base = match public_url(settings.public_url)? {
             Some(base) => base,
             None => written_base(&api_urls[0], behind_tls_proxy),
@@ -63,7 +60,7 @@ impl Config {
         };
         let key = Arc::new(EdgeKey::open(key_file.as_ref()).map_err(bad("WAYMARK_EDGE_KEY_FILE"))?);
         let control_ca = file("WAYMARK_CONTROL_CA", settings.control_ca)?;
-        let certificates = settings.tls_dir.map(PathBuf::from).map(|folder| {
+        let certificates = settings.network.tls_dir.as_deref().map(PathBuf::from).map(|folder| {
             TlsCerts::from_folder(&folder).map_err(|error| {
                 ConfigError::new(
                     "WAYMARK_TLS_DIR",
@@ -87,9 +84,7 @@ impl Config {
         edge.is_replica = replica(settings.edge_replica.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
-        edge.trusted_proxies = trusted_proxies(settings.trusted_proxies.as_deref().unwrap_or_default())?
-            .reading(forwarded_header(settings.forwarded_header.as_deref())?)
-            .behind_tls_proxy(behind_tls_proxy);
+        edge.trusted_proxies = settings.network.proxies()?;
         edge.behind_tls_proxy = behind_tls_proxy;
         if let Some(geo) = &geo {
             edge.geo = Arc::new(geo.clone());
@@ -154,8 +149,8 @@ impl Config {
             behind_tls_proxy,
             certificates: certificates.transpose()?,
             geo,
-            log: settings.log.unwrap_or_else(|| "info".to_owned()),
-            log_format: log_format(settings.log_format.as_deref())?,
+            log: settings.logging.log.unwrap_or_else(|| "info".to_owned()),
+            log_format: log_format(settings.logging.log_format.as_deref())?,
         };
         config.check()?;
         Ok(config)

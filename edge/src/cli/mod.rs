@@ -11,7 +11,7 @@ use std::{
 };
 
 use clap::Parser as _;
-use shared::settings::{ConfigError, LogFormat};
+use platform::settings::{ConfigError, LogFormat};
 use tracing_subscriber::{EnvFilter, fmt};
 
 pub use self::{

@@ -2,11 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use platform::settings::proxy_warning;
 use sd_notify::NotifyState;
-use shared::{
-    settings::proxy_warning,
-    time::{Clock, UnixMillis},
-};
+use shared::time::{Clock, UnixMillis};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::timeout,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use listenfd::ListenFd;
-use shared::settings::ConfigError;
+use platform::settings::ConfigError;
 use tokio::net::TcpSocket;
 
 use super::{Config, Failure};

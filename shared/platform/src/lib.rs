@@ -1,4 +1,4 @@
-//! What every binary needs to bound its clients: connection permits, shares of pools, time limits on sockets.
+//! What every binary needs: connection permits, shares of pools, time limits on sockets, settings.
 //!
 //! Invariants: nothing here knows what is served; a refusal has one of a closed set of reasons; a permit is returned
 //! when its guard is dropped.
@@ -6,6 +6,7 @@
 mod bounded;
 mod descriptors;
 mod permits;
+pub mod settings;
 mod shares;
 
 pub use self::{

@@ -1,10 +1,11 @@
 //! Parses the texts of settings for every binary. An error names the setting and the values allowed.
 //!
-//! Each binary defines its own flags, environment variables and files; this module says what their text means.
+//! Each binary defines its own flags, environment variables and files; this module merges them, says what their text
+//! means, and has the groups that all binaries share.
 
 use std::{
+    collections::BTreeMap,
     fmt::Display,
-    io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     ops::RangeInclusive,
     str::FromStr,
@@ -15,11 +16,11 @@ use figment::{
     providers::{Format, Toml},
 };
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{self, DeserializeOwned},
 };
-
-use crate::client_address::{ForwardedHeader, TrustedProxies};
+use serde_json::Value;
+use shared::client_address::{ForwardedHeader, TrustedProxies};
 
 /// An unusable setting: which one, and the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -156,7 +157,7 @@ pub fn open_to_others(path: &std::path::Path, mode: u32) -> Option<String> {
 ///
 /// # Errors
 /// An entry is invalid.
-pub fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
+fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
     text.parse().map_err(|error| {
         ConfigError::new(
             "WAYMARK_TRUSTED_PROXIES",
@@ -169,7 +170,7 @@ pub fn trusted_proxies(text: &str) -> Result<TrustedProxies, ConfigError> {
 ///
 /// # Errors
 /// It is another one, or both.
-pub fn forwarded_header(text: Option<&str>) -> Result<ForwardedHeader, ConfigError> {
+fn forwarded_header(text: Option<&str>) -> Result<ForwardedHeader, ConfigError> {
     let header = text.map(str::parse).transpose();
     let wrong = |error| {
         let reason = format!("{error}: name the one that the proxies write");
@@ -239,46 +240,119 @@ pub fn name(key: &'static str, text: &str) -> Result<String, ConfigError> {
     Err(ConfigError::new(key, reason))
 }
 
-/// Parses the TOML file that was read from `path`.
+/// The settings of a binary: what flags and variables say, else what the TOML file at `path` says. An empty text counts
+/// as unset, as compose files write it.
 ///
 /// # Errors
-/// It could not be read, is not TOML, or has a key that is unknown.
-pub fn toml<T: DeserializeOwned>(path: &str, text: io::Result<String>) -> Result<T, ConfigError> {
-    let text =
-        text.map_err(|error| ConfigError::new("WAYMARK_CONFIG", format!("cannot read {path}: {error}")))?;
-    Figment::from(Toml::string(&text)).extract().map_err(|error| {
-        // One line: the parser draws the place over several.
-        let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
-        ConfigError::new("WAYMARK_CONFIG", format!("{path}: {}", words.join(" ")))
-    })
+/// The file cannot be read, is not TOML, or has a key that is unknown.
+pub fn with_file<T: Serialize + DeserializeOwned>(here: &T, path: Option<&str>) -> Result<T, ConfigError> {
+    let wrong = |reason: String| ConfigError::new("WAYMARK_CONFIG", reason);
+    let here = serde_json::to_value(here).map_err(|error| wrong(error.to_string()))?;
+    let Value::Object(here) = here else { return Err(wrong("settings have names".to_owned())) };
+    let mut texts = BTreeMap::new();
+    if let Some(path) = path.filter(|path| !path.is_empty()) {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read {path}: {error}")))?;
+        let file: BTreeMap<String, Text> = Figment::from(Toml::string(&text)).extract().map_err(|error| {
+            // One line: the parser draws the place over several.
+            let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+            wrong(format!("{path}: {}", words.join(" ")))
+        })?;
+        if let Some(key) = file.keys().find(|key| !here.contains_key(*key)) {
+            return Err(wrong(format!("{path}: {key} is not a setting of this program")));
+        }
+        texts.extend(file.into_iter().map(|(key, Text(text))| (key, text)));
+    }
+    let said = here.into_iter().filter_map(|(key, value)| Some((key, value.as_str()?.to_owned())));
+    texts.extend(said.filter(|(_, text)| !text.trim().is_empty()));
+    let texts = texts.into_iter().filter(|(_, text)| !text.trim().is_empty());
+    let texts = texts.map(|(key, text)| (key, Value::from(text.trim()))).collect();
+    serde_json::from_value(Value::Object(texts)).map_err(|error| wrong(error.to_string()))
 }
 
-/// The value of flag or variable, else that of the file; an empty text counts as unset, as compose files write it.
-#[must_use]
-pub fn first_of(here: Option<String>, file: Option<String>) -> Option<String> {
-    here.filter(|text| !text.trim().is_empty())
-        .or(file.filter(|text| !text.trim().is_empty()))
-        .map(|text| text.trim().to_owned())
+/// A value of the file: a text, a number, a truth value or a list (joined by commas).
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Bool(bool),
+            Number(i64),
+            Text(String),
+            List(Vec<String>),
+        }
+        match Written::deserialize(deserializer) {
+            Ok(Written::Bool(value)) => Ok(Self(value.to_string())),
+            Ok(Written::Number(value)) => Ok(Self(value.to_string())),
+            Ok(Written::Text(value)) => Ok(Self(value)),
+            Ok(Written::List(values)) => Ok(Self(values.join(","))),
+            Err(_) => {
+                Err(de::Error::custom("a text, a number, true or false, or a list of texts is expected"))
+            }
+        }
+    }
 }
 
-/// Reads a text, a number, a truth value or a list (joined by commas) as text.
-///
-/// # Errors
-/// It is something else.
-pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Value {
-        Bool(bool),
-        Number(i64),
-        Text(String),
-        List(Vec<String>),
+/// Where a binary stands in the network: settings that all binaries have.
+#[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
+pub struct Network {
+    /// Folder of certificates, HOST.pem and HOST.key for each host; exchanged ones are taken within seconds
+    /// [default: none]
+    #[arg(long, env = "WAYMARK_TLS_DIR", value_name = "DIR")]
+    pub tls_dir: Option<String>,
+
+    /// A TLS proxy stands in front: plain listeners may leave loopback [default: false]
+    #[arg(
+        long,
+        env = "WAYMARK_BEHIND_TLS_PROXY",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub behind_tls_proxy: Option<String>,
+
+    /// Proxies that may name the client, as addresses or networks separated by commas, such as
+    /// 127.0.0.1,10.0.0.0/8; edges need not be named, they show their key [default: none]
+    #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
+    pub trusted_proxies: Option<String>,
+
+    /// The one header in which trusted proxies name the client: X-Forwarded-For or Forwarded; the other one is
+    /// not looked at [default: X-Forwarded-For]
+    #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
+    pub forwarded_header: Option<String>,
+}
+
+impl Network {
+    /// Whether a TLS proxy stands in front.
+    ///
+    /// # Errors
+    /// The text is no truth value.
+    pub fn is_behind_tls_proxy(&self) -> Result<bool, ConfigError> {
+        truth("WAYMARK_BEHIND_TLS_PROXY", self.behind_tls_proxy.as_deref())
     }
-    match Value::deserialize(deserializer) {
-        Ok(Value::Bool(value)) => Ok(Some(value.to_string())),
-        Ok(Value::Number(value)) => Ok(Some(value.to_string())),
-        Ok(Value::Text(value)) => Ok(Some(value)),
-        Ok(Value::List(values)) => Ok(Some(values.join(","))),
-        Err(_) => Err(de::Error::custom("a text, a number, true or false, or a list of texts is expected")),
+
+    /// The proxies that may name the client, and how they do it.
+    ///
+    /// # Errors
+    /// An entry is no network, or the header is unknown.
+    pub fn proxies(&self) -> Result<TrustedProxies, ConfigError> {
+        Ok(trusted_proxies(self.trusted_proxies.as_deref().unwrap_or_default())?
+            .reading(forwarded_header(self.forwarded_header.as_deref())?)
+            .behind_tls_proxy(self.is_behind_tls_proxy()?))
     }
+}
+
+/// What a binary logs: settings that all binaries have.
+#[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
+pub struct Log {
+    /// What to log, as error, warn, info, debug, trace or a filter such as info,edge=debug [default: info]
+    #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+
+    /// Form of the log: text or json [default: text]
+    #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<String>,
 }
