@@ -152,11 +152,11 @@ impl EdgeHandle {
             hits: count(CacheStatus::Hit) + count(CacheStatus::Negative),
             misses: [CacheStatus::Miss, CacheStatus::Stale, CacheStatus::Coalesced].map(count).iter().sum(),
             scans: ScanCounts {
-                recorded: self.metrics.scans_recorded.get(),
-                written: self.metrics.scans_written.get(),
-                shipped: self.metrics.scans_shipped.get(),
-                degraded: self.metrics.scans_degraded.get(),
-                lost: self.metrics.scans_lost.get(),
+                recorded: self.metrics.scans.recorded.get(),
+                written: self.metrics.scans.written.get(),
+                shipped: self.metrics.scans.shipped.get(),
+                degraded: self.metrics.scans.degraded.get(),
+                lost: self.metrics.scans.lost.get(),
             },
         }
     }

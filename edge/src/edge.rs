@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use hyper::rt::{Read, Write};
+use scans::{Scans, SpoolLimits};
 use shared::time::Clock;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
@@ -11,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     admin::{self, EdgeHandle},
     agents::Agents,
-    backing::Backing,
+    backing::{Backing, Delivery},
     cache::EdgeCache,
-    config::{EdgeConfig, Listeners},
+    config::{EdgeConfig, Limits, Listeners},
     connection::Client,
     disk,
     domains::Domains,
@@ -25,7 +26,6 @@ use crate::{
     pages,
     proxy::Proxy,
     response::Unknown,
-    scans::{self, Scans},
     server::Server,
     sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
@@ -62,7 +62,10 @@ impl<B: Backing> Edge<B> {
         let (config, clock): (_, Arc<dyn Clock>) = (Arc::new(config), Arc::new(clock));
         let metrics = Arc::new(Metrics::default());
         let proxy = Proxy::new(&config)?;
-        let (recorder, scans) = scans::open(&config.data_dir, &config, &metrics, clock.now())?;
+        let Limits { spool_bytes, segment_bytes, .. } = config.limits;
+        let limits = SpoolLimits { spool_bytes, segment_bytes };
+        let (recorder, scans) = scans::open(&config.data_dir, limits, &metrics.scans, clock.now())
+            .map_err(|source| EdgeError::Storage { path: config.data_dir.clone(), source })?;
         let open = if config.is_replica { EdgeCache::full } else { EdgeCache::new };
         let (cache, status) = (Arc::new(open(config.cache_bytes)), Arc::new(SyncStatus::default()));
         let (domains, backing) = (Arc::new(Domains::default()), Arc::new(backing));
@@ -161,12 +164,8 @@ impl<B: Backing> Edge<B> {
         }
         let scans_stop = CancellationToken::new();
         let mut shipping = JoinSet::new();
-        shipping.spawn(scans.run(
-            app.config.clone(),
-            app.backing.clone(),
-            app.metrics.clone(),
-            scans_stop.clone(),
-        ));
+        let (name, intake) = (app.config.edge_id.clone(), Delivery(app.backing.clone()));
+        shipping.spawn(scans.run(name, intake, scans_stop.clone()));
 
         let workers = app.config.workers;
         let server = Server::new(app, shutdown.clone());

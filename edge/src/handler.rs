@@ -15,6 +15,7 @@ use http::{
 };
 use hyper::body::Incoming;
 use qr::Ecl;
+use scans::{Asked, Fired, Recorder, RuleName};
 use serde_json::json;
 use shared::{
     client_address::PROXY_HEADERS,
@@ -29,7 +30,7 @@ use tokio::task::yield_now;
 use crate::{
     agents::Agents,
     backing::Backing,
-    cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
+    cache::{CacheStatus, EdgeCache, Held, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
@@ -40,8 +41,7 @@ use crate::{
     proxy::Proxy,
     response::{self, Body, Errors, Unknown},
     route::{self, Ask, Route},
-    rules::{EdgeRule, RequestFacts, Sources},
-    scans::{Asked, Fired, Recorder},
+    rules::{RequestFacts, Sources},
     sync::SyncStatus,
 };
 
@@ -87,10 +87,11 @@ enum Next {
 
 /// Facts about a redirect once its target is known.
 struct Led<'a> {
-    key: KeyRef<'a>,
+    /// The folded short id.
+    folded: &'a str,
     forward_query: bool,
     /// The rule that decided.
-    rule: Option<Arc<EdgeRule>>,
+    rule: Option<Arc<RuleName>>,
     /// When, if that was asked for.
     at: Option<UnixMillis>,
 }
@@ -211,7 +212,8 @@ impl<B: Backing> App<B> {
             }
             Held::Present(Leads::To(lead)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
-                let led = Led { key: link.key(), forward_query: lead.forward_query, rule: None, at: None };
+                let led =
+                    Led { folded: &link.folded, forward_query: lead.forward_query, rule: None, at: None };
                 Next::Redirect(self.lead(client, request, sent, link.domain, led, lead.location))
             }
             Held::Absent => {
@@ -351,7 +353,7 @@ impl<B: Backing> App<B> {
             None => (None, served.location.clone()),
             Some((rule, target)) => (Some(rule), target),
         };
-        let led = Led { key: KeyRef::of(&served.key), forward_query: served.record.forward_query, rule, at };
+        let led = Led { folded: &served.key.folded, forward_query: served.record.forward_query, rule, at };
         self.lead(client, request, sent, domain, led, target)
     }
 
@@ -381,7 +383,9 @@ impl<B: Backing> App<B> {
         if *request.method() == Method::GET {
             let fired = led.rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
             let at = led.at.unwrap_or_else(|| self.clock.now());
-            let asked = Asked { client, uri: request.uri(), sent, domain, key: led.key };
+            let (uri, folded) = (request.uri(), led.folded);
+            let Sent { agent, referer, language, .. } = *sent;
+            let asked = Asked { ip: client.ip, uri, domain, folded, agent, referer, language };
             self.recorder.record(asked.scan(at, fired));
         }
         location

@@ -27,7 +27,6 @@ mod read_budget;
 mod response;
 mod route;
 mod rules;
-mod scans;
 mod server;
 mod sync;
 mod tls;

@@ -1,6 +1,6 @@
 //! Counters of the edge, shown by `/metrics`.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use http::{Response, StatusCode, header::CONTENT_TYPE};
 use platform::Refused;
@@ -88,28 +88,8 @@ pub(crate) struct Metrics {
     pub(crate) connections: Gauge,
     /// Images rendered (not cached).
     pub(crate) rendered: Counter,
-    /// Scans put into the ring.
-    pub(crate) scans_recorded: Counter,
-    /// Scans on disk.
-    pub(crate) scans_written: Counter,
-    /// Scans that control has acknowledged.
-    pub(crate) scans_shipped: Counter,
-    /// Scans lost because the ring was full, the disk budget spent or the disk failing.
-    pub(crate) scans_lost: Counter,
-    /// Scans that are only counted by link and minute, as the disk budget is spent.
-    pub(crate) scans_degraded: Counter,
-    /// Batches that control refused for good: an alarm.
-    pub(crate) scans_refused: Counter,
-    /// Bytes of scans on disk.
-    pub(crate) spool_bytes: Gauge,
-    /// Whether the reserve file for waiting sums of scans exists: 1 or 0.
-    pub(crate) sums_reserved: Gauge,
-    /// Scans in sums that only memory has.
-    pub(crate) sums_unkept: Gauge,
-    /// How long the last written scan had waited at most, in seconds.
-    pub(crate) writer_lag_last: Gauge<f64, AtomicU64>,
-    /// The longest such wait since the start, in seconds.
-    pub(crate) writer_lag_max: Gauge<f64, AtomicU64>,
+    /// Those of the recording of scans.
+    pub(crate) scans: Arc<scans::Metrics>,
 }
 
 impl Default for Metrics {
@@ -128,17 +108,7 @@ impl Default for Metrics {
             refused_connections: Counters::new("reason", REFUSALS.map(Refused::as_str)),
             connections: Gauge::default(),
             rendered: Counter::default(),
-            scans_recorded: Counter::default(),
-            scans_written: Counter::default(),
-            scans_shipped: Counter::default(),
-            scans_lost: Counter::default(),
-            scans_degraded: Counter::default(),
-            scans_refused: Counter::default(),
-            spool_bytes: Gauge::default(),
-            sums_reserved: Gauge::default(),
-            sums_unkept: Gauge::default(),
-            writer_lag_last: Gauge::default(),
-            writer_lag_max: Gauge::default(),
+            scans: Arc::default(),
         }
     }
 }
@@ -186,30 +156,16 @@ impl Metrics {
             ("stream_connects", "Connections of the change stream", &self.connects),
             ("stream_resyncs", "Gaps found in the change stream", &self.resyncs),
             ("images_rendered", "Codes rendered", &self.rendered),
-            ("scans_recorded", "Scans recorded", &self.scans_recorded),
-            ("scans_written", "Scans written to disk", &self.scans_written),
-            ("scans_shipped", "Scans acknowledged by control", &self.scans_shipped),
-            ("scans_lost", "Scans dropped", &self.scans_lost),
-            ("scans_degraded", "Scans counted by link and minute alone", &self.scans_degraded),
-            ("scan_batches_refused", "Batches of scans that control refused", &self.scans_refused),
         ] {
             registry.register(name, help, counter.clone());
         }
         for (name, help, gauge) in [
             ("connections", "Connections open", &self.connections),
             ("miss_storm", "1 while misses are refused in masses", &self.miss_storm),
-            ("spool_bytes", "Bytes of scans on disk", &self.spool_bytes),
-            ("sums_reserved", "1 while sums of scans would survive a kill", &self.sums_reserved),
-            ("sums_unkept", "Scans in sums that a kill would lose", &self.sums_unkept),
         ] {
             registry.register(name, help, gauge.clone());
         }
-        for (name, help, gauge) in [
-            ("writer_lag_last_seconds", "Longest wait of the last written scans", &self.writer_lag_last),
-            ("writer_lag_max_seconds", "Longest wait of a scan since the start", &self.writer_lag_max),
-        ] {
-            registry.register(name, help, gauge.clone());
-        }
+        self.scans.register(registry);
     }
 }
 

@@ -7,10 +7,11 @@ use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
+use scans::RuleName;
 use shared::{
     commission::CommissionState,
     geo::{GeoIp, Locality},
-    id::{AccountId, ApplicationId, ProjectId},
+    id::{AccountId, ProjectId},
     redirect::Redirect,
     rules::{AccountRules, Compiled, Facts, Text},
     target::Template,
@@ -31,17 +32,13 @@ pub(crate) type RuleTable = HashMap<AccountId, Arc<RuleSet>>;
 
 /// The rules of one account, read and ready to be tried.
 #[derive(Debug)]
-pub(crate) struct RuleSet(Compiled<Arc<EdgeRule>>);
+pub(crate) struct RuleSet(Compiled<EdgeRule>);
 
 /// One rule, prepared for redirects.
 #[derive(Debug)]
-pub(crate) struct EdgeRule {
-    /// The application whose rule it is; `None` for the account's own.
-    pub(crate) application: Option<ApplicationId>,
-    /// Its place in its list, from 0.
-    pub(crate) index: u16,
-    /// Its name.
-    pub(crate) name: Option<Box<str>>,
+struct EdgeRule {
+    /// What scans say of it.
+    name: Arc<RuleName>,
     destination: Destination,
 }
 
@@ -68,19 +65,19 @@ pub(crate) fn read(rules: &AccountRules) -> Result<Option<RuleSet>, String> {
                 .map(Destination::Fixed)
                 .map_err(|_| "redirectUrl is no header value".to_owned())?,
         };
-        Ok(Arc::new(EdgeRule {
+        let name = RuleName {
             application: owner.map(|owner| owner.application),
             index: u16::try_from(index).unwrap_or(u16::MAX),
             name: rule.name.clone(),
-            destination,
-        }))
+        };
+        Ok(EdgeRule { name: Arc::new(name), destination })
     });
     compiled.map(RuleSet).map(Some).map_err(|reason| format!("the rules of {}: {reason}", rules.account))
 }
 
 impl RuleSet {
     /// The first rule that holds, and where it leads.
-    pub(crate) fn decide(&self, facts: &RequestFacts<'_>) -> Option<(Arc<EdgeRule>, HeaderValue)> {
+    pub(crate) fn decide(&self, facts: &RequestFacts<'_>) -> Option<(Arc<RuleName>, HeaderValue)> {
         let hit = self.0.first(facts)?;
         let location = match &hit.made.destination {
             Destination::Own => facts.served.location.clone(),
@@ -88,7 +85,7 @@ impl RuleSet {
             // Values of tags are percent-encoded, so the text is a header value.
             Destination::Template(target) => HeaderValue::try_from(facts.served.fill_in(target)).ok()?,
         };
-        Some((hit.made.clone(), location))
+        Some((hit.made.name.clone(), location))
     }
 }
 
@@ -189,3 +186,6 @@ fn first_language(headers: &HeaderMap) -> Option<&str> {
     let first = sent.split([',', ';']).next().unwrap_or_default().trim();
     Some(first).filter(|tag| !tag.is_empty() && *tag != "*")
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,7 +105,9 @@ fn shared_is_pure() {
 
 #[test]
 fn edge_depends_on_neither_control_nor_sql() {
-    forbid("edge/src", &["control::", "axum", "sqlx"], "edge depends on shared only");
+    for folder in ["edge/src", "edge/replica/src", "edge/scans/src"] {
+        forbid(folder, &["control::", "axum", "sqlx"], "edge depends on shared only");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use scans::{Intake, NotTaken};
 use shared::{
     redirect::RedirectKey,
     rules::AccountRules,
@@ -147,6 +148,18 @@ pub trait Changes: Send + 'static {
     /// # Errors
     /// The stream ended.
     fn send(&mut self, message: ToControl) -> impl Future<Output = Result<(), BackingError>> + Send;
+}
+
+/// The backing as the place where scans go.
+pub(crate) struct Delivery<B>(pub(crate) Arc<B>);
+
+impl<B: Backing> Intake for Delivery<B> {
+    async fn take(&self, scans: &SpooledScans) -> Result<ScanReceipt, NotTaken> {
+        self.0.record_scans(scans).await.map_err(|error| match error {
+            BackingError::Unreachable(reason) => NotTaken::Unreachable(reason),
+            BackingError::Refused(reason) => NotTaken::Refused(reason),
+        })
+    }
 }
 
 /// Between half of `wait` and the whole, at random, so that a fleet does not come back in step.

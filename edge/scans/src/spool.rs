@@ -25,8 +25,7 @@ use shared::{
 };
 use tokio::sync::Notify;
 
-use super::boot;
-use crate::{config::EdgeConfig, error::EdgeError, metrics::Metrics};
+use super::{Metrics, SpoolLimits, boot};
 
 /// Most bytes read for one batch: below 8 MiB even as JSON.
 const READ_BYTES: u64 = 1 << 20;
@@ -95,21 +94,20 @@ impl Spool {
     /// The folder cannot be used, or another process uses it.
     pub(super) fn open(
         folder: &Path,
-        config: &EdgeConfig,
+        limits: SpoolLimits,
         metrics: Arc<Metrics>,
         now: UnixMillis,
-    ) -> Result<Self, EdgeError> {
-        let failed = |source| EdgeError::Storage { path: folder.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let lock = File::create(folder.join("lock")).map_err(failed)?;
-        lock.try_lock().map_err(|error| failed(error.into()))?;
-        let boot = boot::next(folder, now).map_err(failed)?;
-        let segments = recover(folder).map_err(failed)?;
+    ) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        lock.try_lock()?;
+        let boot = boot::next(folder, now)?;
+        let segments = recover(folder)?;
         let spool = Self {
             folder: folder.to_owned(),
             boot,
-            limit_bytes: config.limits.spool_bytes,
-            segment_bytes: config.limits.segment_bytes,
+            limit_bytes: limits.spool_bytes,
+            segment_bytes: limits.segment_bytes,
             metrics,
             segments: Mutex::new(segments),
             written: Notify::new(),

@@ -1,11 +1,12 @@
 use shared::time::UnixMillis;
 
 use super::{
-    super::{degrade::Sum, reserve::Reserve},
+    super::{SpoolLimits, degrade::Sum, reserve::Reserve},
     *,
 };
-use crate::config::EdgeConfig;
 
+/// Room for all that a test writes.
+const LIMITS: SpoolLimits = SpoolLimits { spool_bytes: 2 << 30, segment_bytes: 64 << 20 };
 const PHONE: &str =
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";
 
@@ -13,10 +14,9 @@ const PHONE: &str =
 fn records_within_the_budget_of_one_large_write_are_kept() {
     const RECORD: usize = 60;
     let folder = tempfile::tempdir().unwrap();
-    let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
-    (config.limits.spool_bytes, config.limits.segment_bytes) = (2_000, 500);
+    let limits = SpoolLimits { spool_bytes: 2_000, segment_bytes: 500 };
     let metrics = Arc::new(Metrics::default());
-    let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
+    let spool = Arc::new(Spool::open(folder.path(), limits, metrics.clone(), UnixMillis(1)).unwrap());
     let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
     let stop = Arc::new(AtomicBool::new(false));
     let mut work = Work::new(spool, ring, metrics, stop);
@@ -29,7 +29,7 @@ fn records_within_the_budget_of_one_large_write_are_kept() {
     // 31 records of 60 bytes fit 2,000 less what is kept back for sums; these are none, so they are lost. The ninth of a segment passes 500 bytes and is its last.
     let segments: Vec<(u64, u64)> = work.spool.segments().iter().map(|s| (s.first_seq, s.records)).collect();
     assert_eq!(segments, [(0, 9), (9, 9), (18, 9), (27, 4)]);
-    assert_eq!((work.metrics.scans_written.get(), work.metrics.scans_lost.get()), (31, 69));
+    assert_eq!((work.metrics.written.get(), work.metrics.lost.get()), (31, 69));
     // There is space again: lost records keep their numbers.
     let shipped = work.spool.segments().pop_front().unwrap();
     fs::remove_file(shipped.path).unwrap();
@@ -41,9 +41,8 @@ fn records_within_the_budget_of_one_large_write_are_kept() {
 #[test]
 fn a_full_disk_ends_a_segment() {
     let folder = tempfile::tempdir().unwrap();
-    let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
     let metrics = Arc::new(Metrics::default());
-    let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
+    let spool = Arc::new(Spool::open(folder.path(), LIMITS, metrics.clone(), UnixMillis(1)).unwrap());
     let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
     let mut work = Work::new(spool, ring, metrics, Arc::new(AtomicBool::new(false)));
     let write = |work: &mut Work, count: usize| {
@@ -58,7 +57,7 @@ fn a_full_disk_ends_a_segment() {
     write(&mut work, 2);
     work.file = Some(File::options().write(true).open("/dev/full").unwrap());
     write(&mut work, 3);
-    assert_eq!((work.metrics.scans_degraded.get(), work.metrics.scans_lost.get()), (3, 0));
+    assert_eq!((work.metrics.degraded.get(), work.metrics.lost.get()), (3, 0));
     write(&mut work, 1);
     let segments: Vec<(u64, u64, bool)> =
         work.spool.segments().iter().map(|s| (s.first_seq, s.records, s.is_sealed)).collect();
@@ -68,12 +67,11 @@ fn a_full_disk_ends_a_segment() {
 #[test]
 fn sums_waiting_for_a_full_disk_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
     // No space for a single record.
-    (config.limits.spool_bytes, config.limits.segment_bytes) = (16, 16);
+    let full = SpoolLimits { spool_bytes: 16, segment_bytes: 16 };
     let start = || {
         let metrics = Arc::new(Metrics::default());
-        let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
+        let spool = Spool::open(folder.path(), full, metrics.clone(), UnixMillis(1)).unwrap();
         let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
         Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
     };
@@ -85,7 +83,7 @@ fn sums_waiting_for_a_full_disk_survive_a_kill() {
         let end = bytes.len();
         work.write(&bytes, &[end]);
     }
-    assert_eq!((work.metrics.scans_degraded.get(), counts(&work)), (7, 7));
+    assert_eq!((work.metrics.degraded.get(), counts(&work)), (7, 7));
     work.keep_sums();
     // A kill: nothing is written any more.
     drop(work);
@@ -93,17 +91,17 @@ fn sums_waiting_for_a_full_disk_survive_a_kill() {
     assert_eq!(counts(&work), 7, "the next start has them");
     // A graceful stop while there is still no space loses none either.
     work.write_sums(true);
-    assert_eq!(work.metrics.scans_lost.get(), 0);
+    assert_eq!(work.metrics.lost.get(), 0);
     drop(work);
-    config.limits.spool_bytes = 1 << 20;
     let mut work = {
+        let limits = SpoolLimits { spool_bytes: 1 << 20, ..full };
         let metrics = Arc::new(Metrics::default());
-        let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
+        let spool = Spool::open(folder.path(), limits, metrics.clone(), UnixMillis(1)).unwrap();
         let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
         Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
     };
     work.write_sums(true);
-    assert_eq!((work.metrics.scans_written.get(), counts(&work)), (1, 0), "with room they are written");
+    assert_eq!((work.metrics.written.get(), counts(&work)), (1, 0), "with room they are written");
     drop(work);
     let (_, left) = Reserve::open(folder.path()).unwrap();
     assert_eq!(left, b"", "and only once");
@@ -113,10 +111,9 @@ fn sums_waiting_for_a_full_disk_survive_a_kill() {
 #[test]
 fn sums_already_in_the_spool_are_not_restored_from_the_reserve() {
     let folder = tempfile::tempdir().unwrap();
-    let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
     let start = || {
         let metrics = Arc::new(Metrics::default());
-        let spool = Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap();
+        let spool = Spool::open(folder.path(), LIMITS, metrics.clone(), UnixMillis(1)).unwrap();
         let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
         Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
     };
@@ -156,9 +153,8 @@ fn sums_already_in_the_spool_are_not_restored_from_the_reserve() {
 #[test]
 fn the_reserve_is_created_once_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
-    let config = EdgeConfig::new("edge-1", folder.path().to_owned(), "http://127.0.0.1:9", "d");
     let metrics = Arc::new(Metrics::default());
-    let spool = Arc::new(Spool::open(folder.path(), &config, metrics.clone(), UnixMillis(1)).unwrap());
+    let spool = Arc::new(Spool::open(folder.path(), LIMITS, metrics.clone(), UnixMillis(1)).unwrap());
     let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
     // A folder in place of the file, which cannot be opened, stands for a disk without space.
     std::fs::create_dir(folder.path().join("sums")).unwrap();

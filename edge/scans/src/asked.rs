@@ -1,6 +1,6 @@
 //! Takes what a scan records from a request.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, net::IpAddr};
 
 use http::{HeaderValue, Uri};
 use shared::{
@@ -11,42 +11,51 @@ use shared::{
 };
 
 use super::{Fired, Scan};
-use crate::{cache::KeyRef, connection::Client, framing::Sent};
 
 /// A request that was answered with a redirect.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub(crate) client: Client,
-    pub(crate) uri: &'a Uri,
-    pub(crate) sent: &'a Sent<'a>,
-    pub(crate) domain: &'a ShortDomain,
-    /// The link.
-    pub(crate) key: KeyRef<'a>,
+pub struct Asked<'a> {
+    /// The client's address.
+    pub ip: IpAddr,
+    /// The target of the request; its `access_token` is left out of the scan.
+    pub uri: &'a Uri,
+    /// The domain of the link.
+    pub domain: &'a ShortDomain,
+    /// The folded short id of the link.
+    pub folded: &'a str,
+    /// `User-Agent`.
+    pub agent: Option<&'a HeaderValue>,
+    /// `Referer`.
+    pub referer: Option<&'a HeaderValue>,
+    /// `Accept-Language`.
+    pub language: Option<&'a HeaderValue>,
 }
 
 impl Asked<'_> {
-    /// The scan of it.
-    pub(crate) fn scan(self, at: UnixMillis, fired: Option<Box<Fired>>) -> Scan {
-        let Self { client, uri, sent, domain, key } = self;
+    /// The scan of it, answered at `at`; texts are cut to the maxima of `shared::wire::scan`.
+    #[must_use]
+    pub fn scan(self, at: UnixMillis, fired: Option<Box<Fired>>) -> Scan {
+        let Self { ip, uri, domain, folded, agent, referer, language } = self;
+        let host = domain.host.as_str();
         let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
-        let (agent, referer) = (text(sent.agent), text(sent.referer));
+        let (agent, referer) = (text(agent), text(referer));
         let referer = url_without_access_token(&referer);
         let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
         // Other bytes than those of ASCII are no language tag.
-        let accepted = sent.language.and_then(|value| str::from_utf8(value.as_bytes()).ok());
+        let accepted = language.and_then(|value| str::from_utf8(value.as_bytes()).ok());
         let language = accepted.and_then(preferred_language).unwrap_or_default();
-        let parts = [domain.scheme.as_str(), "://", domain.host.as_str(), uri.path()];
+        let parts = [domain.scheme.as_str(), "://", host, uri.path()];
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
         let url_length = (length + query_length).min(MAX_ENTRY_URL);
-        let key_length = key.domain.len() + key.folded.len();
+        let key_length = host.len() + folded.len();
         let mut texts =
             String::with_capacity(key_length + url_length + agent.len() + referer.len() + language.len());
         // Texts of at most 976 bytes in all.
         let end = |texts: &String| u16::try_from(texts.len()).unwrap_or_default();
-        texts.push_str(key.domain);
+        texts.push_str(host);
         let folded_at = end(&texts);
-        texts.push_str(key.folded);
+        texts.push_str(folded);
         let url_at = end(&texts);
         for part in parts.into_iter().chain(query.as_deref().into_iter().flat_map(|query| ["?", query])) {
             texts.push_str(cut(part, (key_length + MAX_ENTRY_URL).saturating_sub(texts.len())));
@@ -57,7 +66,7 @@ impl Asked<'_> {
         texts.push_str(referer);
         let cuts = [folded_at, url_at, agent_at, referer_at, end(&texts)];
         texts.push_str(language);
-        Scan { at, ip: client.ip, texts: texts.into_boxed_str(), cuts, fired }
+        Scan { at, ip, texts: texts.into_boxed_str(), cuts, fired }
     }
 }
 

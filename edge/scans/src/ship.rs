@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use shared::wire::spooled::SpooledScans;
+use shared::wire::{scan::ScanReceipt, spooled::SpooledScans};
 
-use super::spool::{Cursor, Run, Spool};
-use crate::{
-    backing::{Backing, BackingError},
-    config::EdgeConfig,
-    metrics::Metrics,
+use super::{
+    Metrics,
+    spool::{Cursor, Run, Spool},
 };
 
 /// Pause after a batch behind which there was nothing: scans gather, so that control commits some 40 times a
@@ -21,6 +19,26 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 /// How long a stopping edge tries to ship what is left; the next boot ships the rest.
 const FINISH: Duration = Duration::from_secs(5);
 
+/// Where scans are delivered: control, over the network or in the same process.
+pub trait Intake: Send + Sync + 'static {
+    /// Hands over scans; a batch seen before is acknowledged and not counted again.
+    ///
+    /// # Errors
+    /// Nothing answered (repeat), or the batch is refused (an alarm: it will never be taken).
+    fn take(&self, scans: &SpooledScans) -> impl Future<Output = Result<ScanReceipt, NotTaken>> + Send;
+}
+
+/// Why control did not take a batch.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    /// Nothing answered in time, or the connection broke: the batch is sent again.
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    /// Control will never take it: the batch is dropped, and counted as lost.
+    #[error("refused: {0}")]
+    Refused(String),
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Shipped,
@@ -29,9 +47,10 @@ enum Step {
 }
 
 /// Ships one spool.
-pub(super) struct Shipper<B> {
-    config: Arc<EdgeConfig>,
-    backing: Arc<B>,
+pub(super) struct Shipper<I> {
+    /// Name of the edge.
+    edge: Arc<str>,
+    intake: I,
     metrics: Arc<Metrics>,
     spool: Arc<Spool>,
     cursor: Cursor,
@@ -39,14 +58,9 @@ pub(super) struct Shipper<B> {
     has_more: bool,
 }
 
-impl<B: Backing> Shipper<B> {
-    pub(super) fn new(
-        config: Arc<EdgeConfig>,
-        backing: Arc<B>,
-        metrics: Arc<Metrics>,
-        spool: Arc<Spool>,
-    ) -> Self {
-        Self { config, backing, metrics, spool, cursor: Cursor::default(), has_more: false }
+impl<I: Intake> Shipper<I> {
+    pub(super) fn new(edge: Arc<str>, intake: I, metrics: Arc<Metrics>, spool: Arc<Spool>) -> Self {
+        Self { edge, intake, metrics, spool, cursor: Cursor::default(), has_more: false }
     }
 
     /// Ships for ever; may be dropped at any time, at worst a batch is sent once more.
@@ -95,29 +109,27 @@ impl<B: Backing> Shipper<B> {
         let count = run.count as u64;
         self.has_more = run.has_more;
         let scans = SpooledScans {
-            edge: self.config.edge_id.clone(),
+            edge: self.edge.clone(),
             boot: run.boot,
             first_seq: run.first_seq,
             count: run.count,
             frames: run.frames,
         };
-        match tokio::time::timeout(TIMEOUT, self.backing.record_scans(&scans)).await {
+        match tokio::time::timeout(TIMEOUT, self.intake.take(&scans)).await {
             Ok(Ok(receipt)) => match Cursor::acknowledged(run.end, run.first_seq, receipt.next_seq) {
                 Some(cursor) => {
                     self.cursor = cursor;
-                    self.metrics
-                        .scans_shipped
-                        .inc_by(count.min(receipt.next_seq.saturating_sub(run.first_seq)));
+                    self.metrics.shipped.inc_by(count.min(receipt.next_seq.saturating_sub(run.first_seq)));
                     Step::Shipped
                 }
                 None => {
                     let (expects, has) = (receipt.next_seq, run.first_seq);
                     tracing::error!(expects, has, "control expects scans that are no longer in the spool");
-                    self.metrics.scans_refused.inc();
+                    self.metrics.refused.inc();
                     Step::Failed
                 }
             },
-            Ok(Err(BackingError::Refused(reason))) => {
+            Ok(Err(NotTaken::Refused(reason))) => {
                 // They will never be taken; held back they would hold back all that come after them. What cannot be
                 // read here was not sent in the form that was refused.
                 let count = scans.read().map_or(0, |batch| batch.records.len() as u64);
@@ -125,12 +137,12 @@ impl<B: Backing> Shipper<B> {
                     return Step::Failed;
                 };
                 tracing::error!(%reason, count, boot = run.boot, first_seq = run.first_seq, "control refused scans");
-                self.metrics.scans_refused.inc();
-                self.metrics.scans_lost.inc_by(count);
+                self.metrics.refused.inc();
+                self.metrics.lost.inc_by(count);
                 self.cursor = cursor;
                 Step::Shipped
             }
-            Ok(Err(BackingError::Unreachable(reason))) => {
+            Ok(Err(NotTaken::Unreachable(reason))) => {
                 tracing::warn!(%reason, "scans are waiting for control");
                 Step::Failed
             }

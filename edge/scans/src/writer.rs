@@ -16,13 +16,12 @@ use std::{
 use shared::wire::spooled::{decode, split_frame};
 
 use super::{
-    Ring,
+    Metrics, Ring,
     degrade::Sums,
     record,
     reserve::Reserve,
     spool::{Segment, Spool, sync_folder},
 };
-use crate::metrics::Metrics;
 
 mod sums;
 
@@ -198,7 +197,7 @@ impl Work {
             }
             frames = rest;
         }
-        self.metrics.scans_degraded.inc_by(added as u64);
+        self.metrics.degraded.inc_by(added as u64);
         added
     }
 
@@ -211,7 +210,7 @@ impl Work {
                 Ok(0) => break,
                 Ok(count) => {
                     done += count;
-                    self.metrics.scans_written.inc_by(count as u64);
+                    self.metrics.written.inc_by(count as u64);
                     self.spool.written.notify_one();
                 }
                 Err(error) => {
@@ -225,7 +224,7 @@ impl Work {
 
     fn lose(&mut self, count: u64) {
         if count > 0 {
-            self.metrics.scans_lost.inc_by(count);
+            self.metrics.lost.inc_by(count);
             self.ring.lost.fetch_add(count, SeqCst);
             // Those that are lost have numbers too, which fall between two segments.
             self.seal();

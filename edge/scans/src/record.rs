@@ -35,9 +35,7 @@ pub(super) mod tests {
 
     use proptest::prelude::*;
     use shared::{
-        geo::NoGeoIp,
-        redirect::{Redirect, RedirectKey, ResourceType},
-        rules::{AccountRules, MAX_NAME, Owner, Rule, RuleList},
+        rules::MAX_NAME,
         time::UnixMillis,
         wire::{
             scan::{ScanRecord, cut},
@@ -45,19 +43,15 @@ pub(super) mod tests {
         },
     };
 
-    use super::*;
-    use crate::{
-        agents::Agents,
-        cache::Served,
-        rules::{self, RequestFacts, Sources},
-        scans::Fired,
+    use super::{
+        super::{Fired, RuleName},
+        *,
     };
 
     const APPLICATION: &str = "U5Gq8sKVBfgRtKRaagBefgwk";
-    const PROJECT: &str = "UMe8gsKVBfgRtKRaagBefgwk";
 
     /// A scan of one short id.
-    pub(in crate::scans) fn scan(at: i64, entry_url: &str, agent: &str, referer: &str) -> Scan {
+    pub(crate) fn scan(at: i64, entry_url: &str, agent: &str, referer: &str) -> Scan {
         let mut texts = String::new();
         let cuts = ["tn.gg", "ABC", entry_url, agent, referer].map(|text| {
             texts.push_str(text);
@@ -69,26 +63,6 @@ pub(super) mod tests {
     /// The same with a language.
     fn in_language(scan: Scan, language: &str) -> Scan {
         Scan { texts: format!("{}{language}", scan.texts).into(), ..scan }
-    }
-
-    /// A redirection of a project.
-    fn served(project: &str) -> Served {
-        let record = Redirect {
-            domain: "tn.gg".parse().unwrap(),
-            short_id: "ABC".parse().unwrap(),
-            resource_type: ResourceType::Thng,
-            platform_id: "0".repeat(24).parse().unwrap(),
-            thng_id: None,
-            product_id: None,
-            target: "https://example.com/".into(),
-            thng_name: None,
-            standing: shared::standing::Standing::default(),
-            projects: [project.parse().unwrap()].into(),
-            forward_query: false,
-            created_at: UnixMillis(0),
-            updated_at: UnixMillis(0),
-        };
-        Served::new(&RedirectKey::new("tn.gg", "ABC"), Arc::new(record)).unwrap()
     }
 
     /// Decodes what was encoded; no prefix of it can be decoded.
@@ -126,35 +100,24 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn records_with_a_rule_round_trip(named: bool, own: bool, name in ".{1,40}", path in "[a-z]{0,2000}",
-            language in prop::sample::select(vec!["", "de-CH"])) {
+        fn records_with_a_rule_round_trip(named: bool, own: bool, index: u16, name in ".{1,40}",
+            path in "[a-z]{0,2000}", language in prop::sample::select(vec!["", "de-CH"])) {
             let location = format!("https://example.com/{path}");
-            let lists = vec![RuleList {
-                owner: (!own).then(|| Owner { application: APPLICATION.parse().unwrap(), project: PROJECT.parse().unwrap() }),
-                rules: vec![
-                    Rule { name: None, condition: "hour<0".into(), redirect_url: None },
-                    Rule {
-                        name: named.then(|| cut(&name, MAX_NAME).into()),
-                        condition: "hour>=0".into(),
-                        redirect_url: Some(location.as_str().into()),
-                    },
-                ],
-            }];
-            let set = rules::read(&AccountRules::new(APPLICATION.parse().unwrap(), lists)).unwrap().unwrap();
-            let mut scan = in_language(scan(1, "https://tn.gg/ABC", "", ""), language);
-            let served = served(PROJECT);
-            let (headers, agents) = (http::HeaderMap::new(), Agents::new());
-            let sources = Sources { agents: &agents, geo: &NoGeoIp };
-            let facts = RequestFacts::new(&served, &headers, scan.ip, scan.at, sources);
-            let (rule, location) = set.decide(&facts).unwrap();
-            scan.fired = Some(Box::new(Fired { rule, location: location.clone() }));
+            let rule = RuleName {
+                application: (!own).then(|| APPLICATION.parse().unwrap()),
+                index,
+                name: named.then(|| cut(&name, MAX_NAME).into()),
+            };
+            let fired = Fired { rule: Arc::new(rule), location: location.as_str().try_into().unwrap() };
+            let scan = in_language(scan(1, "https://tn.gg/ABC", "", ""), language);
+            let scan = Scan { fired: Some(Box::new(fired)), ..scan };
             let mut bytes = Vec::new();
             write(&scan, &mut bytes);
             let read = read(&bytes);
             prop_assert_eq!(read.language.as_deref().unwrap_or_default(), language);
             let fired = read.rule.unwrap();
             prop_assert_eq!(fired.application, (!own).then(|| APPLICATION.parse().unwrap()));
-            prop_assert_eq!((fired.index, &*fired.redirect_url), (1, location.to_str().unwrap()));
+            prop_assert_eq!((fired.index, &*fired.redirect_url), (index, &*location));
             prop_assert_eq!(fired.name, named.then(|| cut(&name, MAX_NAME).into()));
         }
 
