@@ -1,22 +1,16 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
-use std::{
-    mem::take,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::Instant,
-};
+mod record;
+mod request_ids;
+
+use std::{mem::take, sync::Arc, time::Instant};
 
 use http::{
     HeaderName, HeaderValue, Method, Request, Response, Version,
     header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
-use qr::Ecl;
 use scans::{Asked, Fired, Recorder, RuleName};
-use serde_json::json;
 use shared::{
     client_address::PROXY_HEADERS,
     negotiate::Representation,
@@ -27,6 +21,7 @@ use shared::{
 };
 use tokio::task::yield_now;
 
+pub(crate) use self::request_ids::RequestIds;
 use crate::{
     agents::Agents,
     backing::Backing,
@@ -114,7 +109,7 @@ impl<B: Backing> App<B> {
         // is unknown.
         let must_close = request.version() <= Version::HTTP_11 && (fault.is_some() || sent.has_coding());
         let is_head = *request.method() == Method::HEAD;
-        let id = request_id(in_flight.id());
+        let id = request_ids::header_value(in_flight.id());
         let mut is_proxied = false;
         let begun_as = match fault {
             Some(fault) => Next::Answer(self.errors(sent.accept).with(Code::Invalid, vec![fault])),
@@ -309,7 +304,7 @@ impl<B: Backing> App<B> {
         let query = request.uri().query();
         let Some(format) = images::format_of(representation) else {
             return match representation {
-                Representation::Json => Next::Answer(response::record(record_json(domain, served))),
+                Representation::Json => Next::Answer(response::record(record::json(domain, served))),
                 _ => Next::Redirect(self.redirect(client, request, sent, domain, served)),
             };
         };
@@ -400,61 +395,4 @@ impl<B: Backing> App<B> {
     fn errors<'a>(&'a self, accept: Option<&'a HeaderValue>) -> Errors<'a> {
         Errors { docs_url: &self.config.docs_url, accept }
     }
-}
-
-/// The record as JSON, without `hits` and `scopes`, which only control knows.
-fn record_json(domain: &ShortDomain, served: &Served) -> Vec<u8> {
-    let record = &served.record;
-    let payload = domain.qr_payload(&record.short_id);
-    let mut json = json!({
-        "createdAt": record.created_at,
-        "updatedAt": record.updated_at,
-        "shortDomain": domain.host,
-        "shortId": record.short_id,
-        "type": record.resource_type,
-        "platformId": record.platform_id,
-        "evrythngId": record.platform_id,
-        "defaultRedirectUrl": record.target,
-        "forwardQuery": record.forward_query,
-        "shortUrl": domain.short_url(&record.short_id),
-    });
-    if domain.is_development() {
-        json["development"] = true.into();
-    }
-    // A payload of 330 bytes at most always fits a symbol.
-    if let Ok(facts) = qr::describe(&payload, Ecl::default()) {
-        json["qr"] = json!({
-            "payload": payload,
-            "version": facts.version,
-            "modules": facts.modules,
-            "ecl": Ecl::default().as_str(),
-        });
-    }
-    json.to_string().into_bytes()
-}
-
-/// Numbers the requests: unique within a boot.
-#[derive(Debug)]
-pub(crate) struct RequestIds {
-    next: AtomicU64,
-}
-
-impl RequestIds {
-    /// Begins somewhere at random.
-    pub(crate) fn new() -> Self {
-        Self { next: AtomicU64::new(getrandom::u64().unwrap_or_default()) }
-    }
-
-    /// Where the numbers of a connection begin: 2^32 of its own, so that its requests share nothing.
-    pub(crate) fn next(&self) -> u64 {
-        self.next.fetch_add(1 << 32, Relaxed)
-    }
-}
-
-/// The value of `X-Request-Id`: 16 hexadecimal digits that do not look like a sequence.
-fn request_id(number: u64) -> HeaderValue {
-    // An odd factor maps numbers one to one onto such that look random.
-    let id = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let digits: [u8; 16] = std::array::from_fn(|i| b"0123456789abcdef"[(id >> (60 - 4 * i) & 15) as usize]);
-    HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"))
 }

@@ -1,10 +1,10 @@
 //! The entries of one epoch with their floors: the fill rule in one place (README, "Fill rule").
 
 mod links;
+mod rules;
 
 use std::{
-    collections::BTreeMap,
-    hash::{BuildHasher, Hash},
+    hash::BuildHasher,
     ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
@@ -14,21 +14,19 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::quality::RandomState;
-use moka::{Equivalent, ops::compute::Op, sync::Cache};
+use moka::{ops::compute::Op, sync::Cache};
 use replica::Full;
 use shared::{
-    id::AccountId,
     redirect::{Redirect, RedirectKey},
-    rules::AccountRules,
     wire::stream::{Epoch, Rev},
 };
 
-pub(crate) use self::links::PageFit;
+pub(crate) use self::{links::PageFit, rules::Sources};
 use super::{
-    Found, Held, Leads, Served,
+    Found, Held, KeyRef, Leads, Served,
     tail::{self, Last, Resolved, Tail},
 };
-use crate::rules::{self, RuleSet, RuleTable};
+use crate::rules::RuleTable;
 
 /// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
 const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };
@@ -40,27 +38,6 @@ const PRESENT_BYTES: usize = 900;
 
 /// A redirection with the revision that wrote it.
 pub(super) type Versioned = (Rev, Arc<Served>);
-
-/// A borrowed key: look-ups without allocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct KeyRef<'a> {
-    // The same fields in the same order as `RedirectKey`, so that both hash alike.
-    pub(crate) domain: &'a str,
-    pub(crate) folded: &'a str,
-}
-
-impl<'a> KeyRef<'a> {
-    /// Borrows a key.
-    pub(crate) fn of(key: &'a RedirectKey) -> Self {
-        Self { domain: &key.domain, folded: &key.folded }
-    }
-}
-
-impl Equivalent<RedirectKey> for KeyRef<'_> {
-    fn equivalent(&self, key: &RedirectKey) -> bool {
-        *self.folded == *key.folded && *self.domain == *key.domain
-    }
-}
 
 #[derive(Debug, Clone)]
 struct Entry {
@@ -104,15 +81,6 @@ pub(super) struct Generation {
     hold: AtomicU64,
     /// Every link, where the edge holds them all.
     full: ArcSwapOption<Full>,
-}
-
-/// The rules of every account as they were sent.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Sources {
-    /// Every change up to this revision is in them.
-    pub(crate) as_of: Rev,
-    /// By account.
-    pub(crate) sets: BTreeMap<AccountId, Arc<AccountRules>>,
 }
 
 /// A cache entry in the form that is saved to disk.
@@ -275,39 +243,6 @@ impl Generation {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(rev, key, last);
     }
 
-    /// Calls `look` with the rules of an account; `None` without a search as long as no account has some.
-    pub(super) fn with_rules<R>(&self, account: &AccountId, look: impl FnOnce(&RuleSet) -> R) -> Option<R> {
-        let table = self.rules.load();
-        if table.is_empty() { None } else { table.get(account).map(|set| look(set)) }
-    }
-
-    /// Applies one change of an account's rules; a set that cannot be used is refused and leaves the old one.
-    ///
-    /// Only the one task that follows the stream calls this and [`Self::snapshot`].
-    pub(super) fn change_rules(&self, rev: Rev, sets: &AccountRules) -> Result<(), String> {
-        self.pass(rev);
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        if rev <= sources.as_of {
-            // Rules from the disk or from a view were newer than what was applied.
-            return Ok(());
-        }
-        let set = rules::read(sets)?;
-        sources.as_of = rev;
-        if set.is_some() {
-            sources.sets.insert(sets.account, Arc::new(sets.clone()));
-        } else {
-            sources.sets.remove(&sets.account);
-        }
-        drop(sources);
-        let mut table = RuleTable::clone(&self.rules.load());
-        match set {
-            Some(set) => table.insert(sets.account, Arc::new(set)),
-            None => table.remove(&sets.account),
-        };
-        self.rules.store(Arc::new(table));
-        Ok(())
-    }
-
     /// Continues from `at_rev` without the events before it; `applied` never falls, and with a snapshot
     /// older than it the rules stay as well.
     pub(super) fn snapshot(&self, at_rev: Rev, rules: RuleTable) {
@@ -325,20 +260,6 @@ impl Generation {
         }
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).restart(at_rev);
         self.set_applied(at_rev);
-    }
-
-    /// Keeps the rules of all accounts as they were sent, with the revision that they hold everything up to.
-    pub(super) fn keep_rules(&self, as_of: Rev, sets: &[Arc<AccountRules>]) {
-        let sets = sets.iter().map(|set| (set.account, set.clone())).collect();
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        if as_of >= sources.as_of {
-            *sources = Sources { as_of, sets };
-        }
-    }
-
-    /// The rules of all accounts as they were sent.
-    pub(super) fn sources(&self) -> Sources {
-        self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Visits every entry that is not stale, until `put` breaks.

@@ -3,11 +3,14 @@
 use std::{ops::RangeInclusive, sync::Arc};
 
 use proptest::prelude::*;
-use shared::wire::{links::LinksPage, stream::Rev};
+use shared::wire::{
+    links::LinksPage,
+    stream::{Epoch, Rev},
+};
 use tempfile::TempDir;
 
-use super::{EdgeCache, Epoch, KEYS, key, record};
-use crate::cache::{Held, KeyRef, Leads, PageFit, Reading, Sources};
+use super::world::{KEYS, key, record};
+use crate::cache::{EdgeCache, Held, KeyRef, Leads, PageFit, Reading, Sources};
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {

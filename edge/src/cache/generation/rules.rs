@@ -1,0 +1,73 @@
+//! The rules of every account, of the same revision as the entries.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
+
+use shared::{id::AccountId, rules::AccountRules, wire::stream::Rev};
+
+use super::Generation;
+use crate::rules::{self, RuleSet, RuleTable};
+
+/// The rules of every account as they were sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    /// Every change up to this revision is in them.
+    pub(crate) as_of: Rev,
+    /// By account.
+    pub(crate) sets: BTreeMap<AccountId, Arc<AccountRules>>,
+}
+
+impl Generation {
+    /// Calls `look` with the rules of an account; `None` without a search as long as no account has some.
+    pub(in crate::cache) fn with_rules<R>(
+        &self,
+        account: &AccountId,
+        look: impl FnOnce(&RuleSet) -> R,
+    ) -> Option<R> {
+        let table = self.rules.load();
+        if table.is_empty() { None } else { table.get(account).map(|set| look(set)) }
+    }
+
+    /// Applies one change of an account's rules; a set that cannot be used is refused and leaves the old one.
+    ///
+    /// Only the one task that follows the stream calls this and [`Self::snapshot`].
+    pub(in crate::cache) fn change_rules(&self, rev: Rev, sets: &AccountRules) -> Result<(), String> {
+        self.pass(rev);
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if rev <= sources.as_of {
+            // Rules from the disk or from a view were newer than what was applied.
+            return Ok(());
+        }
+        let set = rules::read(sets)?;
+        sources.as_of = rev;
+        if set.is_some() {
+            sources.sets.insert(sets.account, Arc::new(sets.clone()));
+        } else {
+            sources.sets.remove(&sets.account);
+        }
+        drop(sources);
+        let mut table = RuleTable::clone(&self.rules.load());
+        match set {
+            Some(set) => table.insert(sets.account, Arc::new(set)),
+            None => table.remove(&sets.account),
+        };
+        self.rules.store(Arc::new(table));
+        Ok(())
+    }
+
+    /// Keeps the rules of all accounts as they were sent, with the revision that they hold everything up to.
+    pub(in crate::cache) fn keep_rules(&self, as_of: Rev, sets: &[Arc<AccountRules>]) {
+        let sets = sets.iter().map(|set| (set.account, set.clone())).collect();
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if as_of >= sources.as_of {
+            *sources = Sources { as_of, sets };
+        }
+    }
+
+    /// The rules of all accounts as they were sent.
+    pub(in crate::cache) fn sources(&self) -> Sources {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
