@@ -1,17 +1,9 @@
 //! TLS certificates by SNI, reloaded while the edge runs.
 
-use std::{
-    collections::HashMap,
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, fs, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
 use arc_swap::ArcSwap;
-use notify::{RecursiveMode, Watcher};
-use platform::settings::open_to_others;
+use platform::{FileWatch, settings::open_to_others};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -20,13 +12,9 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use shared::certificate;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::EdgeError;
-
-/// Wait after a change of the folder: certificate and key are two files.
-const SETTLE: Duration = Duration::from_millis(100);
 
 /// The name whose certificate serves clients that send no SNI (addresses have none).
 const DEFAULT: &str = "default";
@@ -40,7 +28,8 @@ pub struct TlsCerts(Arc<Certs>);
 #[derive(Debug)]
 struct Certs {
     table: ArcSwap<Table>,
-    folder: Option<PathBuf>,
+    /// The folder that they are from.
+    folder: Option<FileWatch>,
 }
 
 impl TlsCerts {
@@ -65,11 +54,13 @@ impl TlsCerts {
     /// # Errors
     /// The folder or a pair in it cannot be read.
     pub fn from_folder(folder: &Path) -> Result<Self, EdgeError> {
+        // Before reading: a pair that is replaced meanwhile is read once more.
+        let watch = FileWatch::new(folder);
         let (table, errors) = read_folder(folder, &Table::new())?;
         if let Some(error) = errors.into_iter().next() {
             return Err(error);
         }
-        let folder = Some(folder.to_owned());
+        let folder = Some(watch);
         Ok(Self(Arc::new(Certs { table: ArcSwap::from_pointee(table), folder })))
     }
 
@@ -79,7 +70,7 @@ impl TlsCerts {
     /// The folder cannot be read; nothing changed.
     pub fn reload(&self) -> Result<(), EdgeError> {
         let Some(folder) = &self.0.folder else { return Ok(()) };
-        let (table, errors) = read_folder(folder, &self.0.table.load())?;
+        let (table, errors) = read_folder(folder.path(), &self.0.table.load())?;
         for error in errors {
             tracing::error!(%error, "kept the previous certificate");
         }
@@ -133,33 +124,12 @@ impl TlsCerts {
     /// Follows changes of the folder until `shutdown`.
     pub(crate) async fn follow(self, shutdown: CancellationToken) {
         let Some(folder) = self.0.folder.clone() else { return };
-        let (sender, mut changes) = mpsc::channel(1);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Reading the folder is no change of it; a full channel has a wake-up under way already.
-            if event.is_ok_and(|event| !event.kind.is_access()) {
-                let _ = sender.try_send(());
-            }
-        })
-        .and_then(|mut watcher| watcher.watch(&folder, RecursiveMode::NonRecursive).map(|()| watcher));
-        let _watcher = match watcher {
-            Ok(watcher) => watcher,
-            Err(error) => {
-                tracing::error!(%error, "certificate changes are not watched");
-                return;
+        let read = move || {
+            if let Err(error) = self.reload() {
+                tracing::error!(%error, "certificates could not be reloaded");
             }
         };
-        let follow = async {
-            while changes.recv().await.is_some() {
-                tokio::time::sleep(SETTLE).await;
-                let certs = self.clone();
-                match tokio::task::spawn_blocking(move || certs.reload()).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::error!(%error, "certificates could not be reloaded"),
-                    Err(error) => tracing::error!(%error, "reading certificates panicked"),
-                }
-            }
-        };
-        shutdown.run_until_cancelled(follow).await;
+        folder.follow(shutdown, read).await;
     }
 }
 

@@ -1,4 +1,5 @@
-//! What every binary needs: connection permits, shares of pools, time limits on sockets, settings.
+//! What every binary needs: connection permits, shares of pools, time limits on sockets, files that are read again when they
+//! change, settings.
 //!
 //! Invariants: nothing here knows what is served; a refusal has one of a closed set of reasons; a permit is returned
 //! when its guard is dropped.
@@ -8,10 +9,12 @@ mod descriptors;
 mod permits;
 pub mod settings;
 mod shares;
+mod watch;
 
 pub use self::{
     bounded::{Bounded, TimeLimits},
     descriptors::descriptors,
     permits::{Bounds, Busy, Handle, Holder, Permit, Permits, Rank, Refused},
     shares::{Full, Share, Shares},
+    watch::FileWatch,
 };
