@@ -118,12 +118,12 @@ impl Days {
 fn day_of(at_ms: i64) -> Result<Date, ConfigError> {
     let time = Timestamp::from_millisecond(at_ms);
     let time = time.map_err(|error| ConfigError::new("createdAt", error.to_string()))?;
-    Ok(time.to_zoned(TimeZone::UTC).date())
+    Ok(time.to_zoned_datetime(TimeZone::UTC).date())
 }
 
 /// When a day begins, in UTC.
 fn start_of(day: Date) -> Result<i64, ConfigError> {
-    let start = day.to_zoned(TimeZone::UTC);
+    let start = day.to_zoned_datetime(TimeZone::UTC);
     Ok(start.map_err(|error| ConfigError::new("createdAt", error.to_string()))?.timestamp().as_millisecond())
 }
 
