@@ -15,6 +15,7 @@ use opentelemetry::{KeyValue, trace::TracerProvider as _};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
+use platform::settings::log_filter;
 use tracing::Level;
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, filter::Targets, fmt as lines, layer::SubscriberExt as _,
@@ -76,7 +77,7 @@ impl Telemetry {
 /// # Errors
 /// The filter or the URL cannot be read.
 pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
-    let filter = EnvFilter::try_new(of_all_crates(settings.filter)).map_err(|error| {
+    let filter = EnvFilter::try_new(log_filter(settings.filter, "control", &CRATES)).map_err(|error| {
         ConfigError::new("RUST_LOG", format!("{error}; give a level such as info, or info,control=debug"))
     })?;
     let provider = settings.otlp_url.map(|url| provider(url, settings.service)).transpose()?;
@@ -96,16 +97,6 @@ pub fn start(settings: &Settings<'_>) -> Result<Telemetry, ConfigError> {
     // A subscriber that stands already is the test's.
     let _ = tracing_subscriber::registry().with(log).with(spans).try_init();
     Ok(Telemetry(provider))
-}
-
-/// A filter in which `control=LEVEL` is said of each crate of the control plane.
-fn of_all_crates(filter: &str) -> String {
-    let directives =
-        filter.split(',').flat_map(|directive| match directive.trim().strip_prefix("control=") {
-            Some(level) => CRATES.map(|name| format!("{name}={level}")).to_vec(),
-            None => vec![directive.to_owned()],
-        });
-    directives.collect::<Vec<_>>().join(",")
 }
 
 /// Whether a stream leads to a terminal whose owner has nothing against colours.
@@ -167,14 +158,6 @@ impl HttpClient for OnRuntime {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_level_of_control_is_that_of_its_crates() {
-        let filter = of_all_crates("warn, control=debug,hyper=error");
-        assert!(filter.starts_with("warn,control=debug,kernel=debug,tenants=debug,"), "{filter}");
-        assert!(filter.ends_with(",events=debug,hyper=error"), "{filter}");
-        assert_eq!(of_all_crates("info"), "info");
-    }
 
     #[tokio::test]
     async fn unusable_settings_are_named() {

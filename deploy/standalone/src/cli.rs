@@ -95,7 +95,7 @@ async fn run_up(settings: Settings) -> Result<ExitCode, Failure> {
     let config = Config::read(settings).map_err(Failure::from).inspect_err(explain)?;
     control::system::make_files_private();
     let telemetry = telemetry::start(&telemetry::Settings {
-        filter: &config.log,
+        filter: &edge::cli::log_filter(&config.log),
         format: config.log_format,
         otlp_url: config.otlp_url.as_deref(),
         service: "waymark",

@@ -19,6 +19,9 @@ pub use self::{
     settings::Settings,
 };
 
+/// The crates of the edge, which are the targets of its log lines. `edge` in a filter names all of them.
+const CRATES: [&str; 3] = ["edge", "replica", "scans"];
+
 /// Exit code of settings that cannot be used (sysexits: EX_USAGE).
 const USAGE: u8 = 64;
 
@@ -92,8 +95,14 @@ fn write_unknown_variables() {
     }
 }
 
+/// A filter of the log in which `edge=LEVEL` is said of each crate of the edge.
+#[must_use]
+pub fn log_filter(filter: &str) -> String {
+    platform::settings::log_filter(filter, "edge", &CRATES)
+}
+
 fn start_log(config: &Config) -> Result<(), ConfigError> {
-    let filter = EnvFilter::try_new(&config.log).map_err(|error| {
+    let filter = EnvFilter::try_new(log_filter(&config.log)).map_err(|error| {
         ConfigError::new("RUST_LOG", format!("{error}; give a level such as info, or info,edge=debug"))
     })?;
     let builder = fmt().with_env_filter(filter).with_writer(stderr);

@@ -48,6 +48,18 @@ pub enum LogFormat {
     Json,
 }
 
+/// A filter of the log in which `PART=LEVEL` is said of each crate of a part, such as `edge` or `control`.
+#[must_use]
+pub fn log_filter(filter: &str, part: &str, crates: &[&str]) -> String {
+    let directives = filter.split(',').flat_map(|directive| {
+        match directive.trim().strip_prefix(part).and_then(|rest| rest.strip_prefix('=')) {
+            Some(level) => crates.iter().map(|name| format!("{name}={level}")).collect(),
+            None => vec![directive.to_owned()],
+        }
+    });
+    directives.collect::<Vec<_>>().join(",")
+}
+
 /// The form of the log; unset is text.
 ///
 /// # Errors
@@ -355,4 +367,22 @@ pub struct Log {
     /// Form of the log: text or json [default: text]
     #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_of_a_part_is_that_of_its_crates() {
+        let filter = |text| log_filter(text, "edge", &["edge", "replica", "scans"]);
+        for (text, expected) in [
+            ("info", "info"),
+            ("edge=debug", "edge=debug,replica=debug,scans=debug"),
+            ("warn, edge=debug,hyper=error", "warn,edge=debug,replica=debug,scans=debug,hyper=error"),
+            ("edges=debug,edge::cache=trace", "edges=debug,edge::cache=trace"),
+        ] {
+            assert_eq!(filter(text), expected);
+        }
+    }
 }
