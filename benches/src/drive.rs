@@ -128,6 +128,20 @@ impl Outcome {
         self.wrong += 1;
         self.first_wrong.get_or_insert(what);
     }
+
+    /// Takes what was wrong in another run.
+    pub(crate) fn add_wrong(&mut self, other: Self) {
+        self.wrong += other.wrong;
+        self.first_wrong = self.first_wrong.take().or(other.first_wrong);
+    }
+
+    /// Whether nothing was wrong; tells what was.
+    pub(crate) fn is_right(&self) -> Result<bool> {
+        if let Some(first) = &self.first_wrong {
+            writeln!(io::stderr(), "WRONG: {} answers, first: {first}", self.wrong)?;
+        }
+        Ok(self.wrong == 0)
+    }
 }
 
 struct Conn<T> {

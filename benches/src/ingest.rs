@@ -20,7 +20,7 @@ use shared::{
 use crate::{
     control::{Control, ControlArgs},
     http::Client,
-    rules::Spread,
+    stats::Spread,
 };
 
 /// Redirections of one request.
@@ -31,18 +31,14 @@ const AGENT: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Appl
     Version/18.1 Mobile/15E148 Safari/604.1";
 
 /// Measures what control writes in bulk against a real Postgres; every row is counted.
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = "ingest", version, max_term_width = 100)]
-pub struct IngestArgs {
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
     /// Redirections, and scans, of each round
     #[arg(long, default_value_t = 50_000)]
     rows: usize,
     /// Rounds, alternated with COPY
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Small sizes, for CI: correctness only
-    #[arg(long)]
-    smoke: bool,
     #[command(flatten)]
     control: ControlArgs,
 }
@@ -51,8 +47,8 @@ pub struct IngestArgs {
 ///
 /// # Errors
 /// A server does not start, an answer is wrong, or rows are missing.
-pub fn run_ingest(mut args: IngestArgs) -> Result<()> {
-    if args.smoke {
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
+    if is_smoke {
         (args.rows, args.rounds) = (2_000, 1);
     }
     ensure!(args.rows >= CHUNK && args.rows.is_multiple_of(CHUNK), "--rows must be a multiple of {CHUNK}");
@@ -62,8 +58,8 @@ pub fn run_ingest(mut args: IngestArgs) -> Result<()> {
     writeln!(out, "| rows | a second | `COPY` | ratio |\n|---|---:|---:|---:|")?;
     for kind in [Kind::Redirections, Kind::Scans] {
         let table = kind.table();
-        control.sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL)"))?;
-        let told = control.sql("SELECT short_id FROM redirections ORDER BY folded")?;
+        control.schema().sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL)"))?;
+        let told = control.schema().sql("SELECT short_id FROM redirections ORDER BY folded")?;
         run.links = told.lines().map(ToOwned::to_owned).collect();
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
         for round in 0..args.rounds {
@@ -77,15 +73,16 @@ pub fn run_ingest(mut args: IngestArgs) -> Result<()> {
             let made = count(&control, table)? - before;
             ensure!(made == args.rows, "{made} rows in {table}, not {}", args.rows);
             let new = format!("COPY (SELECT * FROM {table} ORDER BY seq OFFSET {before}) TO STDOUT");
-            let rows = control.sql(&new)?;
+            let rows = control.schema().sql(&new)?;
             raw.push(copy(&control, table, &rows)?);
             let copied = count(&control, &format!("raw_{table}"))?;
             ensure!(copied == (round + 1) * args.rows, "{copied} rows were copied");
         }
-        let (ours, raw) = (Spread::of(ours), Spread::of(raw));
-        writeln!(out, "| {table} | {ours} | {raw} | {:.2} |", ours.median / raw.median)?;
+        let (ours, raw) = (Spread::of(&ours), Spread::of(&raw));
+        let ratio = ours.median / raw.median;
+        writeln!(out, "| {table} | {} | {} | {ratio:.2} |", ours.text(2), raw.text(2))?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What is written.
@@ -164,7 +161,7 @@ impl Run {
 }
 
 fn count(control: &Control, table: &str) -> Result<usize> {
-    Ok(control.sql(&format!("SELECT count(*) FROM {table}"))?.trim().parse()?)
+    Ok(control.schema().sql(&format!("SELECT count(*) FROM {table}"))?.trim().parse()?)
 }
 
 /// Rows a second of `COPY` in statements of as many rows as a request has, each with a commit of its own.
@@ -174,7 +171,7 @@ fn copy(control: &Control, table: &str, rows: &str) -> Result<f64> {
     for chunk in lines.chunks(CHUNK) {
         text += &format!("COPY raw_{table} FROM STDIN;\n{}\n\\.\n", chunk.join("\n"));
     }
-    let mut psql = control.psql();
+    let mut psql = control.schema().psql();
     let mut child = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("psql")?;
     let mut stdin = child.stdin.take().context("no stdin")?;
     let mut told = BufReader::new(child.stdout.take().context("no stdout")?).lines();

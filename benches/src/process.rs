@@ -3,12 +3,15 @@
 use std::{
     collections::BTreeMap,
     fs,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+// The module of the tests here has the name of the crate.
+use ::tests::redis::signal;
 
 /// Microseconds of one clock tick of `/proc`: `USER_HZ` is 100 on every Linux that Debian runs on.
 const TICK_US: f64 = 10_000.0;
@@ -16,9 +19,9 @@ const TICK_US: f64 = 10_000.0;
 const STOP_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The core that servers are pinned to.
-pub(crate) const SERVER_CORE: usize = 0;
+const SERVER_CORE: usize = 0;
 /// The core of the load generator and of the tools.
-pub(crate) const CLIENT_CORE: usize = 1;
+const CLIENT_CORE: usize = 1;
 
 /// CPU time, in microseconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
@@ -54,7 +57,7 @@ pub(crate) struct Memory {
 
 /// CPU time of all threads of a process since its start, those that ended included.
 pub(crate) fn cpu(pid: u32) -> Result<Cpu> {
-    read_stat(&format!("/proc/{pid}/stat")).map(|(_, cpu)| cpu)
+    read_stat(&format!("/proc/{pid}/stat")).map(|stat| stat.cpu)
 }
 
 /// CPU time of the threads that live, summed by name, in microseconds.
@@ -62,26 +65,67 @@ pub(crate) fn cpu_by_thread_name(pid: u32) -> Result<BTreeMap<String, f64>> {
     let mut sums = BTreeMap::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         // A thread may end between the two looks.
-        let Ok((name, cpu)) = read_stat(&format!("{}/stat", thread?.path().display())) else { continue };
+        let Ok(Stat { name, cpu, .. }) = read_stat(&format!("{}/stat", thread?.path().display())) else {
+            continue;
+        };
         let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-').to_owned();
         *sums.entry(name).or_default() += cpu.total_us();
     }
     Ok(sums)
 }
 
-fn read_stat(path: &str) -> Result<(String, Cpu)> {
+/// CPU time of a process, of those that it started, and of all that have ended among these.
+pub(crate) fn cpu_of_family(first: u32) -> Result<Cpu> {
+    let mut sum = Cpu::default();
+    for entry in fs::read_dir("/proc")? {
+        if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok())
+            && let Some(found) = stat(pid)?.filter(|found| pid == first || found.parent == first)
+        {
+            for cpu in [found.cpu, found.ended] {
+                (sum.user_us, sum.system_us) = (sum.user_us + cpu.user_us, sum.system_us + cpu.system_us);
+            }
+        }
+    }
+    Ok(sum)
+}
+
+/// A process or thread as Linux shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stat {
+    /// The name of its program.
+    pub(crate) name: String,
+    /// The process that started it.
+    pub(crate) parent: u32,
+    /// Its CPU time; that of all threads, those that ended included, of a process.
+    pub(crate) cpu: Cpu,
+    /// That of the processes that it started and that have ended.
+    pub(crate) ended: Cpu,
+}
+
+/// A process; `None` when it is gone.
+pub(crate) fn stat(pid: u32) -> Result<Option<Stat>> {
+    match read_stat(&format!("/proc/{pid}/stat")) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(_) if !Path::new(&format!("/proc/{pid}")).exists() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_stat(path: &str) -> Result<Stat> {
     let text = fs::read_to_string(path)?;
     parse_stat(&text).with_context(|| format!("{path} has an unknown form"))
 }
 
-/// Name and CPU time of a `stat` line; the name may hold any character, so the last `)` ends it.
-fn parse_stat(text: &str) -> Option<(String, Cpu)> {
+/// Reads a `stat` line; the name may hold any character, so the last `)` ends it.
+fn parse_stat(text: &str) -> Option<Stat> {
     let (head, fields) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
-    // The fields behind the name begin with the third; user and system time are the 14th and 15th.
-    let mut times = fields.split_ascii_whitespace().skip(11);
-    let mut ticks = || times.next()?.parse::<f64>().ok();
-    Some((name.to_owned(), Cpu { user_us: ticks()? * TICK_US, system_us: ticks()? * TICK_US }))
+    // The fields behind the name begin with the third, the state.
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    let us = |at: usize| Some(fields.get(at)?.parse::<f64>().ok()? * TICK_US);
+    let cpu = |at: usize| Some(Cpu { user_us: us(at)?, system_us: us(at + 1)? });
+    let parent = fields.get(1)?.parse().ok()?;
+    Some(Stat { name: name.to_owned(), parent, cpu: cpu(11)?, ended: cpu(13)? })
 }
 
 /// What a process holds in memory.
@@ -100,14 +144,27 @@ pub(crate) fn children(pid: u32) -> Result<Vec<u32>> {
     Ok(text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-/// Whether servers and load generator get a core each: there are two, and `taskset` is there.
-pub(crate) fn can_pin() -> bool {
+/// Where servers and load generator run; `None`: wherever the kernel likes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cores {
+    /// The core of servers.
+    pub(crate) server: Option<usize>,
+    /// That of the load generator and of the tools.
+    pub(crate) client: Option<usize>,
+}
+
+/// Gives servers a core, and moves this process to another, if there are two and `taskset` is there.
+pub(crate) fn split_cores() -> Result<Cores> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    cores > CLIENT_CORE && quiet(Command::new("taskset").arg("--version")).is_ok()
+    if cores <= CLIENT_CORE || quiet(Command::new("taskset").arg("--version")).is_err() {
+        return Ok(Cores { server: None, client: None });
+    }
+    pin_self(CLIENT_CORE)?;
+    Ok(Cores { server: Some(SERVER_CORE), client: Some(CLIENT_CORE) })
 }
 
 /// A command that runs on one core, where cores can be had.
-pub(crate) fn command(program: &std::path::Path, core: Option<usize>) -> Command {
+pub(crate) fn command(program: &Path, core: Option<usize>) -> Command {
     match core {
         None => Command::new(program),
         Some(core) => {
@@ -119,7 +176,7 @@ pub(crate) fn command(program: &std::path::Path, core: Option<usize>) -> Command
 }
 
 /// Moves all threads of this process to one core.
-pub(crate) fn pin_self(core: usize) -> Result<()> {
+fn pin_self(core: usize) -> Result<()> {
     let pid = std::process::id().to_string();
     quiet(Command::new("taskset").args(["-a", "-p", "-c", &core.to_string(), &pid]))
 }
@@ -149,7 +206,7 @@ impl Server {
 
     /// Sends a signal, such as `STOP`, to the process that serves.
     pub(crate) fn signal(&self, name: &str) -> Result<()> {
-        send(self.pid, name)
+        signal(self.pid, name)
     }
 
     /// Fails when the server has ended.
@@ -177,7 +234,7 @@ impl Server {
     }
 
     fn end(mut self, patience: Duration) -> Result<ExitStatus> {
-        send(self.child.id(), "TERM")?;
+        signal(self.child.id(), "TERM")?;
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait()? {
@@ -193,15 +250,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended; then there is nothing to do.
         if self.pid != self.child.id() {
-            let _ = send(self.pid, "KILL");
+            let _ = signal(self.pid, "KILL");
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn send(pid: u32, signal: &str) -> Result<()> {
-    quiet(Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]))
 }
 
 #[cfg(test)]
@@ -210,9 +263,11 @@ mod tests {
 
     #[test]
     fn stat_lines_are_read_whatever_the_name_holds() {
-        let line = "7 (a) b) R 1 7 7 0 -1 4194304 100 0 0 0 250 31 0 0 20 0 4 0 100 0 0";
-        let (name, cpu) = parse_stat(line).unwrap();
-        assert_eq!((name.as_str(), cpu.user_us, cpu.system_us), ("a) b", 2_500_000.0, 310_000.0));
+        let line = "7 (a) b) R 1 7 7 0 -1 4194304 100 0 0 0 250 31 2 0 20 0 4 0 100 0 0";
+        let stat = parse_stat(line).unwrap();
+        let cpu = |user_us, system_us| Cpu { user_us, system_us };
+        let (cpu, ended) = (cpu(2_500_000.0, 310_000.0), cpu(20_000.0, 0.0));
+        assert_eq!(stat, Stat { name: "a) b".to_owned(), parent: 1, cpu, ended });
         assert!(parse_stat("7 (a").is_none());
     }
 

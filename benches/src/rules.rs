@@ -1,70 +1,56 @@
 //! What rules of redirection cost a redirect: the same scans with and without them, alternated.
 
 use std::{
-    env, fs,
-    io::{Write, stderr, stdout},
-    path::{Path, PathBuf},
+    fs,
+    io::{Write, stdout},
+    path::Path,
     time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use tests::mmdb;
 
 use crate::{
     answer::Answer,
-    build::build,
+    args::{Length, WaymarkArgs},
     drive::{Outcome, Plan, Script, Until, drive},
     http::Client,
     links::{Id, Links, Rng},
-    process::{self, CLIENT_CORE, SERVER_CORE, Server},
+    process::{self, Server},
+    stats::Spread,
     waymark::Waymark,
 };
 
-#[expect(unreachable_pub, reason = "the module of the tests is public there")]
-#[path = "../../tests/src/mmdb.rs"]
-mod mmdb;
-
 /// Measures the CPU time of a redirect with 20 rules against none; every answer is checked.
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = "rules", version, max_term_width = 100)]
-pub struct RulesArgs {
+#[derive(Debug, Clone, clap::Args)]
+#[command(mut_arg("rounds", |arg| arg.default_value("9")), mut_arg("seconds", |arg| arg.default_value("3")))]
+pub(crate) struct Args {
     /// Redirections that are asked for at random
     #[arg(long, default_value_t = 10_000)]
     links: usize,
-    /// Rounds, each with and without rules
-    #[arg(long, default_value_t = 9)]
-    rounds: usize,
-    /// Measured seconds of one turn
-    #[arg(long, default_value_t = 3.0)]
-    seconds: f64,
+    #[command(flatten)]
+    length: Length,
     /// Connections, each with one request under way
     #[arg(long, default_value_t = 64)]
     connections: usize,
     /// Ask by GET, so that scans are recorded, and stored meanwhile
     #[arg(long)]
     get: bool,
-    /// Small sizes, for CI: correctness only
-    #[arg(long)]
-    smoke: bool,
-    /// The waymark binary [default: built, in the profile of this program]
-    #[arg(long, value_name = "PATH")]
-    waymark: Option<PathBuf>,
+    #[command(flatten)]
+    waymark: WaymarkArgs,
 }
 
 /// Runs the comparison and prints it; `false` when an answer was wrong.
 ///
 /// # Errors
 /// Something could not be started or measured.
-pub fn run_rules(mut args: RulesArgs) -> Result<bool> {
-    if args.smoke {
-        (args.links, args.rounds, args.seconds, args.connections) = (200, 1, 0.2, 8);
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
+    if is_smoke {
+        (args.links, args.length, args.connections) = (200, Length { rounds: 1, seconds: 0.2 }, 8);
     }
-    ensure!((1..=10_000).contains(&args.links) && args.rounds >= 1, "sizes are out of range");
-    let folder = env::temp_dir().join(format!("waymark-rules-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let result = compare(&args, &folder);
-    fs::remove_dir_all(&folder)?;
-    result
+    ensure!((1..=10_000).contains(&args.links) && args.length.rounds >= 1, "sizes are out of range");
+    compare(&args, tempfile::tempdir()?.path())
 }
 
 /// Twenty rules over everything that a request tells, of which the last one fires: each is tried.
@@ -130,12 +116,7 @@ impl Script for Ask<'_> {
     }
 }
 
-fn compare(args: &RulesArgs, folder: &Path) -> Result<bool> {
-    let binary = args.waymark.clone().map_or_else(build, Ok)?;
-    let can_pin = process::can_pin();
-    if can_pin {
-        process::pin_self(CLIENT_CORE)?;
-    }
+fn compare(args: &Args, folder: &Path) -> Result<bool> {
     let country = json!({
         "city": {"names": {"de": "Berlin", "en": "Berlin", "fr": "Berlin"}},
         "country": {"iso_code": "DE", "names": {"de": "Deutschland", "en": "Germany", "fr": "Allemagne"}},
@@ -144,47 +125,44 @@ fn compare(args: &RulesArgs, folder: &Path) -> Result<bool> {
     });
     let database = folder.join("city.mmdb");
     fs::write(&database, mmdb::database(4, &[("127.0.0.0/8", country)]))?;
-    let mut waymark = Waymark::new(&binary, folder, can_pin.then_some(SERVER_CORE), 1)?;
+    let mut waymark = Waymark::new(&args.waymark.binary()?, folder, process::split_cores()?.server, 1)?;
     waymark.geoip = Some(database);
     let links = Links::generate(args.links, 1);
     let mut server = waymark.spawn()?;
     waymark.wait_for_api(&mut server)?;
-    create(&waymark, &links)?;
+    waymark.create_links(&links)?;
 
     let (mut samples, mut wrong) = ([Vec::new(), Vec::new()], Outcome::default());
-    for round in 0..args.rounds {
+    for round in 0..args.length.rounds {
         // Each goes first as often as second.
         for turn in [round % 2, 1 - round % 2] {
             let rules = if turn == 1 { twenty() } else { json!([]) };
             put(&waymark, &rules)?;
             let (cpu, outcome) = turn_of(args, &waymark, &server, &links, turn == 1, round as u64)?;
-            wrong.wrong += outcome.wrong;
-            wrong.first_wrong = wrong.first_wrong.or(outcome.first_wrong);
+            wrong.add_wrong(outcome);
             samples[turn].push(cpu);
         }
     }
     server.stop().context("waymark up")?;
-    let [without, with] = samples.map(Spread::of);
+    let [without, with] = samples.map(|us| Spread::of(&us));
     let method = if args.get { "GET" } else { "HEAD" };
     writeln!(
         stdout(),
         "{method}, {} links, {} rounds of {} s alternated; median (least–most) of CPU µs/request\n\
-         without rules: {without}\nwith 20 rules, the last one fires: {with}\nratio of the medians: {:.3}",
+         without rules: {}\nwith 20 rules, the last one fires: {}\nratio of the medians: {:.3}",
         args.links,
-        args.rounds,
-        args.seconds,
+        args.length.rounds,
+        args.length.seconds,
+        without.text(2),
+        with.text(2),
         with.median / without.median
     )?;
-    if wrong.wrong > 0 {
-        let first = wrong.first_wrong.unwrap_or_default();
-        writeln!(stderr(), "WRONG: {} answers, first: {first}", wrong.wrong)?;
-    }
-    Ok(wrong.wrong == 0)
+    wrong.is_right()
 }
 
 /// One turn: a quarter of its time to warm up, then the CPU time of the server for each answer.
 fn turn_of(
-    args: &RulesArgs,
+    args: &Args,
     waymark: &Waymark,
     server: &Server,
     links: &Links,
@@ -192,7 +170,7 @@ fn turn_of(
     seed: u64,
 ) -> Result<(f64, Outcome)> {
     let mut script = Ask { links, rng: Rng::new(seed), by_rule };
-    let time = Duration::from_secs_f64(args.seconds);
+    let time = Duration::from_secs_f64(args.length.seconds);
     let mut plan =
         Plan { head: !args.get, ..Plan::new(waymark.edge, args.connections, Until::After(time / 4)) };
     let before = drive(&plan, &mut script)?;
@@ -200,34 +178,11 @@ fn turn_of(
     let cpu = process::cpu(server.pid)?;
     let mut outcome = drive(&plan, &mut script)?;
     let cpu = process::cpu(server.pid)?.since(cpu).total_us() / outcome.answers.max(1) as f64;
-    outcome.wrong += before.wrong;
-    outcome.first_wrong = before.first_wrong.or(outcome.first_wrong);
+    outcome.add_wrong(before);
     if args.get {
         waymark.settle()?;
     }
     Ok((cpu, outcome))
-}
-
-/// Creates every link by arrays.
-pub(crate) fn create(waymark: &Waymark, links: &Links) -> Result<()> {
-    let product = waymark.create_product()?;
-    let mut client = Client::connect(waymark.api, Some(&waymark.key))?;
-    for start in (0..links.count()).step_by(1_000) {
-        let end = (start + 1_000).min(links.count());
-        let items: Vec<Value> = (start..end)
-            .map(|index| {
-                json!({
-                    "shortId": String::from_utf8_lossy(&links.known(index)),
-                    "platformId": product,
-                    "defaultRedirectUrl": String::from_utf8_lossy(&links.target(index)),
-                })
-            })
-            .collect();
-        let answer =
-            client.ask("POST", "/redirections?wait=edges", Some(&Value::Array(items).to_string()))?;
-        ensure!(answer.status == 200, "POST /redirections: {} {:?}", answer.status, answer.json());
-    }
-    Ok(())
 }
 
 fn put(waymark: &Waymark, rules: &Value) -> Result<()> {
@@ -236,26 +191,4 @@ fn put(waymark: &Waymark, rules: &Value) -> Result<()> {
     let answer = client.ask("PUT", "/redirector?wait=edges&timeout=20s", Some(&body))?;
     ensure!(answer.status == 200, "PUT /redirector: {} {:?}", answer.status, answer.json());
     Ok(())
-}
-
-/// A median with the extremes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    least: f64,
-    most: f64,
-}
-
-impl Spread {
-    pub(crate) fn of(mut values: Vec<f64>) -> Self {
-        values.sort_unstable_by(f64::total_cmp);
-        let at = |index: usize| values.get(index).copied().unwrap_or_default();
-        Self { median: at(values.len() / 2), least: at(0), most: at(values.len().saturating_sub(1)) }
-    }
-}
-
-impl std::fmt::Display for Spread {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.2} ({:.2}–{:.2})", self.median, self.least, self.most)
-    }
 }

@@ -1,10 +1,12 @@
 //! Properties and the broker on Postgres, beside raw SQL on the same server by `pgbench` and `psql`.
 
+mod mqtt;
+
 use std::{
     fs,
-    io::{Read, Write, stdout},
-    net::{SocketAddr, TcpStream},
-    path::{Path, PathBuf},
+    io::{Write, stdout},
+    net::SocketAddr,
+    path::Path,
     process::{Command, Stdio},
     sync::atomic::{AtomicU64, Ordering},
     thread::scope,
@@ -14,21 +16,25 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::{build::build, hist::Hist, http::Client, process::Server, waymark::Waymark};
+use self::mqtt::Mqtt;
+use crate::{
+    args::{DatabaseArgs, Length, WaymarkArgs},
+    hist::Hist,
+    http::Client,
+    postgres::Schema,
+    process::Server,
+    stats::Spread,
+    waymark::{Waymark, free_addresses},
+};
 
 /// Measures properties and the broker on Postgres beside raw SQL; every answer is checked.
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = "things", version, max_term_width = 100)]
-pub struct ThingsArgs {
-    /// A Postgres server, as postgres://user@host:port/database; a schema of its own is made and dropped
-    #[arg(long, value_name = "URL")]
-    database: String,
-    /// Measured seconds of each figure
-    #[arg(long, default_value_t = 5.0)]
-    seconds: f64,
-    /// Rounds of writes, each by HTTP and raw
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+#[derive(Debug, Clone, clap::Args)]
+#[command(mut_arg("rounds", |arg| arg.default_value("5")), mut_arg("seconds", |arg| arg.default_value("5")))]
+pub(crate) struct Args {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    length: Length,
     /// Clients that write at once, on both sides
     #[arg(long, default_value_t = 8)]
     clients: usize,
@@ -38,12 +44,8 @@ pub struct ThingsArgs {
     /// Things that are connected at once
     #[arg(long, default_value_t = 1_000)]
     connected: usize,
-    /// Small sizes, for CI: correctness only
-    #[arg(long)]
-    smoke: bool,
-    /// The waymark binary [default: built, in the profile of this program]
-    #[arg(long, value_name = "PATH")]
-    waymark: Option<PathBuf>,
+    #[command(flatten)]
+    waymark: WaymarkArgs,
 }
 
 /// Statements of COPY in a round, by all sessions together.
@@ -52,60 +54,38 @@ const COPIES: usize = 1_600;
 const BATCH: usize = 1_000;
 
 struct Run<'a> {
-    args: &'a ThingsArgs,
+    args: &'a Args,
     waymark: &'a Waymark,
     mqtt: SocketAddr,
-    schema: &'a str,
+    schema: &'a Schema,
+    /// Statements of COPY in a round, by each session.
+    copies: usize,
 }
 
 /// Runs the measurements and prints them.
 ///
 /// # Errors
 /// Something could not be started or measured, or an answer was wrong.
-pub fn run_things(mut args: ThingsArgs) -> Result<()> {
-    if args.smoke {
-        (args.seconds, args.clients, args.points, args.connected) = (0.3, 2, 2_000, 10);
-        args.rounds = 1;
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
+    if is_smoke {
+        args.length = Length { rounds: 1, seconds: 0.3 };
+        (args.clients, args.points, args.connected) = (2, 2_000, 10);
     }
-    let binary = match &args.waymark {
-        Some(path) => path.clone(),
-        None => build()?,
-    };
-    let folder = std::env::temp_dir().join(format!("waymark-things-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let schema = format!("things{}", std::process::id());
-    psql(&args.database, &format!("CREATE SCHEMA {schema}"))?;
-    let [mqtt] = crate::waymark::free_addresses()?;
-    let result = started(&args, &binary, &folder, &schema, mqtt);
-    psql(&args.database, &format!("DROP SCHEMA {schema} CASCADE"))?;
-    fs::remove_dir_all(&folder)?;
-    result
-}
-
-fn started(args: &ThingsArgs, binary: &Path, folder: &Path, schema: &str, mqtt: SocketAddr) -> Result<()> {
-    let mut waymark = Waymark::new(binary, folder, None, 7)?;
-    waymark.database = Some(format!("{}?options[search_path]={schema}", args.database));
+    let binary = args.waymark.binary()?;
+    let (folder, schema) = (tempfile::tempdir()?, Schema::create(&args.database.database)?);
+    let [mqtt] = free_addresses()?;
+    let mut waymark = Waymark::new(&binary, folder.path(), None, 7)?;
+    waymark.database = Some(schema.url());
     waymark.mqtt = Some(mqtt);
     let mut server: Server = waymark.spawn()?;
     waymark.wait_for_api(&mut server)?;
-    let run = Run { args, waymark: &waymark, mqtt, schema };
-    run.writes()?;
+    let copies = if is_smoke { 3 } else { COPIES.div_ceil(args.clients) };
+    let run = Run { args: &args, waymark: &waymark, mqtt, schema: &schema, copies };
+    run.writes(folder.path())?;
     run.reads()?;
     run.broker()?;
-    server.stop()
-}
-
-fn psql(database: &str, sql: &str) -> Result<String> {
-    let output = Command::new("psql")
-        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, database])
-        .output()?;
-    ensure!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+    server.stop()?;
+    Ok(true)
 }
 
 fn say(line: &str) -> Result<()> {
@@ -124,7 +104,7 @@ impl Run<'_> {
 
     /// Values a second by HTTP, one or many a request; each client has a Thng of its own.
     fn http_writes(&self, batch: usize) -> Result<f64> {
-        let (count, length) = (AtomicU64::new(0), Duration::from_secs_f64(self.args.seconds));
+        let (count, length) = (AtomicU64::new(0), Duration::from_secs_f64(self.args.length.seconds));
         let begun = Instant::now();
         scope(|threads| {
             let work = || -> Result<()> {
@@ -156,7 +136,7 @@ impl Run<'_> {
             &script,
             format!(
                 "\\set n random(1, 1000000000)\nINSERT INTO {}.raw VALUES (:client_id, :n, :n, '21.5');\n",
-                self.schema
+                self.schema.name
             ),
         )?;
         let bin = fs::read_dir("/usr/lib/postgresql")?
@@ -174,11 +154,11 @@ impl Run<'_> {
                 "-j",
                 "1",
                 "-T",
-                &self.args.seconds.ceil().to_string(),
+                &self.args.length.seconds.ceil().to_string(),
                 "-f",
             ])
             .arg(&script)
-            .arg(&self.args.database)
+            .arg(&self.args.database.database)
             .output()
             .context("pgbench")?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -188,12 +168,12 @@ impl Run<'_> {
 
     /// Rows a second of COPY in statements of 1,000 rows, by as many sessions, each with a property of its own.
     fn raw_copies(&self, table: &str) -> Result<f64> {
-        let rounds = if self.args.smoke { 3 } else { COPIES.div_ceil(self.args.clients) };
+        let rounds = self.copies;
         let texts: Vec<String> = (0..self.args.clients)
             .map(|client| {
                 let mut text = String::new();
                 for round in 0..rounds {
-                    text += &format!("COPY {}.{table} FROM STDIN;\n", self.schema);
+                    text += &format!("COPY {table} FROM STDIN;\n");
                     for n in 0..BATCH {
                         text += &format!("{client}\t{}\t1\t{}\n", round * BATCH + n, n as f64 / 8.0);
                     }
@@ -205,10 +185,7 @@ impl Run<'_> {
         let begun = Instant::now();
         scope(|threads| {
             let work = |text: &String| -> Result<()> {
-                let mut child = Command::new("psql")
-                    .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", &self.args.database])
-                    .stdin(Stdio::piped())
-                    .spawn()?;
+                let mut child = self.schema.psql().stdin(Stdio::piped()).spawn()?;
                 child.stdin.take().context("no stdin")?.write_all(text.as_bytes())?;
                 ensure!(child.wait()?.success(), "psql failed");
                 Ok(())
@@ -222,35 +199,30 @@ impl Run<'_> {
     }
 
     /// Ours and raw SQL alternated; medians.
-    fn writes(&self) -> Result<()> {
-        let folder = std::env::temp_dir();
+    fn writes(&self, folder: &Path) -> Result<()> {
         let columns = "property bigint, timestamp bigint, created_at bigint, value text";
-        psql(
-            &self.args.database,
-            &format!(
-                "CREATE TABLE {schema}.raw ({columns}); \
-                 CREATE TABLE {schema}.keyed ({columns}, PRIMARY KEY (property, timestamp))",
-                schema = self.schema
-            ),
-        )?;
+        self.schema.sql(&format!(
+            "CREATE TABLE raw ({columns}); \
+             CREATE TABLE keyed ({columns}, PRIMARY KEY (property, timestamp))"
+        ))?;
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
-        for _ in 0..self.args.rounds {
+        for _ in 0..self.args.length.rounds {
             ours.push(self.http_writes(1)?);
-            raw.push(self.raw_inserts(&folder)?);
+            raw.push(self.raw_inserts(folder)?);
         }
-        let (ours, raw) = (median(ours), median(raw));
+        let [ours, raw] = [ours, raw].map(|all| Spread::of(&all).median);
         say(&format!(
             "single writes/s: {ours:.0} by HTTP, {raw:.0} raw prepared inserts: {:.2}",
             ours / raw
         ))?;
         let (mut ours, mut raw, mut keyed) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..self.args.rounds {
-            psql(&self.args.database, &format!("TRUNCATE {0}.raw, {0}.keyed", self.schema))?;
+        for _ in 0..self.args.length.rounds {
+            self.schema.sql("TRUNCATE raw, keyed")?;
             ours.push(self.http_writes(BATCH)?);
             raw.push(self.raw_copies("raw")?);
             keyed.push(self.raw_copies("keyed")?);
         }
-        let (ours, raw, keyed) = (median(ours), median(raw), median(keyed));
+        let [ours, raw, keyed] = [ours, raw, keyed].map(|all| Spread::of(&all).median);
         say(&format!(
             "values/s in batches of {BATCH}: {ours:.0} by HTTP, {raw:.0} raw COPY without an index: {:.2}, \
              {keyed:.0} with the key of the history: {:.2}",
@@ -276,7 +248,7 @@ impl Run<'_> {
             for path in [base.clone(), format!("{base}/temp?to={middle}")] {
                 let mut hist = Hist::default();
                 let begun = Instant::now();
-                while begun.elapsed().as_secs_f64() < self.args.seconds {
+                while begun.elapsed().as_secs_f64() < self.args.length.seconds {
                     let asked = Instant::now();
                     let answer = client.ask("GET", &path, None)?;
                     hist.add(asked.elapsed());
@@ -310,7 +282,7 @@ impl Run<'_> {
             let key = answer.json()?["thngApiKey"].as_str().context("no key")?.to_owned();
             things.push(Mqtt::connect(self.mqtt, &thng, &key, &format!("/thngs/{thng}/properties/temp"))?);
         }
-        let (count, length) = (AtomicU64::new(0), Duration::from_secs_f64(self.args.seconds));
+        let (count, length) = (AtomicU64::new(0), Duration::from_secs_f64(self.args.length.seconds));
         let share = things.len().div_ceil(8).max(1);
         let begun = Instant::now();
         scope(|threads| {
@@ -340,7 +312,7 @@ impl Run<'_> {
         ear.subscribe()?;
         let mut hist = Hist::default();
         let begun = Instant::now();
-        while begun.elapsed().as_secs_f64() < self.args.seconds {
+        while begun.elapsed().as_secs_f64() < self.args.length.seconds {
             let asked = Instant::now();
             ensure!(client.ask("PUT", &path, Some("1"))?.status == 200, "PUT {path}");
             ear.heard()?;
@@ -353,96 +325,4 @@ impl Run<'_> {
             hist.quantile_us(0.99)
         ))
     }
-}
-
-/// As much of MQTT 3.1.1 as this needs.
-struct Mqtt {
-    stream: TcpStream,
-    topic: String,
-}
-
-impl Mqtt {
-    fn connect(address: SocketAddr, id: &str, key: &str, topic: &str) -> Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        let mut body = vec![0, 4, b'M', b'Q', b'T', b'T', 4, 0xc2, 0, 0];
-        for text in [id, "authorization", key] {
-            push_text(&mut body, text)?;
-        }
-        let mut this = Self { stream, topic: topic.to_owned() };
-        this.send(0x10, &body)?;
-        let (kind, body) = this.read()?;
-        ensure!(kind == 0x20 && body.get(1) == Some(&0), "CONNACK {body:?}");
-        Ok(this)
-    }
-
-    fn subscribe(&mut self) -> Result<()> {
-        let mut body = vec![0, 1];
-        push_text(&mut body, &self.topic)?;
-        body.push(0);
-        self.send(0x82, &body)?;
-        let (kind, body) = self.read()?;
-        ensure!(kind == 0x90 && body.get(2) == Some(&0), "SUBACK {body:?}");
-        Ok(())
-    }
-
-    fn publish(&mut self, payload: &[u8]) -> Result<()> {
-        let mut body = Vec::new();
-        let topic = self.topic.clone();
-        push_text(&mut body, &topic)?;
-        body.extend_from_slice(&[0, 1]);
-        body.extend_from_slice(payload);
-        self.send(0x32, &body)
-    }
-
-    fn acknowledged(&mut self) -> Result<()> {
-        let (kind, _) = self.read()?;
-        ensure!(kind == 0x40, "{kind:#x} instead of PUBACK");
-        Ok(())
-    }
-
-    fn heard(&mut self) -> Result<()> {
-        let (kind, body) = self.read()?;
-        ensure!(kind & 0xf0 == 0x30 && body.ends_with(b"]"), "{kind:#x} instead of a message");
-        Ok(())
-    }
-
-    fn send(&mut self, kind: u8, body: &[u8]) -> Result<()> {
-        let mut packet = vec![kind];
-        let mut length = body.len();
-        loop {
-            let byte = u8::try_from(length % 128)?;
-            length /= 128;
-            packet.push(if length > 0 { byte | 0x80 } else { byte });
-            if length == 0 {
-                break;
-            }
-        }
-        packet.extend_from_slice(body);
-        Ok(self.stream.write_all(&packet)?)
-    }
-
-    fn read(&mut self) -> Result<(u8, Vec<u8>)> {
-        let mut byte = [0];
-        self.stream.read_exact(&mut byte)?;
-        let (kind, mut length, mut shift) = (byte[0], 0_usize, 0);
-        loop {
-            self.stream.read_exact(&mut byte)?;
-            length |= usize::from(byte[0] & 0x7f) << shift;
-            shift += 7;
-            if byte[0] & 0x80 == 0 {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        Ok((kind, body))
-    }
-}
-
-fn push_text(body: &mut Vec<u8>, text: &str) -> Result<()> {
-    body.extend_from_slice(&u16::try_from(text.len())?.to_be_bytes());
-    body.extend_from_slice(text.as_bytes());
-    Ok(())
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     http::Client,
@@ -127,6 +127,28 @@ impl Waymark {
         ensure!(answer.status == 201, "POST /products: {} {:?}", answer.status, answer.json());
         let product = answer.json()?;
         Ok(product["id"].as_str().context("a product without id")?.to_owned())
+    }
+
+    /// Creates every link by arrays.
+    pub(crate) fn create_links(&self, links: &Links) -> Result<()> {
+        let product = self.create_product()?;
+        let mut client = Client::connect(self.api, Some(&self.key))?;
+        for start in (0..links.count()).step_by(1_000) {
+            let end = (start + 1_000).min(links.count());
+            let items: Vec<Value> = (start..end)
+                .map(|index| {
+                    json!({
+                        "shortId": String::from_utf8_lossy(&links.known(index)),
+                        "platformId": product,
+                        "defaultRedirectUrl": String::from_utf8_lossy(&links.target(index)),
+                    })
+                })
+                .collect();
+            let answer =
+                client.ask("POST", "/redirections?wait=edges", Some(&Value::Array(items).to_string()))?;
+            ensure!(answer.status == 200, "POST /redirections: {} {:?}", answer.status, answer.json());
+        }
+        Ok(())
     }
 
     /// The counters of scans.

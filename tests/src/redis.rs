@@ -222,7 +222,9 @@ pub fn free_port() -> Result<u16> {
 /// # Errors
 /// It is gone.
 pub fn signal(pid: u32, name: &str) -> Result<()> {
-    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status()?;
+    let mut kill = Command::new("kill");
+    // That it is gone is told below.
+    let status = kill.args([&format!("-{name}"), &pid.to_string()]).stderr(Stdio::null()).status()?;
     if !status.success() {
         bail!("cannot send {name} to {pid}");
     }

@@ -2,9 +2,10 @@
 //! clock nor other work on the machine can move.
 //!
 //! ```text
-//! cargo bench --profile count -p benches --bench count                the gate: counts, compared with counts.json
-//! cargo bench --profile count -p benches --bench count -- --refresh   writes counts.json anew
-//! cargo bench --profile count -p benches --bench count -- --region X  one region, to run below valgrind by hand
+//! count='cargo bench --profile count -p benches --no-default-features --bench count'
+//! $count                  the gate: counts, compared with counts.json
+//! $count -- --refresh     writes counts.json anew
+//! $count -- --region X    one region, to run below valgrind by hand
 //! ```
 //!
 //! The edge is the real one, over a control plane in memory; requests come over a wire in memory, so that

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result};
+use tests::redis::RedisServer;
 
 use super::{
     Args, Who,
@@ -10,18 +11,14 @@ use super::{
     edges::{Edge, Holds, touch_all},
     fixed, haproxy, nginx,
     peers::{MOKA, Other, Peer, Place, REPLICA},
-    redis::Redis,
     report::{Fill, FirstTouch, Report, Start, mib},
     rounds::{Case, Round},
     say, sizes,
     standin::{BASE, StandIn},
     steady::{self, SteadyPlan},
+    view::{publish, start_redis},
 };
-use crate::{
-    drive::Outcome,
-    links::Links,
-    process::{self, CLIENT_CORE, SERVER_CORE},
-};
+use crate::{drive::Outcome, links::Links, process};
 
 pub(super) struct Bench<'a> {
     pub(super) args: &'a Args,
@@ -35,12 +32,17 @@ pub(super) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     pub(super) fn new(args: &'a Args, folder: &'a Path) -> Result<Self> {
-        let can_pin = process::can_pin();
-        let (server_core, client_core) = (can_pin.then_some(SERVER_CORE), can_pin.then_some(CLIENT_CORE));
-        client_core.map_or(Ok(()), process::pin_self)?;
+        let cores = process::split_cores()?;
+        let (server_core, client_core) = (cores.server, cores.client);
         let links = Links::generate(args.links, args.seed);
         let certificate = Certificate::generate(folder)?;
-        let report = Report::new(args.links, args.rounds, args.seconds, args.connections, can_pin);
+        let report = Report::new(
+            args.links,
+            args.length.rounds,
+            args.length.seconds,
+            args.connections,
+            server_core.is_some(),
+        );
         Ok(Self { args, folder, links, server_core, client_core, certificate, report })
     }
 
@@ -122,16 +124,16 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn redis(&mut self, control: &StandIn) -> Result<Redis> {
+    fn redis(&mut self, control: &StandIn) -> Result<RedisServer> {
         say("filling Redis");
-        let redis = Redis::start(self.folder, self.client_core)?;
-        redis.publish(&self.links, control.epoch(), BASE)?;
-        self.report.redis_mib = Some(mib(redis.rss()?));
+        let redis = start_redis()?;
+        publish(&redis, &self.links, control.epoch(), BASE)?;
+        self.report.redis_mib = Some(mib(process::memory(redis.pid())?.rss));
         Ok(redis)
     }
 
     /// Starts an edge with all links where it holds them, and the others in its memory.
-    fn start_edge(&mut self, holds: Holds, control: &StandIn, redis: &Redis) -> Result<Peer> {
+    fn start_edge(&mut self, holds: Holds, control: &StandIn, redis: &RedisServer) -> Result<Peer> {
         let (id, name) = if holds == Holds::Every { ("replica", REPLICA) } else { ("moka", MOKA) };
         say(&format!("starting {name} of {} links", self.links.count()));
         let program = self.args.edge.clone().context("no edge binary")?;
@@ -187,8 +189,8 @@ impl<'a> Bench<'a> {
 
     fn rounds(&mut self, peers: &[Peer], redirects: &mut [u64]) -> Result<()> {
         for case in Case::ALL {
-            for number in 0..self.args.rounds {
-                say(&format!("{}, round {} of {}", case.name(), number + 1, self.args.rounds));
+            for number in 0..self.args.length.rounds {
+                say(&format!("{}, round {} of {}", case.name(), number + 1, self.args.length.rounds));
                 let fits = |at: &usize| case.fits(&peers[*at]);
                 let mut order: Vec<usize> = (0..peers.len()).filter(fits).collect();
                 // Each follows the others as often as it goes before them.
@@ -212,7 +214,7 @@ impl<'a> Bench<'a> {
         let round = Round {
             links: &links,
             connections: self.args.connections,
-            time: Duration::from_secs_f64(self.args.seconds),
+            time: Duration::from_secs_f64(self.args.length.seconds),
             seed: self.args.seed + 10 * number as u64,
             client: &client,
         };
@@ -234,7 +236,7 @@ impl<'a> Bench<'a> {
     fn steady(&mut self, seconds: f64) -> Result<()> {
         let control = StandIn::start(&self.links)?;
         // Nothing is read from it: the edge holds every link.
-        let redis = Redis::start(self.folder, self.client_core)?;
+        let redis = start_redis()?;
         let program = self.args.edge.clone().context("no edge binary")?;
         say(&format!("starting {REPLICA} of {} links", self.links.count()));
         let edge = Edge::new(&self.place(), &program, "steady", Holds::Every, &control, &redis)?;
@@ -242,7 +244,7 @@ impl<'a> Bench<'a> {
         say(&format!("{seconds} s at half of what it can do"));
         let plan = SteadyPlan {
             time: Duration::from_secs_f64(seconds),
-            warm_up: Duration::from_secs_f64(self.args.seconds),
+            warm_up: Duration::from_secs_f64(self.args.length.seconds),
             connections: self.args.connections,
             changes_per_second: self.args.changes_per_second,
             import: self.args.import,

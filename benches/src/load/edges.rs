@@ -7,10 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use tests::redis::RedisServer;
 
 use super::{
     peers::{MOKA, Peer, Place, Ports, REPLICA},
-    redis::Redis,
     standin::StandIn,
 };
 use crate::{
@@ -72,7 +72,7 @@ impl Edge {
         id: &str,
         holds: Holds,
         control: &StandIn,
-        redis: &Redis,
+        redis: &RedisServer,
     ) -> Result<Self> {
         let [plain, tls, admin] = free_addresses()?;
         let folder = place.folder.join(id);

@@ -42,6 +42,7 @@ pub(crate) struct FixedArgs {
 pub(crate) fn prepare(place: &Place<'_>) -> Result<Other> {
     let [plain, h2, tls] = free_addresses()?;
     let arguments = [
+        "load".to_owned(),
         format!("--serve-fixed={plain},{h2},{tls}"),
         format!("--target={}", text(&place.links.target(0))),
         format!("--chain={}", place.certificate.chain().display()),

@@ -4,9 +4,10 @@ use std::fmt::{Result, Write};
 
 use super::{
     peers::{HAPROXY, HYPER, MOKA, NGINX_FIXED, NGINX_MAP, ONE_PROCESS, REPLICA},
-    report::{Report, Spread},
+    report::Report,
     rounds::{Case, Sample},
 };
+use crate::stats::Spread;
 
 /// Every server, in the order of the tables.
 pub(crate) const PEERS: [&str; 7] = [REPLICA, MOKA, ONE_PROCESS, NGINX_MAP, NGINX_FIXED, HAPROXY, HYPER];

@@ -25,8 +25,8 @@ const UNKNOWN_SAMPLE: usize = 10_000;
 impl Bench<'_> {
     /// Everything that is measured of it alone; gives it as a peer, with the redirects that it has answered.
     pub(super) fn one_process(&mut self) -> Result<(Waymark, Peer, u64)> {
-        let binary = self.args.waymark.clone().context("no waymark binary")?;
-        let waymark = Waymark::new(&binary, self.folder, self.server_core, self.args.seed)?;
+        let waymark =
+            Waymark::new(&self.args.waymark.binary()?, self.folder, self.server_core, self.args.seed)?;
         self.import(&waymark)?;
         let (peer, mut redirects) = self.start(&waymark)?;
         redirects += self.touch_all(&waymark, &peer)?;

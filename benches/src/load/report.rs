@@ -16,6 +16,7 @@ use crate::{
     drive::Outcome,
     metrics::{Lookups, Scans},
     process::Cpu,
+    stats::Spread,
 };
 
 /// Everything that was measured in one run.
@@ -164,31 +165,6 @@ impl FirstTouch {
     }
 }
 
-/// Median, least and most of some rounds.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-}
-
-impl Spread {
-    /// Of some values; of an even number the lower of the two in the middle, a value that was measured.
-    pub(crate) fn of(values: &[f64]) -> Self {
-        let mut values = values.to_vec();
-        values.sort_by(f64::total_cmp);
-        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-        let last = values.len().saturating_sub(1);
-        Self { median: at(last / 2), min: at(0), max: at(last) }
-    }
-
-    /// Median (least–most).
-    pub(crate) fn text(self, decimals: usize) -> String {
-        let Self { median, min, max } = self;
-        format!("{median:.decimals$} ({min:.decimals$}–{max:.decimals$})")
-    }
-}
-
 impl Report {
     /// A report without figures, but with what is known of the machine.
     pub(crate) fn new(
@@ -205,7 +181,7 @@ impl Report {
             .unwrap_or_else(|| "unknown".to_owned());
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         Self {
-            command: format!("cargo run --release -p benches --bin load -- {}", arguments.join(" ")),
+            command: format!("cargo run --release -p benches -- {}", arguments.join(" ")),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
             cpu_model,
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
@@ -267,21 +243,4 @@ pub(crate) fn mib(bytes: u64) -> f64 {
 fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or_default().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreads_are_of_values_that_were_measured() {
-        for (values, expected) in [
-            (&[3.0][..], (3.0, 3.0, 3.0)),
-            (&[5.0, 1.0, 3.0], (3.0, 1.0, 5.0)),
-            (&[4.0, 1.0, 3.0, 2.0], (2.0, 1.0, 4.0)),
-        ] {
-            let spread = Spread::of(values);
-            assert_eq!((spread.median, spread.min, spread.max), expected);
-        }
-    }
 }

@@ -3,17 +3,18 @@
 use std::{process::Command, time::Duration};
 
 use anyhow::{Context, Result};
+use tests::redis::RedisServer;
 
 use super::{
     bench::Bench,
     edges::{Edge, Holds},
     peers::{Peer, Place, REPLICA},
     plot::{Figure, Panel, Series},
-    redis::Redis,
     report::{Fill, Report, Size, Start},
     rounds::{Case, Protocol, Round, Sample, Scenario},
     say,
     standin::StandIn,
+    view::start_redis,
 };
 use crate::{links::Links, process};
 
@@ -48,7 +49,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         return Ok(());
     }
     // Empty: the view of no size is read.
-    let redis = Redis::start(bench.folder, bench.client_core)?;
+    let redis = start_redis()?;
     let mut all = Vec::new();
     for count in sizes {
         match room(bench, count)? {
@@ -60,8 +61,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         sized.peer.set_awake(false)?;
     }
     for case in CASES {
-        for number in 0..bench.args.rounds {
-            say(&format!("{}, all sizes, round {} of {}", case.name(), number + 1, bench.args.rounds));
+        for number in 0..bench.args.length.rounds {
+            say(&format!("{}, all sizes, round {} of {}", case.name(), number + 1, bench.args.length.rounds));
             let mut order: Vec<&Sized> = all.iter().collect();
             if number % 2 == 1 {
                 order.reverse();
@@ -101,7 +102,7 @@ fn room(bench: &Bench<'_>, count: usize) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn start(bench: &mut Bench<'_>, count: usize, redis: &Redis) -> Result<Sized> {
+fn start(bench: &mut Bench<'_>, count: usize, redis: &RedisServer) -> Result<Sized> {
     say(&format!("starting {REPLICA} of {count} links"));
     let links = Links::generate(count, bench.args.seed);
     let control = StandIn::start(&links)?;
@@ -130,7 +131,7 @@ fn turn(bench: &mut Bench<'_>, case: Case, number: usize, sized: &Sized) -> Resu
     let round = Round {
         links: &sized.links,
         connections: bench.args.connections,
-        time: Duration::from_secs_f64(bench.args.seconds),
+        time: Duration::from_secs_f64(bench.args.length.seconds),
         seed: bench.args.seed + 10 * number as u64,
         client: &client,
     };

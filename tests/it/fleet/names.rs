@@ -6,9 +6,9 @@ use tests::product::root;
 
 /// Name of the check, file, and the function that is the check.
 const CHECKS: [(&str, &str, &str); 30] = [
-    ("push_latency_1", "benches/src/push/mod.rs", "run_push"),
-    ("push_latency_100", "benches/src/push/mod.rs", "run_push"),
-    ("push_latency_1000", "benches/src/push/mod.rs", "run_push"),
+    ("push_latency_1", "benches/src/push.rs", "measure"),
+    ("push_latency_100", "benches/src/push.rs", "measure"),
+    ("push_latency_1000", "benches/src/push.rs", "measure"),
     ("resume_after_cut_1", "tests/it/fleet/stream.rs", "resume_after_cut_1"),
     ("resume_after_cut_10k", "tests/it/fleet/stream.rs", "resume_after_cut_10k"),
     ("resume_after_cut_beyond_ring", "tests/it/fleet/stream.rs", "resume_after_cut_beyond_ring"),
@@ -32,7 +32,7 @@ const CHECKS: [(&str, &str, &str); 30] = [
     ("poison_item_rejected", "edge/tests/it/stream.rs", "an_invalid_change_is_rejected_alone"),
     ("compaction_during_watch", "tests/it/publisher/faults.rs", "compaction_during_watch"),
     ("heartbeat_never_overtakes_events", "tests/src/raw_edge.rs", "follow"),
-    ("starvation_under_1M_bulk", "benches/src/push/mod.rs", "run_push"),
+    ("starvation_under_1M_bulk", "benches/src/push.rs", "measure_bulk"),
     ("clock_jump", "edge/tests/it/stream.rs", "clock_jump"),
     ("rolling_restart", "tests/it/fleet/rolling.rs", "rolling_restart"),
     ("snapshot_while_writing", "tests/it/fleet/stream.rs", "snapshot_while_writing"),

@@ -1,25 +1,17 @@
-//! `cargo run --release -p tests --bin assess [--smoke | --many [THNGS SCANS] | --callers N | --size]`: what an
-//! assessment and a list of states cost, by how much there is. On SQLite, or with `WAYMARK_TEST_DATABASE_URL` on Postgres.
-//!
-//! `--callers` assesses over HTTP, so many at a time, and says how long each took and how many there were a second.
-//! `--size`, on SQLite only, says how large the database gets by scans and results.
-//!
-//! `--many`, on Postgres only, does so among 1,000,000 Thngs with 20,000,000 scans, or as many as are given; these
-//! take some 1.2 KB each while it runs, and are removed at the end. It ends where there is no room for them.
+//! What an assessment and a list of states cost, by how much there is. On SQLite, or with `WAYMARK_TEST_DATABASE_URL`
+//! on Postgres.
 
 mod callers;
 mod many;
 mod size;
 
-use control::service::access::Caller;
 use std::{
     io::{Write, stdout},
-    process::ExitCode,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use control::{
     domain::{
         access::{ActorKind, hash_key},
@@ -33,7 +25,7 @@ use control::{
         resource::{Product, ProductDetails, Thng, ThngDetails},
     },
     http::{ApiListeners, run as serve},
-    service::{assessment, commissioning},
+    service::{access::Caller, assessment, commissioning},
     store::{
         Ctx, action_lists,
         actions::{self, NewAction},
@@ -54,10 +46,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::many::Many;
 
-// As the product's own binaries.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Keys of the operator, which callers share.
 const KEYS: usize = 16;
 
@@ -65,34 +53,46 @@ const KEYS: usize = 16;
 const MOST_BY_SCANS: f64 = 1.5;
 const MOST_BY_PAIRS: f64 = 5.0;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let form = match texts.as_slice() {
-        [] => Form::Plain,
-        ["--smoke"] => Form::Smoke,
-        ["--many"] => Form::Many(Many::default()),
-        ["--callers", callers] => match callers.parse() {
-            Ok(callers @ 1..=1_000) => Form::Callers(callers),
-            Ok(_) | Err(_) => return ExitCode::from(64),
-        },
-        ["--size"] => Form::Size,
-        ["--many", thngs, scans] => match Many::parse(thngs, scans) {
-            Some(many) => Form::Many(many),
-            None => return ExitCode::from(64),
-        },
-        _ => return ExitCode::from(64),
-    };
-    match run(form).await {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            // A closed stderr is no reason to fail in another way.
-            let _ = writeln!(std::io::stderr(), "assess: {error:#}");
-            ExitCode::FAILURE
-        }
+/// Measures assessments and lists of states: a long history against a short one, unless another form is asked for.
+#[derive(Debug, Clone, clap::Args)]
+#[group(multiple = false)]
+pub(crate) struct Args {
+    /// On Postgres: among a million Thngs with 20 million scans, or as many as are given, which take some 1.2 KB each
+    /// while it runs; it ends where there is no room for them
+    #[arg(long, num_args = 0..=2, value_names = ["THNGS", "SCANS"])]
+    many: Option<Vec<usize>>,
+    /// Assess over HTTP, so many at a time
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    callers: Option<u16>,
+    /// On SQLite: how large the database gets by scans and results
+    #[arg(long)]
+    size: bool,
+}
+
+impl Args {
+    fn form(&self) -> Result<Form> {
+        Ok(match (&self.many, self.callers) {
+            (Some(many), _) => Form::Many(match many.as_slice() {
+                [] => Many::default(),
+                [thngs, scans] => {
+                    Many::new(*thngs, *scans).context("--many: 1 to 999 scans for each Thng")?
+                }
+                _ => bail!("--many takes the numbers of Thngs and of scans, or neither"),
+            }),
+            (None, Some(callers)) => Form::Callers(callers.into()),
+            (None, None) if self.size => Form::Size,
+            (None, None) => Form::Plain,
+        })
     }
+}
+
+/// Runs the benchmark and prints its figures; `false` when a time depends on the length of a history or list.
+///
+/// # Errors
+/// Something could not be started, or an answer was wrong.
+pub(crate) fn run(args: &Args, is_smoke: bool) -> Result<bool> {
+    let form = if is_smoke { Form::Smoke } else { args.form()? };
+    tokio::runtime::Runtime::new()?.block_on(measure(form))
 }
 
 /// How much is measured.
@@ -105,7 +105,7 @@ enum Form {
     Size,
 }
 
-async fn run(form: Form) -> Result<bool> {
+async fn measure(form: Form) -> Result<bool> {
     let is_smoke = form == Form::Smoke;
     let engine = if std::env::var_os(POSTGRES_URL).is_some() { Engine::Postgres } else { Engine::Sqlite };
     let (many, rounds) = if is_smoke { (200, 3) } else { (100_000, 300) };

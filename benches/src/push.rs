@@ -35,9 +35,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::ZERO];
 const URGENT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Measures the push against a real control with Postgres; every answer and every frame's order is checked.
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = "push", version, max_term_width = 100)]
-pub struct PushArgs {
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
     /// Numbers of simulated edges, in one process; growing
     #[arg(long, value_delimiter = ',', default_values_t = [1, 3, 100, 1_000])]
     edges: Vec<usize>,
@@ -47,9 +46,6 @@ pub struct PushArgs {
     /// Redirections imported while single changes are measured
     #[arg(long, default_value_t = 1_000_000)]
     bulk: usize,
-    /// Small sizes, for CI: correctness only
-    #[arg(long)]
-    smoke: bool,
     #[command(flatten)]
     control: ControlArgs,
 }
@@ -66,8 +62,8 @@ struct Row {
 ///
 /// # Errors
 /// A server does not start, an answer is wrong, or an edge's stream breaks its rules.
-pub fn run_push(mut args: PushArgs) -> Result<()> {
-    if args.smoke {
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
+    if is_smoke {
         (args.edges, args.changes, args.bulk) = (vec![1, 3, 20], 20, 20_000);
     }
     ensure!(
@@ -97,7 +93,8 @@ pub fn run_push(mut args: PushArgs) -> Result<()> {
         }
         edges.close()?;
     }
-    print(&rows, bulk.as_ref(), &args)
+    print(&rows, bulk.as_ref(), &args)?;
+    Ok(true)
 }
 
 fn prepare(api: &mut Client) -> Result<(String, Vec<String>)> {
@@ -198,7 +195,7 @@ fn import(api: &mut Client, product: &str, count: usize) -> Result<()> {
     Ok(())
 }
 
-fn print(rows: &[Row], bulk: Option<&(Row, Duration)>, args: &PushArgs) -> Result<()> {
+fn print(rows: &[Row], bulk: Option<&(Row, Duration)>, args: &Args) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(
         out,

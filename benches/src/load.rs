@@ -12,16 +12,16 @@ mod nginx;
 mod one_process;
 mod peers;
 mod plot;
-mod redis;
 mod report;
 mod rounds;
 mod sizes;
 mod standin;
 mod steady;
 mod update;
+mod view;
 
 use std::{
-    env, fs,
+    fs,
     io::{Write, stderr, stdout},
     path::{Path, PathBuf},
 };
@@ -29,7 +29,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use self::{bench::Bench, fixed::FixedArgs, report::Report};
-use crate::build::{build, build_binary};
+use crate::args::{Length, WaymarkArgs, given_or_built};
 
 /// A server that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -51,9 +51,9 @@ enum Who {
 }
 
 /// Measures Waymark beside its peers with the same links; every answer is checked.
-#[derive(Debug, Clone, clap::Parser)]
-#[command(name = "load", version, max_term_width = 100)]
-pub struct Args {
+#[derive(Debug, Clone, clap::Args)]
+#[command(mut_arg("rounds", |arg| arg.default_value("5")), mut_arg("seconds", |arg| arg.default_value("4")))]
+pub(crate) struct Args {
     /// Redirections that all servers hold
     #[arg(long, default_value_t = 1_000_000)]
     links: usize,
@@ -64,12 +64,8 @@ pub struct Args {
     /// Sizes of full replicas that are compared with each other; one that does not fit here is left out
     #[arg(long, value_delimiter = ',', num_args = 0.., default_values_t = [10_000, 1_000_000, 10_000_000])]
     sizes: Vec<usize>,
-    /// Rounds of each case, alternated between all servers
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Measured seconds of one case in one round
-    #[arg(long, default_value_t = 4.0)]
-    seconds: f64,
+    #[command(flatten)]
+    length: Length,
     /// Connections, each with one request under way
     #[arg(long, default_value_t = 64)]
     connections: usize,
@@ -94,15 +90,13 @@ pub struct Args {
     /// Seed of the links and of what is asked for
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Small sizes, for CI: correctness only, in well under a minute
-    #[arg(long)]
+    #[arg(skip)]
     smoke: bool,
     /// Folder for load.json, load.md and the plots [default: none is written]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The waymark binary [default: built, in the profile of this program]
-    #[arg(long, value_name = "PATH")]
-    waymark: Option<PathBuf>,
+    #[command(flatten)]
+    waymark: WaymarkArgs,
     /// The edge binary [default: built, in the profile of this program]
     #[arg(long, value_name = "PATH")]
     edge: Option<PathBuf>,
@@ -129,29 +123,26 @@ impl Args {
 ///
 /// # Errors
 /// Something could not be started or measured.
-pub fn run(mut args: Args) -> Result<bool> {
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if !args.fixed.serve_fixed.is_empty() {
         fixed::serve(&args.fixed)?;
         return Ok(true);
     }
-    if args.smoke {
-        (args.links, args.rounds, args.seconds, args.changes) = (2_000, 1, 0.2, 100);
+    args.smoke = is_smoke;
+    if is_smoke {
+        (args.links, args.length, args.changes) = (2_000, Length { rounds: 1, seconds: 0.2 }, 100);
         (args.sizes, args.connections, args.import) = (vec![500, 1_500], 32, 2_000);
     }
-    ensure!(args.links >= 100 && args.rounds >= 1 && args.connections >= 1, "sizes are too small");
+    ensure!(args.links >= 100 && args.length.rounds >= 1 && args.connections >= 1, "sizes are too small");
     ensure!(args.sizes.iter().all(|size| *size >= 100), "sizes of replicas begin at 100");
-    let edge = |args: &Args| args.edge.clone().map_or_else(|| build_binary("edge", "edge"), Ok);
-    args.edge = Some(edge(&args)?);
     if args.has(Who::Waymark) && args.steady.is_none() {
-        args.waymark = Some(args.waymark.clone().map_or_else(build, Ok)?);
+        args.waymark.waymark = Some(args.waymark.binary()?);
     }
-    let folder = env::temp_dir().join(format!("waymark-load-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let result = measure(&args, &folder);
+    args.edge = Some(given_or_built(args.edge.as_deref(), "edge", "edge")?);
+    let folder = tempfile::tempdir()?;
+    let result = measure(&args, folder.path());
     if args.keep {
-        say(&format!("data and logs: {}", folder.display()));
-    } else {
-        fs::remove_dir_all(&folder)?;
+        say(&format!("data and logs: {}", folder.keep().display()));
     }
     let report = result?;
     let table = report.markdown();

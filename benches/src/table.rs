@@ -1,4 +1,4 @@
-//! `cargo run --release -p benches --bin table -- LINKS`: what a link takes in memory, and what a look-up takes.
+//! What a link takes in memory, and what a look-up takes.
 //!
 //! The replica's table beside a `HashMap` (hashbrown) and moka, each in a process of its own, with the same links:
 //! ids of ten characters, targets of 60 characters over ten templates. Memory is what the process grew by.
@@ -7,8 +7,8 @@ use std::{
     collections::HashMap,
     env, fs,
     hint::black_box,
-    io::{Write as _, stderr, stdout},
-    process::{Command, ExitCode},
+    io::{Write as _, stdout},
+    process::Command,
     sync::Arc,
     time::Instant,
 };
@@ -22,39 +22,46 @@ use shared::{
     time::UnixMillis,
 };
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const HOST: &str = "tn.gg";
 const FORMS: [&str; 3] = ["table", "hashmap", "moka"];
 const LOOKUPS: u64 = 2_000_000;
 
-fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // A closed stderr is no reason to fail in another way.
-            let _ = writeln!(stderr(), "table: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+/// Measures the replica's table beside a HashMap and moka, each in a process of its own.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// Links that each of them holds
+    #[arg(default_value = "1000000", value_parser = number)]
+    links: u64,
+    /// The one that this process measures; not for people
+    #[arg(hide = true)]
+    form: Option<String>,
 }
 
-fn run() -> Result<()> {
-    let mut arguments = env::args().skip(1);
-    let links = arguments.next().context("how many links?")?.replace('_', "").parse()?;
-    if let Some(form) = arguments.next() {
-        return measure(&form, links);
+/// A number, in groups of digits if somebody likes that.
+fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
+    text.replace('_', "").parse()
+}
+
+/// Runs the benchmark and prints a table.
+///
+/// # Errors
+/// A known link was not found, or an unknown one was.
+pub(crate) fn run(args: &Args, is_smoke: bool) -> Result<bool> {
+    let (links, lookups) = if is_smoke { (1_000, 10_000) } else { (args.links, LOOKUPS) };
+    if let Some(form) = &args.form {
+        measure(form, links, lookups)?;
+        return Ok(true);
     }
     writeln!(
         stdout(),
         "| structure | links | bytes/link | put ns | look-up ns | absent ns |\n|---|---|---|---|---|---|"
     )?;
     for form in FORMS {
-        let status = Command::new(env::current_exe()?).args([links.to_string().as_str(), form]).status()?;
-        ensure!(status.success(), "{form} failed");
+        let mut command = Command::new(env::current_exe()?);
+        command.args(["table", &links.to_string(), form]).args(is_smoke.then_some("--smoke"));
+        ensure!(command.status()?.success(), "{form} failed");
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A number that looks like chance, one to one.
@@ -147,7 +154,7 @@ impl Form for Moka {
     }
 }
 
-fn measure(form: &str, links: u64) -> Result<()> {
+fn measure(form: &str, links: u64, lookups: u64) -> Result<()> {
     let before = resident_bytes()?;
     let mut held: Box<dyn Form> = match form {
         "table" => Box::new(Replica(Table::default())),
@@ -167,13 +174,13 @@ fn measure(form: &str, links: u64) -> Result<()> {
     let put = begun.elapsed().as_nanos() as f64 / links as f64;
     let bytes = resident_bytes()?.saturating_sub(before) as f64 / links as f64;
     let look = |first: u64| {
-        let ids: Vec<String> = (0..LOOKUPS).map(|n| short_id(first + mixed(n) % links)).collect();
+        let ids: Vec<String> = (0..lookups).map(|n| short_id(first + mixed(n) % links)).collect();
         let begun = Instant::now();
         let found = ids.iter().filter(|id| black_box(held.target(id)).is_some()).count() as u64;
-        (begun.elapsed().as_nanos() as f64 / LOOKUPS as f64, found)
+        (begun.elapsed().as_nanos() as f64 / lookups as f64, found)
     };
     let ((known, found), (absent, none)) = (look(0), look(links));
-    ensure!(found == LOOKUPS && none == 0, "{found} of {LOOKUPS} were found, and {none} that are not there");
+    ensure!(found == lookups && none == 0, "{found} of {lookups} were found, and {none} that are not there");
     writeln!(stdout(), "| {form} | {links} | {bytes:.0} | {put:.0} | {known:.0} | {absent:.0} |")?;
     Ok(())
 }

@@ -6,8 +6,6 @@
 //! readers that each commit wakes.
 
 use std::{
-    fs,
-    io::ErrorKind,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -29,6 +27,11 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::{
+    process::{self, Cpu},
+    stats::Spread,
+};
+
 /// How much is measured.
 pub(super) struct Form {
     /// Clients that ask at once, each on a connection of its own.
@@ -47,9 +50,6 @@ const WITHOUT: &str =
     "CREATE OR REPLACE TRIGGER no_events BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION no_events()";
 const WITH: &str = "DROP TRIGGER IF EXISTS no_events ON events";
 const COUNT: &str = "SELECT (SELECT COUNT(*) FROM actions), (SELECT COUNT(*) FROM events)";
-
-/// How Linux counts the time of processes, a second.
-const TICKS: f64 = 100.0;
 
 /// Measures an action about nothing, of which the log is the greatest part, and one about a Thng.
 pub(super) async fn measure(form: &Form) -> Result<Vec<String>> {
@@ -91,7 +91,7 @@ async fn count(conn: &mut PgConnection) -> Result<(i64, i64)> {
 
 fn report(what: &str, rounds: &[Vec<Round>; 2]) -> Vec<String> {
     let medians = rounds.each_ref().map(|all| {
-        let of = |value: fn(&Round) -> f64| median(all.iter().map(value).collect());
+        let of = |value: fn(&Round) -> f64| median(all.iter().map(value));
         (of(|one| one.rate), of(|one| one.own_us), of(|one| one.postgres_us))
     });
     let mut lines = Vec::new();
@@ -106,7 +106,7 @@ fn report(what: &str, rounds: &[Vec<Round>; 2]) -> Vec<String> {
         ));
     }
     let [(rate, own, postgres), (bare_rate, bare_own, bare_postgres)] = medians;
-    let ratios = rounds[0].iter().zip(&rounds[1]).map(|(with, without)| without.rate / with.rate).collect();
+    let ratios = rounds[0].iter().zip(&rounds[1]).map(|(with, without)| without.rate / with.rate);
     lines.push(format!(
         "an action about {what}: the log adds {:.1} % to the time of a request ({:.1} % by pairs of rounds) and \
          {:.1} % to its CPU",
@@ -117,9 +117,8 @@ fn report(what: &str, rounds: &[Vec<Round>; 2]) -> Vec<String> {
     lines
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or_default()
+fn median(all: impl Iterator<Item = f64>) -> f64 {
+    Spread::of(&all.collect::<Vec<_>>()).median
 }
 
 /// What a round gave.
@@ -134,9 +133,9 @@ struct Round {
 
 async fn round(clients: &Clients, product: &Product, postgres: Option<u32>, form: &Form) -> Result<Round> {
     tokio::time::sleep(form.settle).await;
-    let look = || -> Result<(u64, f64, f64, Instant)> {
-        let of_postgres = postgres.map(cpu_of_server).transpose()?.unwrap_or_default();
-        let own = stat(product.pid())?.context("waymark is gone")?.own;
+    let look = || -> Result<(u64, Cpu, Cpu, Instant)> {
+        let of_postgres = postgres.map(process::cpu_of_family).transpose()?.unwrap_or_default();
+        let own = process::cpu(product.pid())?;
         Ok((clients.done.load(Ordering::Relaxed), own, of_postgres, Instant::now()))
     };
     let before = look()?;
@@ -147,62 +146,16 @@ async fn round(clients: &Clients, product: &Product, postgres: Option<u32>, form
     ensure!(requests > 0.0, "nothing was answered");
     Ok(Round {
         rate: requests / (after.3 - before.3).as_secs_f64(),
-        own_us: (after.1 - before.1) * 1e6 / requests,
-        postgres_us: (after.2 - before.2) * 1e6 / requests,
+        own_us: after.1.since(before.1).total_us() / requests,
+        postgres_us: after.2.since(before.2).total_us() / requests,
     })
 }
 
 /// The process that has begun all others of the server, if it is of this machine.
 async fn postmaster(conn: &mut PgConnection) -> Result<Option<u32>> {
     let (pid,): (i32,) = sqlx::query_as("SELECT pg_backend_pid()").fetch_one(conn).await?;
-    let Some(backend) = stat(u32::try_from(pid)?)?.filter(|found| found.name.contains("postgres")) else {
-        return Ok(None);
-    };
-    Ok(Some(backend.parent))
-}
-
-/// CPU seconds of a server: of its first process, of those that have ended, and of those that run.
-fn cpu_of_server(first: u32) -> Result<f64> {
-    let mut sum = stat(first)?.map_or(0.0, |found| found.own + found.ended);
-    for entry in fs::read_dir("/proc")? {
-        if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok())
-            && let Some(found) = stat(pid)?.filter(|found| found.parent == first)
-        {
-            sum += found.own + found.ended;
-        }
-    }
-    Ok(sum)
-}
-
-/// A process as Linux shows it.
-struct Process {
-    name: String,
-    parent: u32,
-    /// CPU seconds.
-    own: f64,
-    /// Those of the processes that it has begun and that have ended.
-    ended: f64,
-}
-
-fn stat(pid: u32) -> Result<Option<Process>> {
-    let text = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(text) => text,
-        // It has ended meanwhile.
-        Err(error) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(3) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    // A name may hold anything.
-    let (name, rest) = text.rsplit_once(')').context("stat")?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |at: usize| -> Result<f64> { Ok(fields.get(at).context("stat")?.parse::<f64>()? / TICKS) };
-    Ok(Some(Process {
-        name: name.to_owned(),
-        parent: fields.get(1).context("stat")?.parse()?,
-        own: number(11)? + number(12)?,
-        ended: number(13)? + number(14)?,
-    }))
+    let backend = process::stat(u32::try_from(pid)?)?.filter(|found| found.name.contains("postgres"));
+    Ok(backend.map(|backend| backend.parent))
 }
 
 /// Clients that ask as soon as they were answered.

@@ -47,9 +47,9 @@ impl Many {
     /// Enough to see that it works.
     pub(super) const SMOKE: Self = Self { thngs: 50, scans: 1_000 };
 
-    /// Reads the two numbers; each Thng has 1 to 999 scans.
-    pub(super) fn parse(thngs: &str, scans: &str) -> Option<Self> {
-        let made = Self { thngs: thngs.parse().ok()?, scans: scans.parse().ok()? };
+    /// So many; each Thng has 1 to 999 scans.
+    pub(super) fn new(thngs: usize, scans: usize) -> Option<Self> {
+        let made = Self { thngs, scans };
         (1..=10_000_000).contains(&made.thngs).then_some(())?;
         (1..1_000).contains(&(made.scans / made.thngs)).then_some(made)
     }

@@ -1,13 +1,12 @@
-//! `cargo run --release -p tests --bin deliver [--delivery|--smoke]`: from the commit of an action to a webhook's
-//! receiver on this machine, and what the log of events adds to `POST /actions`; `--delivery` leaves the latter out.
-//! On the Postgres that `WAYMARK_TEST_DATABASE_URL` names, with the `waymark` that is built beside this program.
+//! From the commit of an action to a webhook's receiver on this machine, and what the log of events adds to
+//! `POST /actions`. On the Postgres that `WAYMARK_TEST_DATABASE_URL` names, with the `waymark` that is built beside
+//! this program.
 
 mod cost;
 
 use std::{
     collections::HashMap,
     io::{Write, stdout},
-    process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -72,27 +71,25 @@ const SMOKE: Form = Form {
     },
 };
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (form, has_cost) = match texts.as_slice() {
-        [] => (PLAIN, true),
-        ["--delivery"] => (PLAIN, false),
-        ["--smoke"] => (SMOKE, true),
-        _ => return ExitCode::from(64),
-    };
-    match run(&form, has_cost).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // A closed stderr is no reason to fail in another way.
-            let _ = writeln!(std::io::stderr(), "deliver: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+/// Measures the way of events to a webhook's receiver.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// Leave out what the log of events adds to POST /actions
+    #[arg(long)]
+    delivery: bool,
 }
 
-async fn run(form: &Form, has_cost: bool) -> Result<()> {
+/// Runs the benchmark and prints its figures.
+///
+/// # Errors
+/// Something could not be started, or an event did not come.
+pub(crate) fn run(args: &Args, is_smoke: bool) -> Result<bool> {
+    let form = if is_smoke { SMOKE } else { PLAIN };
+    tokio::runtime::Runtime::new()?.block_on(measure(&form, !args.delivery))?;
+    Ok(true)
+}
+
+async fn measure(form: &Form, has_cost: bool) -> Result<()> {
     // Before anything is delivered: nobody reads the log meanwhile but to see its end.
     if has_cost {
         for line in cost::measure(&form.cost).await? {

@@ -1,0 +1,98 @@
+//! `bench SCENARIO`: measurements of the real binaries, beside their peers where there are some. The README of this
+//! crate says what each scenario measures and how; `benches/results` has the figures that are kept.
+//!
+//! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does, but where a
+//! scenario says so; `assess` and `deliver` call the service in this process, all others drive the product from
+//! outside, through its public interfaces alone.
+
+mod answer;
+mod args;
+mod assess;
+mod control;
+mod deliver;
+mod drive;
+mod hist;
+mod http;
+mod ingest;
+mod links;
+mod load;
+mod metrics;
+mod mixed;
+mod other;
+mod postgres;
+mod process;
+mod push;
+mod rules;
+mod scripts;
+mod stats;
+mod table;
+mod things;
+mod waymark;
+
+use std::{
+    io::{Write, stderr},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+
+/// As in the binaries of ours: this program is the bare hyper server too, and the service.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measures Waymark; every answer is checked
+#[derive(Debug, Parser)]
+#[command(name = "bench", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    scenario: Scenario,
+    /// Small sizes, for CI: correctness only
+    #[arg(long, global = true)]
+    smoke: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Scenario {
+    /// Redirects beside nginx, HAProxy and hyper with the same links
+    Load(Box<load::Args>),
+    /// Redirections and scans written a second, beside COPY of the rows that they made
+    Ingest(ingest::Args),
+    /// Redirects at a steady rate with and without images that nobody asked for before
+    Mixed(mixed::Args),
+    /// From a commit to the acknowledgement of every edge
+    Push(push::Args),
+    /// The CPU time of a redirect with 20 rules against none
+    Rules(rules::Args),
+    /// What a link takes in memory, and what a look-up takes
+    Table(table::Args),
+    /// Properties and the broker on Postgres, beside raw SQL
+    Things(things::Args),
+    /// Assessments and lists of commissioning states, by how much there is
+    Assess(assess::Args),
+    /// From the commit of an action to the receiver of a webhook, and what the log of events costs
+    Deliver(deliver::Args),
+}
+
+fn main() -> ExitCode {
+    let Cli { scenario, smoke } = Cli::parse();
+    let result = match scenario {
+        Scenario::Load(args) => load::run(*args, smoke),
+        Scenario::Ingest(args) => ingest::run(args, smoke),
+        Scenario::Mixed(args) => mixed::run(args, smoke),
+        Scenario::Push(args) => push::run(args, smoke),
+        Scenario::Rules(args) => rules::run(args, smoke),
+        Scenario::Table(args) => table::run(&args, smoke),
+        Scenario::Things(args) => things::run(args, smoke),
+        Scenario::Assess(args) => assess::run(&args, smoke),
+        Scenario::Deliver(args) => deliver::run(&args, smoke),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // A closed stderr is no reason to fail in another way.
+            let _ = writeln!(stderr(), "bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
