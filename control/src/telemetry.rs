@@ -26,14 +26,16 @@ use crate::config::{ConfigError, LogFormat};
 
 /// The crates of the control plane, which are the targets of its log lines and spans. `control` in a filter names all
 /// of them.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 12] = [
     "control",
     "kernel",
+    "secrets",
     "tenants",
     "catalog",
     "redirects",
     "push",
     "actions",
+    "commissioning",
     "assessment",
     "jobs",
     "events",
