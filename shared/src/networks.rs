@@ -40,6 +40,12 @@ impl Networks {
         self.0.iter().any(|network| network.contains(&ip))
     }
 
+    /// Whether every address of this list is in the other one, too.
+    #[must_use]
+    pub fn are_within(&self, other: &Self) -> bool {
+        self.0.iter().all(|network| other.0.iter().any(|outer| outer.contains(network)))
+    }
+
     /// Each in its canonical form: `10.0.0.0/8`, also where host bits were given.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(ToString::to_string)
@@ -89,6 +95,16 @@ mod tests {
             [("192.0.2.9", true), ("::ffff:192.0.2.9", true), ("192.0.3.1", false), ("2001:db8:1::", true)]
         {
             assert_eq!(networks.contain(ip.parse().unwrap()), expected, "{ip}");
+        }
+        for (inner, outer, expected) in [
+            ("10.1.0.0/16,10.2.3.4", "10.0.0.0/8", true),
+            ("10.1.0.0/16,192.0.2.1", "10.0.0.0/8", false),
+            ("10.0.0.0/8", "10.1.0.0/16", false),
+            ("::/0", "0.0.0.0/0", false),
+            ("", "10.0.0.0/8", true),
+        ] {
+            let [inner, outer]: [Networks; 2] = [inner, outer].map(|text| text.parse().unwrap());
+            assert_eq!(inner.are_within(&outer), expected, "{inner} {outer}");
         }
         assert!(!Networks::default().contain("192.0.2.9".parse().unwrap()));
     }

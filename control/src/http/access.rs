@@ -15,7 +15,7 @@ use super::{api_error::ApiError, extract::pairs, middleware::RequestInfo, permit
 use crate::{
     domain::{
         access::hash_key,
-        api_key::is_of_key,
+        api_key::{KnownKey, is_of_key},
         permission::{Subject, Verb},
     },
     error::ServiceError,
@@ -42,14 +42,14 @@ impl FromRequestParts<Arc<App>> for Authenticated {
             return Err(rate_limit::count_refusal(app, parts, refusal).into());
         };
         let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
-        match access::identify(app, &key, client).await {
-            Ok(actor) => {
+        match access::identify_key(app, &key, client).await {
+            Ok(KnownKey { actor, bounds }) => {
                 let hash = hash_key(&key);
                 rate_limit::count(app, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
                 let claim = parts.extensions.get::<Arc<Claim>>().cloned();
                 let ctx = claim.map_or_else(Ctx::default, |claim| Ctx::default().with_claim(claim));
-                Ok(Self(Caller { actor, ctx }))
+                Ok(Self(Caller { actor, ctx, bounds }))
             }
             Err(error) if is_of_key(error.code()) => Err(rate_limit::count_refusal(app, parts, error).into()),
             Err(error) => Err(error.into()),

@@ -182,7 +182,10 @@ async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Re
     let first =
         Claim::new(claim.account, claim.key.clone(), claim.request, found["at"].as_i64().unwrap_or(0));
     let bytes = match (kept.encrypted, kept.sealed) {
-        (Some(text), _) => decrypt(app, &first, api_key, &text),
+        (Some(text), _) => Some(decrypt(app, &first, api_key, &text).ok_or_else(|| {
+            let text = "The first request with this Idempotency-Key came with another API key, which alone reads its answer.";
+            ApiError::refused(Code::Conflict, text)
+        })?),
         (None, Some(text)) => BASE64_STANDARD.decode(text).ok().map(|bytes| unseal(&first, api_key, bytes)),
         (None, None) => None,
     };

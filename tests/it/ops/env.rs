@@ -145,7 +145,9 @@ fn the_binaries_take_their_examples() -> Result<()> {
 #[test]
 fn every_variable_of_the_sources_is_a_known_name() -> Result<()> {
     let mut found = BTreeSet::new();
-    let mut folders = ["edge/src", "control", "deploy/standalone/src"].map(|name| root().join(name)).to_vec();
+    let mut folders = ["edge/src", "control", "deploy/standalone/src", "shared/platform/src"]
+        .map(|name| root().join(name))
+        .to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();

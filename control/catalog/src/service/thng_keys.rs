@@ -51,7 +51,7 @@ async fn add(core: &Core, tx: &mut Tx, actor: &Actor, id: ThngId) -> Result<Stri
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,
     };
-    let (newest, _) = keys::find_generations(tx, actor.account, id.as_str()).await?;
+    let (newest, _) = keys::find_generations(tx, actor.account, id.as_str(), core.clock.now()).await?;
     let next = newest.saturating_add(1);
     let key = derived_key(core, ActorKind::Thng, id.as_str(), Generation::WithPrefix(next))?;
     keys::insert_of(tx, &hash_key(&key), &owner, Some(next), core.clock.now().0).await?;
@@ -112,7 +112,7 @@ pub async fn revoke(core: &Core, caller: &Caller, reference: &str) -> Result<(),
     Ok(())
 }
 
-/// The newest key of a Thng that was created and not revoked.
+/// The newest key of a Thng that works.
 async fn find_valid(
     core: &Core,
     conn: &mut Conn,
@@ -120,13 +120,13 @@ async fn find_valid(
     id: ThngId,
 ) -> Result<Option<String>, ServiceError> {
     let derive = |generation| derived_key(core, ActorKind::Thng, id.as_str(), generation);
-    let (_, valid) = keys::find_generations(conn, actor.account, id.as_str()).await?;
+    let (_, valid) = keys::find_generations(conn, actor.account, id.as_str(), core.clock.now()).await?;
     if valid > 0 {
         return derive(Generation::WithPrefix(valid)).map(Some);
     }
     for number in 0..MAX_WITHOUT_PREFIX {
         let key = derive(Generation::WithoutPrefix(number))?;
-        match keys::is_revoked(conn, &hash_key(&key)).await? {
+        match keys::is_over(conn, &hash_key(&key), core.clock.now()).await? {
             Some(true) => {}
             Some(false) => return Ok(Some(key)),
             None => break,

@@ -285,7 +285,7 @@ async fn run<L: Link>(
         link,
         buffer,
         version: connect.protocol_version,
-        caller: Caller { actor: actor.clone(), ctx },
+        caller: Caller { ctx, ..Caller::plain(actor.clone()) },
         key,
         ip: limits.ip,
         connection,

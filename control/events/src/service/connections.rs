@@ -143,7 +143,7 @@ pub async fn open(
 ) -> Result<Connection, ServiceError> {
     let id = ActionId::new(state.clock.now().0, state.random16()?).to_string();
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
-    let client = client.map(|client| (actor.account, actor.id.clone(), client.to_owned()));
+    let client = client.map(|client| (actor.account, actor.own_name(), client.to_owned()));
     let rights = (actor.kind == ActorKind::User).then_some(actor.user_rights);
     let held =
         Held { ends: connection.ends.clone(), why: None, key, address, client: client.clone(), rights };

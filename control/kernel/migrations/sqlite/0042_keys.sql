@@ -1,5 +1,6 @@
 -- What operators see of keys. The id of a key is the start of its hash; rows of older releases have no label.
 -- `last_used_at` is rounded down to the hour. `networks` are CIDR blocks with commas; none means everywhere.
+-- `life_ms` is how long a key was given when its end was set: what replaces it (`replaced_at`) lives as long.
 -- `generation` says how the key of an application or Thng is derived; null is the form without a prefix.
 -- The table is made anew, because SQLite adds no column that counts.
 CREATE TABLE api_keys_with_seq (
@@ -17,6 +18,8 @@ CREATE TABLE api_keys_with_seq (
     updated_at    BIGINT,
     last_used_at  BIGINT,
     expires_at    BIGINT,
+    life_ms       BIGINT,
+    replaced_at   BIGINT,
     networks      TEXT,
     generation    BIGINT
 );

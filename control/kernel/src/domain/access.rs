@@ -155,6 +155,16 @@ impl Actor {
     pub fn is_confined_user(&self) -> bool {
         self.kind == ActorKind::User && self.user_rights == UserRights::Own
     }
+
+    /// Its name among those of its kind: keys of one operator that are confined to different projects must not see what
+    /// the others did.
+    #[must_use]
+    pub fn own_name(&self) -> String {
+        match (self.kind, self.project) {
+            (ActorKind::ProjectOperator, Some(project)) => format!("{}\t{project}", self.id),
+            _ => self.id.clone(),
+        }
+    }
 }
 
 /// Whether a text has the form of an API key.

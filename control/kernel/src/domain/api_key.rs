@@ -57,15 +57,32 @@ impl FromStr for KeyId {
     }
 }
 
+/// How long a key is valid, and from where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// When it ceases to be valid.
+    pub expires_at: Option<UnixMillis>,
+    /// From where it may be used; empty is everywhere.
+    pub networks: Networks,
+}
+
+impl Bounds {
+    /// Whether a key with these bounds can do nothing that one with the others cannot.
+    #[must_use]
+    pub fn are_within(&self, others: &Self) -> bool {
+        others.expires_at.is_none_or(|end| self.expires_at.is_some_and(|at| at <= end))
+            && (others.networks.is_empty()
+                || !self.networks.is_empty() && self.networks.are_within(&others.networks))
+    }
+}
+
 /// A key that is not revoked, as it is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownKey {
     /// Whose it is.
     pub actor: Actor,
-    /// When it ceases to be valid.
-    pub expires_at: Option<UnixMillis>,
-    /// From where it may be used; empty is everywhere.
-    pub networks: Networks,
+    /// How long it is valid, and from where.
+    pub bounds: Bounds,
 }
 
 impl KnownKey {
@@ -74,10 +91,10 @@ impl KnownKey {
     /// # Errors
     /// [`Code::KeyExpired`] or [`Code::ForeignNetwork`]. A key with networks may not be used from an unknown address.
     pub fn check(&self, now: impl FnOnce() -> UnixMillis, client: Option<IpAddr>) -> Result<(), Code> {
-        if self.expires_at.is_some_and(|at| at <= now()) {
+        if self.bounds.expires_at.is_some_and(|at| at <= now()) {
             return Err(Code::KeyExpired);
         }
-        if !admits(&self.networks, client) {
+        if !admits(&self.bounds.networks, client) {
             return Err(Code::ForeignNetwork);
         }
         Ok(())
@@ -133,6 +150,29 @@ mod tests {
         }
     }
 
+    fn bounds(expires_at: Option<i64>, networks: &str) -> Bounds {
+        Bounds { expires_at: expires_at.map(UnixMillis), networks: networks.parse().unwrap() }
+    }
+
+    #[test]
+    fn bounds_are_within_others_or_wider() {
+        let free = bounds(None, "");
+        let bound = bounds(Some(10), "10.0.0.0/8");
+        for (inner, outer, expected) in [
+            (&free, &free, true),
+            (&bound, &free, true),
+            (&bound, &bound, true),
+            (&free, &bound, false),
+            (&bounds(Some(9), "10.1.0.0/16"), &bound, true),
+            (&bounds(Some(11), "10.1.0.0/16"), &bound, false),
+            (&bounds(None, "10.1.0.0/16"), &bound, false),
+            (&bounds(Some(9), ""), &bound, false),
+            (&bounds(Some(9), "0.0.0.0/0"), &bound, false),
+        ] {
+            assert_eq!(inner.are_within(outer), expected, "{inner:?} {outer:?}");
+        }
+    }
+
     #[test]
     fn a_key_is_valid_in_its_time_and_networks() {
         let actor = Actor {
@@ -153,11 +193,7 @@ mod tests {
             (None, "10.0.0.0/8", Some("192.0.2.1"), Err(Code::ForeignNetwork)),
             (None, "10.0.0.0/8", None, Err(Code::ForeignNetwork)),
         ] {
-            let key = KnownKey {
-                actor: actor.clone(),
-                expires_at: expires_at.map(UnixMillis),
-                networks: networks.parse().unwrap(),
-            };
+            let key = KnownKey { actor: actor.clone(), bounds: bounds(expires_at, networks) };
             let client = client.map(|ip: &str| ip.parse().unwrap());
             assert_eq!(
                 key.check(|| UnixMillis(10), client),

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind, Generation, KEY_LEN, derive_key, hash_key, is_key, key_from_random},
-        api_key::KnownKey,
+        api_key::{Bounds, KnownKey},
         grant::Grant,
         permission::{Subject, Verb, reach},
     },
@@ -38,13 +38,15 @@ pub struct Caller {
     pub actor: Actor,
     /// What transactions of the request are begun with.
     pub ctx: Ctx,
+    /// The bounds of the key by which the request came: a key of a project makes no wider ones.
+    pub bounds: Bounds,
 }
 
 impl Caller {
-    /// An actor whose writes have no more to know.
+    /// An actor by a key without bounds, whose writes have no more to know.
     #[must_use]
     pub fn plain(actor: Actor) -> Self {
-        Self { actor, ctx: Ctx::default() }
+        Self { actor, ctx: Ctx::default(), bounds: Bounds::default() }
     }
 }
 
@@ -63,6 +65,14 @@ impl Deref for Caller {
 /// # Errors
 /// [`Code::KeyUnknown`], [`Code::KeyExpired`] or [`Code::ForeignNetwork`].
 pub async fn identify(core: &Core, key: &str, client: Option<IpAddr>) -> Result<Actor, ServiceError> {
+    Ok(identify_key(core, key, client).await?.actor)
+}
+
+/// [`identify`], with the bounds of the key.
+///
+/// # Errors
+/// As [`identify`].
+pub async fn identify_key(core: &Core, key: &str, client: Option<IpAddr>) -> Result<KnownKey, ServiceError> {
     let refused = |code: Code| ServiceError::refused(code, code.text());
     if !is_key(key) {
         return Err(refused(Code::KeyUnknown));
@@ -73,7 +83,7 @@ pub async fn identify(core: &Core, key: &str, client: Option<IpAddr>) -> Result<
     if known.notes_use() {
         core.key_lookups.uses.note(hash);
     }
-    Ok(known.actor)
+    Ok(known)
 }
 
 /// How long a looked-up key is cached: a key that another process revokes is accepted here for at most this long.
@@ -258,7 +268,7 @@ pub fn require_enterprise(actor: &Actor, what: &str) -> Result<(), ServiceError>
 
 #[cfg(test)]
 mod tests {
-    use shared::{id::AccountId, networks::Networks};
+    use shared::id::AccountId;
 
     use super::*;
     use crate::domain::access::UserRights;
@@ -282,7 +292,7 @@ mod tests {
             user_rights: UserRights::default(),
         };
         let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
-        let actor = KnownKey { actor, expires_at: None, networks: Networks::default() };
+        let actor = KnownKey { actor, bounds: Bounds::default() };
         let mut known = Known::default();
         known.insert(key(0), before, actor.clone());
         assert_eq!(known.find(&key(0)), None, "too long ago");

@@ -36,7 +36,7 @@ impl OwnedKey {
     /// The key that an actor sent.
     #[must_use]
     pub fn new(actor: &Actor, key: String) -> Self {
-        Self { kind: actor.kind, actor: actor.id.clone(), key }
+        Self { kind: actor.kind, actor: actor.own_name(), key }
     }
 
     /// The key as it was sent.

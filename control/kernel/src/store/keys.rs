@@ -12,7 +12,7 @@ use sqlx::types::Json;
 use super::{Conn, Raw, StoreError, Tx, on_db, parse};
 use crate::domain::{
     access::{Actor, ActorKind},
-    api_key::KnownKey,
+    api_key::{Bounds, KnownKey},
 };
 
 const INSERT: &str =
@@ -36,7 +36,8 @@ macro_rules! find {
 const FIND: &str = find!("k.hash = $1");
 const PG_FIND_MANY: &str = find!("k.hash = ANY($1)");
 const SQLITE_FIND_MANY: &str = find!("k.hash IN (SELECT unhex(value) FROM json_each($1))");
-const IS_REVOKED: &str = "SELECT revoked_at IS NOT NULL FROM api_keys WHERE hash = $1";
+const IS_OVER: &str =
+    "SELECT revoked_at IS NOT NULL OR COALESCE(expires_at <= $2, FALSE) FROM api_keys WHERE hash = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
@@ -48,8 +49,8 @@ const END_AT: &str = "UPDATE api_keys SET expires_at = $4 WHERE account_id = $1 
 const REVOKE_OF_PROJECT: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND project_id = $2 \
     AND kind IN ('operator', 'projectOperator') AND revoked_at IS NULL";
 const GENERATION: &str = "SELECT COALESCE(MAX(generation), 0), \
-    COALESCE(MAX(CASE WHEN revoked_at IS NULL THEN generation END), 0) FROM api_keys \
-    WHERE account_id = $1 AND actor_id = $2";
+    COALESCE(MAX(CASE WHEN revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3) THEN generation END), 0) \
+    FROM api_keys WHERE account_id = $1 AND actor_id = $2";
 // Another replica writes the same hour into a row that it has locked.
 const PG_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 WHERE hash IN (SELECT hash FROM api_keys \
     WHERE hash = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2) ORDER BY hash FOR UPDATE SKIP LOCKED)";
@@ -166,7 +167,7 @@ fn read(
         user_rights: parse("user_rights", &user_rights)?,
     };
     let networks = parse("networks", networks.as_deref().unwrap_or_default())?;
-    Ok((hash, KnownKey { actor, expires_at: expires_at.map(UnixMillis), networks }))
+    Ok((hash, KnownKey { actor, bounds: Bounds { expires_at: expires_at.map(UnixMillis), networks } }))
 }
 
 /// Writes when keys were last used, unless so late a use was written before.
@@ -183,15 +184,17 @@ pub async fn note_use(tx: &mut Tx, hashes: &[[u8; 32]], at: UnixMillis) -> Resul
     Ok(())
 }
 
-/// The newest generations with a prefix of an owner's keys: of all, and of those that are not revoked. 0 is none.
+/// The newest generations with a prefix of an owner's keys: of all, and of those that are valid now. 0 is none.
 pub async fn find_generations(
     conn: &mut Conn,
     account: AccountId,
     actor_id: &str,
+    now: UnixMillis,
 ) -> Result<(u32, u32), StoreError> {
     let (newest, valid): (i64, i64) = on_db!(conn, |c| sqlx::query_as(GENERATION)
         .bind(account.as_str())
         .bind(actor_id)
+        .bind(now.0)
         .fetch_one(c)
         .await)?;
     let number = |number: i64| u32::try_from(number).map_err(|_| StoreError::Row("generation".to_owned()));
@@ -236,11 +239,11 @@ pub async fn revoke_of_project(
     Ok(())
 }
 
-/// Whether a key was revoked; `None` when there never was one.
-pub async fn is_revoked(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<bool>, StoreError> {
+/// Whether a key was revoked or has expired; `None` when there never was one.
+pub async fn is_over(conn: &mut Conn, hash: &[u8; 32], now: UnixMillis) -> Result<Option<bool>, StoreError> {
     let row: Option<(bool,)> =
-        on_db!(conn, |c| sqlx::query_as(IS_REVOKED).bind(&hash[..]).fetch_optional(c).await)?;
-    Ok(row.map(|(revoked,)| revoked))
+        on_db!(conn, |c| sqlx::query_as(IS_OVER).bind(&hash[..]).bind(now.0).fetch_optional(c).await)?;
+    Ok(row.map(|(is_over,)| is_over))
 }
 
 /// Revokes one key; returns whether it was valid until now.

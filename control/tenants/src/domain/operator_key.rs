@@ -7,7 +7,7 @@ use shared::{id::ProjectId, networks::Networks, time::UnixMillis};
 
 use super::{
     access::ActorKind,
-    api_key::{KeyId, admits},
+    api_key::{Bounds, KeyId, admits},
     body::{Purpose, millis, text, texts},
     common::updated_at,
     limits::{MAX_NAME, integer},
@@ -44,6 +44,10 @@ pub struct OperatorKey {
     pub last_used_at: Option<UnixMillis>,
     /// When it ceases to work.
     pub expires_at: Option<UnixMillis>,
+    /// For how long it was given when that was set, in milliseconds; the key that replaces it lives as long.
+    pub life_ms: Option<i64>,
+    /// When it was replaced by another.
+    pub replaced_at: Option<UnixMillis>,
     /// When it was revoked.
     pub revoked_at: Option<UnixMillis>,
     /// From where it may be used; empty is everywhere.
@@ -144,6 +148,12 @@ impl OperatorKey {
         if self.project.is_some() { ActorKind::ProjectOperator } else { ActorKind::Operator }
     }
 
+    /// How long it is valid, and from where.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        Bounds { expires_at: self.expires_at, networks: self.networks.clone() }
+    }
+
     /// Its place in lists.
     #[must_use]
     pub const fn position(&self) -> Position {
@@ -153,7 +163,7 @@ impl OperatorKey {
     /// Whether it works.
     #[must_use]
     pub fn status(&self, now: UnixMillis) -> KeyStatus {
-        if self.revoked_at.is_some_and(|at| at <= now) {
+        if self.revoked_at.is_some() {
             KeyStatus::Revoked
         } else if self.expires_at.is_some_and(|at| at <= now) {
             KeyStatus::Expired
@@ -177,6 +187,7 @@ impl OperatorKey {
         Self {
             label: change.label.unwrap_or(self.label),
             expires_at: change.expires_at.unwrap_or(self.expires_at),
+            life_ms: change.expires_at.map_or(self.life_ms, |at| at.map(|at| at.0 - now.0)),
             networks: change.networks.unwrap_or(self.networks),
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self
@@ -186,7 +197,6 @@ impl OperatorKey {
     /// The key that replaces it: for as long a life, with the same label, networks and project.
     #[must_use]
     pub fn successor(&self, hash: [u8; 32], created_by: String, now: UnixMillis) -> Self {
-        let life = self.expires_at.map(|at| at.0 - self.created_at.0);
         Self {
             hash,
             seq: 0,
@@ -194,7 +204,8 @@ impl OperatorKey {
             created_at: now,
             updated_at: now,
             last_used_at: None,
-            expires_at: life.map(|life| UnixMillis(now.0.saturating_add(life))),
+            expires_at: self.life_ms.map(|life| UnixMillis(now.0.saturating_add(life))),
+            replaced_at: None,
             revoked_at: None,
             ..self.clone()
         }
@@ -205,10 +216,10 @@ impl OperatorKey {
     pub fn replaced(self, ends_at: UnixMillis, now: UnixMillis) -> Self {
         let updated_at = updated_at(now, self.created_at, self.updated_at);
         if ends_at <= now {
-            return Self { revoked_at: Some(now), updated_at, ..self };
+            return Self { revoked_at: Some(now), replaced_at: Some(now), updated_at, ..self };
         }
         let expires_at = self.expires_at.map_or(ends_at, |at| at.min(ends_at));
-        Self { expires_at: Some(expires_at), updated_at, ..self }
+        Self { expires_at: Some(expires_at), replaced_at: Some(now), updated_at, ..self }
     }
 }
 
@@ -232,6 +243,8 @@ mod tests {
             updated_at: UnixMillis(900_000),
             last_used_at: None,
             expires_at: expires_at.map(UnixMillis),
+            life_ms: expires_at.map(|at| at - 900_000),
+            replaced_at: None,
             revoked_at: None,
             networks: networks.parse().unwrap(),
         }
@@ -290,6 +303,15 @@ mod tests {
             key(None, "").replaced(UnixMillis(1_200_000), NOW).status(UnixMillis(1_200_000)),
             KeyStatus::Expired
         );
+        // The life counts from when its end was set, not from the creation of the key; an overlap is no life.
+        let change = KeyChange { expires_at: Some(Some(UnixMillis(NOW.0 + 50))), ..KeyChange::default() };
+        let bounded = key(None, "").apply(change, NOW);
+        assert_eq!(
+            bounded.successor([2; 32], "me".to_owned(), UnixMillis(2_000_000)).expires_at,
+            Some(UnixMillis(2_000_050))
+        );
+        let replaced = key(None, "").replaced(UnixMillis(1_200_000), NOW);
+        assert_eq!((replaced.life_ms, replaced.replaced_at), (None, Some(NOW)));
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub async fn add(
         updated_at: now,
         last_used_at: None,
         expires_at: new.expires_at,
+        life_ms: new.expires_at.map(|at| at.0 - now.0),
+        replaced_at: None,
         revoked_at: None,
         networks: new.networks,
     };
@@ -126,9 +128,16 @@ pub async fn rotate(
     let secret = new_key(random, ActorKind::Operator.key_prefix())?;
     let mut tx = db.begin(&Ctx::background()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
+    accounts::lock(&mut tx, account).await?;
     let old = find_valid(&mut tx, account, key, now).await?;
     let old =
         old.ok_or_else(|| ServiceError::refused(Code::NotFound, "There is no such key that is valid."))?;
+    if old.replaced_at.is_some() {
+        return Err(ServiceError::refused(
+            Code::Conflict,
+            "The key was replaced: rotate the one that replaced it.",
+        ));
+    }
     let mut new = old.successor(hash_key(&secret), operator.to_string(), now);
     new.created_by = None;
     store::insert(&mut tx, account, &new).await?;

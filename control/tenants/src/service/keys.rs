@@ -24,6 +24,12 @@ use crate::{
     store::{Tx, accounts, listing::Selection, operator_keys as store},
 };
 
+/// Most valid keys of operators in an account.
+const MAX_KEYS: i64 = 1_000;
+
+/// Most of them that a key of a project leaves in its project.
+const MAX_KEYS_OF_PROJECT: i64 = 100;
+
 /// A new key, which is shown this once.
 #[derive(Debug)]
 pub struct NewKey {
@@ -61,9 +67,13 @@ pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<N
         updated_at: now,
         last_used_at: None,
         expires_at: change.expires_at.flatten(),
+        life_ms: change.expires_at.flatten().map(|at| at.0 - now.0),
+        replaced_at: None,
         revoked_at: None,
         networks: change.networks.unwrap_or_default(),
     };
+    check_bounds(caller, &key)?;
+    make_room(&mut tx, caller, now).await?;
     store::insert(&mut tx, caller.account, &key).await?;
     tx.commit().await?;
     Ok(NewKey { key, secret })
@@ -125,8 +135,15 @@ pub async fn update(
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
     let key = find_locked(&mut tx, caller, &grant, id, now).await?;
+    if key.replaced_at.is_some() && change.expires_at.is_some() {
+        return Err(ServiceError::refused(Code::Conflict, "The key was replaced: its end stays."));
+    }
+    let was_lasting = key.is_lasting(client, now);
     let key = key.apply(change, now);
-    if narrows && !key.is_lasting(client, now) {
+    if narrows {
+        check_bounds(caller, &key)?;
+    }
+    if was_lasting && !key.is_lasting(client, now) {
         keep_another(&mut tx, caller, &key, client, now).await?;
     }
     store::update(&mut tx, caller.account, &key).await?;
@@ -135,7 +152,7 @@ pub async fn update(
     Ok(key)
 }
 
-/// Replaces a key by a new one. The old one ends at once, or works beside it for some seconds.
+/// Replaces a key by a new one. The old one ends at once, or works beside it for a while.
 ///
 /// # Errors
 /// It does not exist or does not work any more, or the overlap is too long.
@@ -151,7 +168,19 @@ pub async fn rotate(core: &Core, caller: &Caller, id: &str, overlap_ms: u32) -> 
     if old.status(now) == KeyStatus::Expired {
         return Err(ServiceError::refused(Code::Conflict, "The key has expired: create another."));
     }
-    let key = old.successor(hash_key(&secret), caller.id.clone(), now);
+    if old.replaced_at.is_some() {
+        return Err(ServiceError::refused(
+            Code::Conflict,
+            "The key was replaced: rotate the one that replaced it.",
+        ));
+    }
+    let mut key = old.successor(hash_key(&secret), caller.id.clone(), now);
+    if caller.kind == ActorKind::ProjectOperator {
+        // It makes none that lives longer than itself.
+        key.expires_at = [key.expires_at, caller.bounds.expires_at].into_iter().flatten().min();
+    }
+    check_bounds(caller, &key)?;
+    make_room(&mut tx, caller, now).await?;
     store::insert(&mut tx, caller.account, &key).await?;
     store::update(&mut tx, caller.account, &old.replaced(ends_at, now)).await?;
     tx.commit().await?;
@@ -175,7 +204,9 @@ pub async fn revoke(
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
     let key = find_locked(&mut tx, caller, &grant, id, now).await?;
-    keep_another(&mut tx, caller, &key, client, now).await?;
+    if key.is_lasting(client, now) {
+        keep_another(&mut tx, caller, &key, client, now).await?;
+    }
     store::update(&mut tx, caller.account, &key.replaced(now, now)).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
@@ -199,8 +230,8 @@ async fn find_locked(
     Ok(key)
 }
 
-/// Refuses to end the last key by which an operator reaches the whole account from where the caller is. Confined keys
-/// and expired ones may always end.
+/// Refuses to end the last key by which an operator reaches the whole account from where the caller is. Keys that do not
+/// reach it may always end.
 async fn keep_another(
     tx: &mut Tx,
     actor: &Actor,
@@ -208,12 +239,35 @@ async fn keep_another(
     client: Option<IpAddr>,
     now: UnixMillis,
 ) -> Result<(), ServiceError> {
-    let ends_nothing = key.project.is_some() || key.status(now) == KeyStatus::Expired;
     let valid = store::list_valid(tx, actor.account, now).await?;
-    if ends_nothing || valid.iter().any(|other| other.hash != key.hash && other.is_lasting(client, now)) {
+    if valid.iter().any(|other| other.hash != key.hash && other.is_lasting(client, now)) {
         return Ok(());
     }
     let text = "No other key reaches the whole account from this network for another day: create or rotate a key first.";
+    Err(ServiceError::refused(Code::Conflict, text))
+}
+
+/// Refuses a key that could do more than the key of a project by which the caller asks. A key of the whole account may
+/// make any: whoever bounded the last one could not undo it.
+fn check_bounds(caller: &Caller, key: &OperatorKey) -> Result<(), ServiceError> {
+    if caller.kind != ActorKind::ProjectOperator || key.bounds().are_within(&caller.bounds) {
+        return Ok(());
+    }
+    let text =
+        "Your own key ends earlier, or may be used from fewer networks: it can make and change no wider one.";
+    Err(ServiceError::refused(Code::Forbidden, text))
+}
+
+/// Refuses another key where there are as many as there may be.
+async fn make_room(tx: &mut Tx, actor: &Actor, now: UnixMillis) -> Result<(), ServiceError> {
+    accounts::lock(tx, actor.account).await?;
+    let (in_account, in_project) = store::count_valid(tx, actor.account, actor.project, now).await?;
+    if in_account < MAX_KEYS && (actor.project.is_none() || in_project < MAX_KEYS_OF_PROJECT) {
+        return Ok(());
+    }
+    let text = format!(
+        "An account has at most {MAX_KEYS} valid keys of operators, a project {MAX_KEYS_OF_PROJECT}: revoke some."
+    );
     Err(ServiceError::refused(Code::Conflict, text))
 }
 

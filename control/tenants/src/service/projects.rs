@@ -22,7 +22,7 @@ use crate::{
         project::{Project, ProjectChange},
     },
     error::ServiceError,
-    store::{Tx, applications, documents, keys},
+    store::{Tx, accounts, applications, documents, keys},
 };
 
 /// Creates a project.
@@ -121,6 +121,8 @@ impl Bulk<Core> for Project {
         for application in applications::list_ids(tx, actor.account, id).await? {
             had_rules |= remove(&*core.dependents, tx, actor.account, application, core.clock.now()).await?;
         }
+        // A key of the project that is rotated meanwhile is either seen here, or finds itself revoked.
+        accounts::lock(tx, actor.account).await?;
         keys::revoke_of_project(tx, actor.account, id, core.clock.now().0).await?;
         Ok(AfterCommit::default().wake_edges(had_rules).revoke_keys())
     }

@@ -17,7 +17,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT t.hash, t.seq, t.label, t.actor_id, t.project_id, t.created_by, t.created_at, t.updated_at, \
-             t.last_used_at, t.expires_at, t.revoked_at, t.networks \
+             t.last_used_at, t.expires_at, t.life_ms, t.replaced_at, t.revoked_at, t.networks \
              FROM (SELECT * FROM api_keys WHERE kind IN ('operator', 'projectOperator')) t",
             $rest
         )
@@ -40,10 +40,14 @@ const LIST_VALID: &str = select!(
     " WHERE t.account_id = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2) \
      ORDER BY t.created_at, t.seq"
 );
+const COUNT_VALID: &str = "SELECT COUNT(*), COUNT(CASE WHEN project_id = $3 THEN 1 END) FROM api_keys \
+    WHERE account_id = $1 AND kind IN ('operator', 'projectOperator') AND revoked_at IS NULL \
+    AND (expires_at IS NULL OR expires_at > $2)";
 const LIST_OF: &str = select!(" WHERE t.account_id = $1 AND t.actor_id = $2 ORDER BY t.created_at, t.seq");
 const INSERT: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, project_id, label, created_by, created_at, \
-    updated_at, expires_at, networks) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)";
-const UPDATE: &str = "UPDATE api_keys SET label = $3, updated_at = $4, expires_at = $5, networks = $6, revoked_at = $7 \
+    updated_at, expires_at, networks, life_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11)";
+const UPDATE: &str = "UPDATE api_keys SET label = $3, updated_at = $4, expires_at = $5, networks = $6, revoked_at = $7, \
+    life_ms = $8, replaced_at = $9 \
     WHERE account_id = $1 AND hash = $2";
 
 /// What a key is called that an older release made.
@@ -61,6 +65,8 @@ struct Row {
     updated_at: Option<i64>,
     last_used_at: Option<i64>,
     expires_at: Option<i64>,
+    life_ms: Option<i64>,
+    replaced_at: Option<i64>,
     revoked_at: Option<i64>,
     networks: Option<String>,
 }
@@ -80,6 +86,8 @@ impl TryFrom<Row> for OperatorKey {
             updated_at: UnixMillis(row.updated_at.unwrap_or(row.created_at)),
             last_used_at: row.last_used_at.map(UnixMillis),
             expires_at: row.expires_at.map(UnixMillis),
+            life_ms: row.life_ms,
+            replaced_at: row.replaced_at.map(UnixMillis),
             revoked_at: row.revoked_at.map(UnixMillis),
             networks: parse("networks", row.networks.as_deref().unwrap_or_default())?,
         })
@@ -102,6 +110,7 @@ pub async fn insert(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Resul
         .bind(key.created_at.0)
         .bind(key.expires_at.map(|at| at.0))
         .bind(networks(key))
+        .bind(key.life_ms)
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -158,6 +167,21 @@ pub async fn list_valid(
     rows.into_iter().map(OperatorKey::try_from).collect()
 }
 
+/// How many keys of the account work now, and how many of these are of a project.
+pub async fn count_valid(
+    conn: &mut Conn,
+    account: AccountId,
+    project: Option<ProjectId>,
+    now: UnixMillis,
+) -> Result<(i64, i64), StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_as(COUNT_VALID)
+        .bind(account.as_str())
+        .bind(now.0)
+        .bind(project.map(|id| id.to_string()))
+        .fetch_one(c)
+        .await)?)
+}
+
 /// Every key that an operator has or had, oldest first.
 pub async fn list_of(
     conn: &mut Conn,
@@ -179,6 +203,8 @@ pub async fn update(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Resul
         .bind(key.expires_at.map(|at| at.0))
         .bind(networks(key))
         .bind(key.revoked_at.map(|at| at.0))
+        .bind(key.life_ms)
+        .bind(key.replaced_at.map(|at| at.0))
         .execute(c)
         .await
         .map(|_| ()))?;

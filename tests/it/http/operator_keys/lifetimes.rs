@@ -55,6 +55,14 @@ async fn a_rotated_key_works_until_the_overlap_is_over(engine: Engine) -> Result
         first
     };
     let second = rotate(&api, &first, json!({"overlap": 60_000})).await?;
+    // Its end stands: it is neither rotated again nor prolonged, by itself neither.
+    for key in [&api.key, &first.key] {
+        let again =
+            api.call_as(key, Method::POST, &format!("{}/rotate", first.path()), Some(json!({}))).await?;
+        assert_eq!(again.problem(409, 40901), ["The key was replaced: rotate the one that replaced it."]);
+        let longer = api.call_as(key, Method::PUT, &first.path(), Some(json!({"expiresAt": 0}))).await?;
+        assert_eq!(longer.problem(409, 40901), ["The key was replaced: its end stays."]);
+    }
     assert_eq!(api.get(&second.path()).await?.json()["label"], "ci");
     assert_eq!((access(&api, &first.key).await?, access(&api, &second.key).await?), (OK, OK));
     let ends = api.get(&first.path()).await?.json()["expiresAt"].as_i64().context("expiresAt")?;

@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, Made, access, call_from, make};
+use super::{Api, Made, access, call_from, make, pass};
 
 async fn a_key_works_in_its_networks_only(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -174,7 +174,87 @@ async fn a_confined_key_sees_its_project_only(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// The key of a project cannot lose its bounds, nor make keys with fewer.
+async fn a_bounded_key_of_a_project_makes_no_wider_one(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = api.create("/projects", json!({"name": "p"})).await?["id"].clone();
+    let end = api.made.app.clock.now().0 + 7 * 86_400_000;
+    let bounds = json!({"label": "contractor", "project": project, "expiresAt": end,
+        "networks": ["203.0.113.0/24", "2001:db8::/32"]});
+    let key = make(&api, bounds).await?;
+    let call = async |method: Method, uri: &str, body: Value| {
+        call_from(&api, "203.0.113.9", (&key.key, method, uri), Some(body), None).await
+    };
+    let before = api.fingerprint().await?;
+    for body in [
+        json!({"label": "x"}),
+        json!({"label": "x", "expiresAt": end}),
+        json!({"label": "x", "expiresAt": end + 1, "networks": ["203.0.113.0/24"]}),
+        json!({"label": "x", "expiresAt": end, "networks": ["203.0.113.0/24", "198.51.100.1"]}),
+        json!({"label": "x", "expiresAt": end, "networks": ["203.0.0.0/16"]}),
+    ] {
+        let faults = call(Method::POST, "/keys", body).await?.problem(403, 40301);
+        ensure!(faults[0].starts_with("Your own key ends earlier"), "{faults:?}");
+    }
+    for body in [json!({"expiresAt": 0}), json!({"expiresAt": end + 1}), json!({"networks": []})] {
+        call(Method::PUT, &key.path(), body).await?.problem(403, 40301);
+    }
+    assert_eq!(api.fingerprint().await?, before);
+    ensure!(call(Method::PUT, &key.path(), json!({"label": "renamed"})).await?.status == 200);
+    let narrower = json!({"label": "x", "expiresAt": end - 1, "networks": ["203.0.113.8/29"]});
+    ensure!(call(Method::POST, "/keys", narrower).await?.status == 201);
+    // Rotated by itself it ends when it would have.
+    pass(&api, 1_000);
+    let next = call(Method::POST, &format!("{}/rotate", key.path()), json!({})).await?.json();
+    assert_eq!(
+        (&next["expiresAt"], &next["networks"]),
+        (&json!(end), &json!(["203.0.113.0/24", "2001:db8::/32"]))
+    );
+    Ok(())
+}
+
+/// Two keys of one operator in two projects, with one idempotency key.
+async fn keys_of_projects_share_no_idempotency_key(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let mut products = Vec::new();
+    for name in ["one", "two"] {
+        let project = api.create("/projects", json!({"name": name})).await?["id"].clone();
+        let key = make(&api, json!({"label": name, "project": project})).await?;
+        let body = json!({"name": "Bag"});
+        let made = api.post(&key.key, Some("order-1"), "/products", &body).await?;
+        ensure!(made.status == 201, "{made:?}");
+        products.push(made.json()["id"].clone());
+        // Another key of the same project gets the same product, but cannot read the answer of the first.
+        let like = api.call_as(&key.key, Method::POST, "/keys", Some(json!({"label": "like"}))).await?;
+        let like = Made::new(&like.json())?;
+        api.post(&like.key, Some("order-1"), "/products", &body).await?.problem(409, 40901);
+    }
+    ensure!(products[0] != products[1], "{products:?}");
+    Ok(())
+}
+
+async fn a_project_has_a_hundred_keys(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = api.create("/projects", json!({"name": "p"})).await?["id"].clone();
+    let key = make(&api, json!({"label": "first", "project": project})).await?;
+    let one = async || api.call_as(&key.key, Method::POST, "/keys", Some(json!({"label": "x"}))).await;
+    for _ in 1..100 {
+        ensure!(one().await?.status == 201);
+    }
+    let faults = one().await?.problem(409, 40901);
+    ensure!(faults[0].starts_with("An account has at most 1000"), "{faults:?}");
+    // The owner may make more, and one that was revoked makes room.
+    let more = make(&api, json!({"label": "more", "project": project})).await?;
+    for ended in [&more, &key] {
+        ensure!(api.call(Method::DELETE, &ended.path(), None).await?.status == 200);
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    a_bounded_key_of_a_project_makes_no_wider_one,
+    keys_of_projects_share_no_idempotency_key,
+    a_project_has_a_hundred_keys,
     a_key_works_in_its_networks_only,
     an_account_keeps_a_key,
     of_two_last_keys_one_stays,

@@ -106,11 +106,14 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
 // Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
 // `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
-    let (Some(project), Some(app)) = (actor.project, actor.app) else { return Ok(()) };
     if actor.kind == ActorKind::Operator {
         return Ok(());
     }
-    let application = applications::find(conn, actor.account, project, app).await?;
+    let application = match (actor.project, actor.app) {
+        (Some(project), Some(app)) => applications::find(conn, actor.account, project, app).await?,
+        // A key of a project is of no application: it may submit what one may that lists nothing.
+        _ => None,
+    };
     let details = application.map(|found| found.details).unwrap_or_default();
     let fields = details.common.custom_fields.as_ref();
     let older = fields.and_then(|fields| fields.get("triggerTypes")).and_then(Value::as_array);
