@@ -2,7 +2,6 @@
 //!
 //! Invariants: Leases go by the clock of the database. A publisher that lost its lease is fenced off by its term.
 
-pub mod calls;
 pub mod edge_keys;
 pub mod hub;
 mod link;

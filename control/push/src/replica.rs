@@ -21,12 +21,10 @@ use super::{
     members::{LEASE, Members},
     spread::surplus,
 };
-use crate::{
+use crate::store::{
+    Ctx, Db, StoreError,
     calls::{Calls, call},
-    store::{
-        Ctx, Db, StoreError,
-        edge_leases::{self, Opened},
-    },
+    edge_leases::{self, Opened},
 };
 
 /// Interval at which leases are written and read.

@@ -4,7 +4,7 @@
 
 use sqlx::postgres::PgListener;
 
-use crate::store::{Conn, Db, Raw, StoreError, Tx};
+use super::{Conn, Db, Raw, StoreError, Tx};
 
 const PG_CHANNEL: &str = "SELECT 'waymark_' || md5(current_schema())";
 const PG_CALL: &str = "SELECT pg_notify('waymark_' || md5(current_schema()), $1)";
